@@ -1,0 +1,74 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One strict settings array for every target of ours.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "trunkline",
+    products: [
+        .executable(name: "trunkline", targets: ["trunkline"]),
+        .library(name: "Pipeline", targets: ["Pipeline"]),
+        .library(name: "Bridge", targets: ["Bridge"]),
+        .library(name: "Realtime", targets: ["Realtime"]),
+        .library(name: "API", targets: ["API"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        .systemLibrary(name: "CLibwebsockets", path: "Sources/C/Libwebsockets"),
+        .systemLibrary(name: "CSoxr", path: "Sources/C/Soxr"),
+        .systemLibrary(name: "CFlite", path: "Sources/C/Flite"),
+        .systemLibrary(name: "CPocketSphinx", path: "Sources/C/PocketSphinx", pkgConfig: "pocketsphinx"),
+        .systemLibrary(name: "CSofiaHeaders", path: "Sources/C/SofiaHeaders", pkgConfig: "sofia-sip-ua"),
+        .target(name: "CSofia", dependencies: ["CSofiaHeaders"], path: "Sources/C/Sofia"),
+
+        .target(name: "Pipeline", dependencies: ["CSoxr"], swiftSettings: strict),
+        .target(
+            name: "Net", dependencies: ["CLibwebsockets", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
+        .target(
+            name: "Bridge",
+            dependencies: ["Pipeline", "Net", "CSofia", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
+        .target(
+            name: "Realtime",
+            dependencies: [
+                "Pipeline", "Net", "CFlite", "CPocketSphinx", .product(name: "Logging", package: "swift-log"),
+            ],
+            resources: [.copy("Resources")],
+            swiftSettings: strict),
+        .target(
+            name: "Calls",
+            dependencies: [
+                "Bridge", "Realtime", "Pipeline", "Net", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "API",
+            dependencies: [
+                "Calls", "Bridge", "Net", "Realtime", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "trunkline",
+            dependencies: [
+                "API", "Calls", "Bridge", "Realtime", "Pipeline", "Net", "Yams",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,94 @@
+internal import Net
+internal import Pipeline
+
+/// One SIP leg joined to one media stream, both directions: the carrier's side of the conversation.
+///
+///     caller's RTP → JitterBuffer → media ─→ stream
+///     stream ─→ media → Playout → RTP, a frame a beat      (mark → echoed when played; clear → drop)
+///
+/// Confined to its loop.
+public final class Leg {
+    /// Milliseconds without a packet from the caller until the call is given up.
+    public static let mediaTimeoutMs: UInt64 = 20_000
+
+    public let rtp: RTPSession
+    /// The caller's line has gone silent for `mediaTimeoutMs`, or the stream's far end is gone.
+    public var onFailure: ((Failure) -> Void)?
+    /// A beat's RTP left this late, ms; for the load figures.
+    public var onBeat: ((UInt64) -> Void)?
+
+    public enum Failure: Sendable, Equatable {
+        case mediaTimeout
+        case streamClosed(String)
+    }
+
+    private let stream: any MediaStream
+    private let start: StreamStart
+    private var playout = Playout()
+    private var reached: [String] = []
+    private var ticker: EventLoop.Ticker?
+    private var timestampMs: UInt32 = 0
+    private var isHeld = false
+    private var frameSeen = false
+
+    public init(rtp: RTPSession, stream: any MediaStream, start: StreamStart) {
+        self.rtp = rtp
+        self.stream = stream
+        self.start = start
+    }
+
+    /// Media begins: the call is answered and the formats are known.
+    public func open() {
+        stream.onMessage = { [unowned self] in self.received($0) }
+        stream.onClose = { [unowned self] in self.onFailure?(.streamClosed($0)) }
+        stream.send(.connected)
+        stream.send(.start(start))
+        rtp.onFrame = { [unowned self] in self.heard($0) }
+        rtp.onDigit = { [unowned self] in _ = self.stream.send(.dtmf($0)) }
+        ticker = rtp.loop.addTicker { [unowned self] in self.beat($0) }
+    }
+
+    /// The far end put us on hold: it sends nothing, and that is no media time-out.
+    public func setHeld(_ held: Bool) { isHeld = held }
+
+    private func heard(_ frame: EncodedFrame) {
+        var frame = frame
+        frame.timestampMs = timestampMs
+        timestampMs &+= UInt32(EncodedFrame.milliseconds)
+        stream.send(.media(frame))
+    }
+
+    private func received(_ message: MediaStreamMessage) {
+        switch message {
+        case .media(let frame): playout.append(frame)
+        case .mark(let name):
+            if playout.frames == 0 { stream.send(.mark(name)) } else { playout.append(mark: name) }
+        case .clear:
+            for name in playout.clear() { stream.send(.mark(name)) }
+        case .dtmf(let digit): rtp.send(digit: digit)
+        case .connected, .start, .stop: break
+        }
+    }
+
+    private func beat(_ now: UInt64) {
+        rtp.poll(now: now)
+        rtp.send(playout.next(reached: &reached))
+        if !reached.isEmpty {
+            for name in reached { stream.send(.mark(name)) }
+            reached.removeAll(keepingCapacity: true)
+        }
+        onBeat?(now)
+        if !isHeld, now &- min(now, rtp.lastPacketMs) > Self.mediaTimeoutMs { onFailure?(.mediaTimeout) }
+    }
+
+    public func close() {
+        ticker?.cancel()
+        ticker = nil
+        onFailure = nil
+        stream.send(.stop)
+        stream.onMessage = nil
+        stream.onClose = nil
+        stream.close()
+        rtp.close()
+    }
+}

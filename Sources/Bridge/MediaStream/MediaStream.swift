@@ -1,0 +1,40 @@
+public import Pipeline
+
+/// One message of a media-stream conversation, whoever's wire format it came in.
+public enum MediaStreamMessage: Sendable, Equatable {
+    case connected
+    case start(StreamStart)
+    case media(EncodedFrame)
+    case dtmf(Character)
+    /// To the carrier: "tell me when everything before this has played". From it: it has, or `clear` dropped it.
+    case mark(String)
+    /// Drop what has not played.
+    case clear
+    case stop
+}
+
+/// What the carrier says of the stream before its first media.
+public struct StreamStart: Sendable, Equatable {
+    public var streamID: String
+    public var callID: String
+    public var parameters: [String: String]
+    public init(streamID: String, callID: String, parameters: [String: String] = [:]) {
+        self.streamID = streamID
+        self.callID = callID
+        self.parameters = parameters
+    }
+}
+
+/// One end of a media stream: typed messages both ways. Confined to its loop.
+///
+/// The same interface whether the far end is in this process (`MediaStreamPair`: no base64, no JSON) or behind a
+/// WebSocket (`WebSocketMediaStream`).
+public protocol MediaStream: AnyObject {
+    var onMessage: ((MediaStreamMessage) -> Void)? { get set }
+    /// Called once, when the far end is gone; `reason` is for the operator.
+    var onClose: ((_ reason: String) -> Void)? { get set }
+    /// False: closed, or the far end takes nothing more at the moment.
+    @discardableResult
+    func send(_ message: MediaStreamMessage) -> Bool
+    func close()
+}

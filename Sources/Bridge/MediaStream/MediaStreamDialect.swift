@@ -1,0 +1,18 @@
+/// Which end of the conversation we are.
+public enum MediaStreamRole: Sendable { case carrier, application }
+
+/// A carrier's spelling of the media-stream protocol. A pure codec: no socket, no REST, no resampling.
+public protocol MediaStreamDialect {
+    /// The message, or nil for one that means nothing to us.
+    mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>) throws(MediaStreamError) -> MediaStreamMessage?
+    /// Bytes that `encode` may need for a message.
+    func capacity(for message: MediaStreamMessage) -> Int
+    /// Writes the message and returns its length; nil if this dialect and role cannot say it.
+    mutating func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int?
+}
+
+/// A message that cannot be understood; `reason` names the field, never its content.
+public struct MediaStreamError: Error, Sendable, Equatable {
+    public var reason: String
+    public init(_ reason: String) { self.reason = reason }
+}

@@ -1,0 +1,191 @@
+public import Net
+public import Pipeline
+
+/// Ports that calls may use for RTP: even ones, the odd one above is RTCP's.
+public struct PortRange: Sendable, Equatable {
+    public var ports: ClosedRange<UInt16>
+    public init(_ ports: ClosedRange<UInt16>) { self.ports = ports }
+
+    /// The even ports, starting at a random one, so that a port just freed is not used again at once.
+    var candidates: [UInt16] {
+        let even = stride(from: Int(ports.lowerBound) + Int(ports.lowerBound & 1), through: Int(ports.upperBound), by: 2).map { UInt16($0) }
+        guard let start = even.indices.randomElement() else { return [] }
+        return Array(even[start...] + even[..<start])
+    }
+}
+
+/// The RTP of one leg: packets in order in, frames out. Confined to its loop.
+public final class RTPSession {
+    /// What has been counted, for the call's page.
+    public struct Statistics: Sendable, Equatable {
+        public var received = 0
+        public var sent = 0
+        public var lost = 0
+        public var late = 0
+        public var concealed = 0
+        public var rejectedSource = 0
+        public var malformed = 0
+    }
+
+    public let loop: EventLoop
+    public private(set) var localPort: UInt16 = 0
+    /// A frame of the caller's speech, in order, as it arrives.
+    public var onFrame: ((EncodedFrame) -> Void)?
+    public var onDigit: ((Character) -> Void)?
+    /// When the last packet was admitted, loop milliseconds.
+    public private(set) var lastPacketMs: UInt64
+
+    private var socket: DatagramSocket?
+    private var remote: SocketAddress?
+    private var law: CompandingLaw = .muLaw
+    private var eventType: UInt8?
+    private var lock = SourceLock(announced: nil)
+    private var jitter = JitterBuffer()
+    private var concealment = Concealment()
+    private var events = TelephoneEvent.Receiver()
+    private var ordered: [JitterBuffer.Output] = []
+    /// Bytes of a packet that did not fill a frame (ptime 10 or 30).
+    private var remainder: [UInt8] = []
+    private var ssrc = UInt32.random(in: 1...UInt32.max)
+    private var sequence = UInt16.random(in: 0...UInt16.max)
+    private var timestamp = UInt32.random(in: 0...UInt32.max)
+    private var needsMarker = true
+    private var counted = Statistics()
+    private let packet = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPPacket.headerLength + EncodedFrame.byteCount, alignment: 8)
+    private var digitPayloads: [[UInt8]] = []
+    private var digitTimestamp: UInt32 = 0
+
+    /// Binds a port of the range.
+    /// - Throws: `NetError.addressInUse` when all are taken.
+    public init(loop: EventLoop, host: String, ports: PortRange) throws(NetError) {
+        self.loop = loop
+        self.lastPacketMs = EventLoop.nowMs()
+        for port in ports.candidates {
+            guard let address = SocketAddress(host, port: port) else {
+                throw NetError(.cannotBind, "the RTP host must be an IPv4 address, not \(host)")
+            }
+            do {
+                socket = try DatagramSocket(loop: loop, bind: address) { [unowned self] in self.received($0, from: $1) }
+                localPort = port
+                return
+            } catch where error.code == .addressInUse {
+                continue
+            }
+        }
+        throw NetError(.addressInUse, "no RTP port is free in \(ports.ports.lowerBound)-\(ports.ports.upperBound)")
+    }
+
+    deinit { packet.deallocate() }
+
+    public var statistics: Statistics {
+        var result = counted
+        result.lost = jitter.lost
+        result.late = jitter.late
+        result.concealed = concealment.concealed
+        result.rejectedSource = lock.rejected
+        return result
+    }
+
+    /// What offer and answer agreed on.
+    public func negotiate(_ remote: SessionDescription, law: CompandingLaw) {
+        self.remote = remote.address
+        self.law = law
+        eventType = remote.telephoneEvent
+        lock.move(to: remote.address)
+    }
+
+    private func received(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
+        guard let parsed = RTPPacket(parsing: datagram) else {
+            counted.malformed += 1
+            return
+        }
+        guard lock.admit(source, ssrc: parsed.ssrc, sequence: parsed.sequence) else { return }
+        let now = EventLoop.nowMs()
+        lastPacketMs = now
+        counted.received += 1
+        // Symmetric RTP (RFC 4961): answer where it comes from.
+        remote = source
+        let payload = UnsafeRawBufferPointer(rebasing: datagram[parsed.payload])
+        if let eventType, parsed.payloadType == eventType {
+            if let digit = events.receive(payload, timestamp: parsed.timestamp) { onDigit?(digit) }
+            // Its sequence number belongs to the same row.
+            jitter.insert(sequence: parsed.sequence, timestamp: parsed.timestamp, payload: [], now: now, into: &ordered)
+        } else if parsed.payloadType == SessionDescription.payloadType(law) {
+            jitter.insert(sequence: parsed.sequence, timestamp: parsed.timestamp, payload: Array(payload), now: now, into: &ordered)
+        } else {
+            jitter.insert(sequence: parsed.sequence, timestamp: parsed.timestamp, payload: [], now: now, into: &ordered)
+        }
+        deliver()
+    }
+
+    /// Once a beat.
+    public func poll(now: UInt64) {
+        jitter.poll(now: now, into: &ordered)
+        deliver()
+    }
+
+    private func deliver() {
+        guard !ordered.isEmpty else { return }
+        let batch = ordered
+        ordered.removeAll(keepingCapacity: true)
+        for item in batch {
+            switch item {
+            case .lost: onFrame?(concealment.conceal(law: law))
+            case .packet(_, let payload):
+                // 60 ms is the longest packet time we take.
+                remainder.append(contentsOf: payload.prefix(480))
+                var offset = 0
+                while remainder.count - offset >= EncodedFrame.byteCount {
+                    let frame = remainder.withUnsafeBufferPointer {
+                        EncodedFrame(copying: UnsafeBufferPointer(rebasing: $0[offset..<(offset + EncodedFrame.byteCount)]), law: law, timestampMs: 0)
+                    }
+                    offset += EncodedFrame.byteCount
+                    concealment.heard(frame)
+                    onFrame?(frame)
+                }
+                if offset > 0 { remainder.removeFirst(offset) }
+            }
+        }
+    }
+
+    /// Sends 20 ms; called once a beat, nil for silence, so that the timestamp follows the clock.
+    public func send(_ frame: EncodedFrame?) {
+        defer { timestamp &+= UInt32(EncodedFrame.byteCount) }
+        if !digitPayloads.isEmpty {
+            let payload = digitPayloads.removeFirst()
+            if let eventType { transmit(payloadType: eventType, marker: needsMarker, timestamp: digitTimestamp, payload.span) }
+            needsMarker = digitPayloads.isEmpty
+            return
+        }
+        let spoken = G711.transcode(frame ?? EncodedFrame(law: law), to: law)
+        transmit(payloadType: SessionDescription.payloadType(law), marker: needsMarker, timestamp: timestamp, spoken.bytes.span)
+        needsMarker = false
+    }
+
+    /// Sends a DTMF digit over the next beats. False without telephone-event on the far end.
+    @discardableResult
+    public func send(digit: Character) -> Bool {
+        guard eventType != nil, let payloads = TelephoneEvent.payloads(for: digit) else { return false }
+        if digitPayloads.isEmpty { digitTimestamp = timestamp }
+        digitPayloads += payloads
+        needsMarker = true
+        return true
+    }
+
+    private func transmit(payloadType: UInt8, marker: Bool, timestamp: UInt32, _ payload: Span<UInt8>) {
+        guard let socket, let remote else { return }
+        RTPPacket.writeHeader(
+            into: packet, payloadType: payloadType, marker: marker, sequence: sequence, timestamp: timestamp, ssrc: ssrc)
+        let count = min(payload.count, EncodedFrame.byteCount)
+        for index in 0..<count { packet[RTPPacket.headerLength + index] = payload[index] }
+        if socket.send(UnsafeRawBufferPointer(rebasing: packet[..<(RTPPacket.headerLength + count)]), to: remote) { counted.sent += 1 }
+        sequence &+= 1
+    }
+
+    public func close() {
+        socket?.close()
+        socket = nil
+        onFrame = nil
+        onDigit = nil
+    }
+}

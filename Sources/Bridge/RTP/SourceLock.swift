@@ -1,0 +1,47 @@
+internal import Net
+
+/// Which sender's packets belong to this call.
+///
+/// The announced address is believed at once; behind NAT the packets come from elsewhere, so a source is also taken
+/// after `provingPackets` valid packets in a row with one SSRC. Once locked, nobody else's packets are heard.
+struct SourceLock {
+    static let provingPackets = 4
+
+    private(set) var locked: SocketAddress?
+    private var announced: SocketAddress?
+    private var candidate: (source: SocketAddress, ssrc: UInt32, sequence: UInt16, count: Int)?
+    private(set) var rejected = 0
+
+    init(announced: SocketAddress?) { self.announced = announced }
+
+    /// A re-INVITE moved the media.
+    mutating func move(to announced: SocketAddress?) {
+        guard announced != self.announced else { return }
+        self.announced = announced
+        locked = nil
+        candidate = nil
+    }
+
+    /// Whether the packet is to be heard.
+    mutating func admit(_ source: SocketAddress, ssrc: UInt32, sequence: UInt16) -> Bool {
+        if let locked {
+            if locked == source { return true }
+            rejected += 1
+            return false
+        }
+        if source == announced {
+            locked = source
+            return true
+        }
+        if let known = candidate, known.source == source, known.ssrc == ssrc, sequence &- known.sequence < 100 {
+            candidate = (source, ssrc, sequence, known.count + 1)
+            if known.count + 1 >= Self.provingPackets {
+                locked = source
+                return true
+            }
+        } else {
+            candidate = (source, ssrc, sequence, 1)
+        }
+        return false
+    }
+}

@@ -1,0 +1,125 @@
+public import Net
+public import Pipeline
+
+/// The audio part of an SDP body (RFC 8866), as much of it as a G.711 leg needs.
+public struct SessionDescription: Sendable, Equatable {
+    /// Bytes; a larger body is refused before parsing.
+    public static let maximumLength = 16_384
+    static let maximumLines = 256
+
+    public enum Direction: String, Sendable, Equatable { case sendrecv, sendonly, recvonly, inactive }
+
+    /// Where the peer wants RTP; nil on hold by 0.0.0.0 or when only a host name was given.
+    public var address: SocketAddress?
+    /// G.711 payload types in the peer's order of preference.
+    public var codecs: [CompandingLaw]
+    /// Payload type of telephone-event/8000 (RFC 4733).
+    public var telephoneEvent: UInt8?
+    /// Packet time, milliseconds.
+    public var ptime: Int
+    public var direction: Direction
+
+    /// An RTP payload type of RFC 3551.
+    public static func payloadType(_ law: CompandingLaw) -> UInt8 { law == .muLaw ? 0 : 8 }
+
+    /// Parses a body. Throws with what is wrong; the leg then answers 488 or ends.
+    public init(parsing text: String) throws(SDPError) {
+        guard text.utf8.count <= Self.maximumLength else { throw SDPError("SDP is larger than \(Self.maximumLength) bytes") }
+        var sessionHost: String?
+        var mediaHost: String?
+        var port: UInt16?
+        var formats: [UInt8] = []
+        var maps: [UInt8: String] = [:]
+        var ptime = 20
+        var direction = Direction.sendrecv
+        var inAudio = false
+        var seenMedia = false
+        for (number, raw) in text.split(whereSeparator: \.isNewline).enumerated() {
+            guard number < Self.maximumLines else { throw SDPError("SDP has more than \(Self.maximumLines) lines") }
+            guard raw.count >= 2, raw.dropFirst().first == "=" else { continue }
+            let value = raw.dropFirst(2)
+            switch raw.first {
+            case "m":
+                let words = value.split(separator: " ")
+                inAudio = !seenMedia && words.count >= 4 && words[0] == "audio"
+                guard inAudio else { continue }
+                seenMedia = true
+                guard let number = UInt16(words[1].split(separator: "/").first ?? "") else { throw SDPError("m=audio has no port") }
+                guard words[2] == "RTP/AVP" || words[2] == "RTP/AVPF" else {
+                    throw SDPError("media protocol \(words[2]) is not supported")
+                }
+                port = number
+                formats = words.dropFirst(3).prefix(64).compactMap { UInt8($0) }
+            case "c":
+                let words = value.split(separator: " ")
+                guard words.count >= 3, words[1] == "IP4" else { continue }
+                let host = String(words[2].split(separator: "/").first ?? "")
+                if inAudio { mediaHost = host } else if !seenMedia { sessionHost = host }
+            case "a":
+                guard inAudio || !seenMedia else { continue }
+                if let parsed = Direction(rawValue: String(value)) {
+                    direction = parsed
+                } else if value.hasPrefix("rtpmap:"), inAudio {
+                    let words = value.dropFirst(7).split(separator: " ", maxSplits: 1)
+                    if words.count == 2, let type = UInt8(words[0]), type < 128 { maps[type] = words[1].lowercased() }
+                } else if value.hasPrefix("ptime:"), inAudio, let parsed = Int(value.dropFirst(6)), (10...60).contains(parsed) {
+                    ptime = parsed
+                }
+            default: continue
+            }
+        }
+        guard let port else { throw SDPError("SDP has no audio") }
+        var codecs: [CompandingLaw] = []
+        var event: UInt8?
+        for type in formats {
+            let name = maps[type] ?? (type == 0 ? "pcmu/8000" : type == 8 ? "pcma/8000" : "")
+            if name.hasPrefix("pcmu/8000"), !codecs.contains(.muLaw) { codecs.append(.muLaw) }
+            if name.hasPrefix("pcma/8000"), !codecs.contains(.aLaw) { codecs.append(.aLaw) }
+            if name.hasPrefix("telephone-event/8000"), event == nil { event = type }
+        }
+        let host = mediaHost ?? sessionHost
+        let address = host.flatMap { SocketAddress($0, port: port) }
+        self.address = port == 0 || address?.address == 0 ? nil : address
+        self.codecs = codecs
+        self.telephoneEvent = event
+        self.ptime = ptime
+        self.direction = direction
+    }
+
+    /// The body we send: offer with both laws, or answer with the one chosen.
+    public static func body(
+        host: String, port: UInt16, codecs: [CompandingLaw], telephoneEvent: UInt8?, session: UInt64, version: UInt64,
+        direction: Direction = .sendrecv
+    ) -> String {
+        let types = codecs.map { String(payloadType($0)) } + (telephoneEvent.map { [String($0)] } ?? [])
+        var lines = [
+            "v=0", "o=trunkline \(session) \(version) IN IP4 \(host)", "s=Talk", "c=IN IP4 \(host)", "t=0 0",
+            "m=audio \(port) RTP/AVP \(types.joined(separator: " "))",
+        ]
+        for codec in codecs {
+            lines.append("a=rtpmap:\(payloadType(codec)) \(codec == .muLaw ? "PCMU" : "PCMA")/8000")
+        }
+        if let telephoneEvent {
+            lines.append("a=rtpmap:\(telephoneEvent) telephone-event/8000")
+            lines.append("a=fmtp:\(telephoneEvent) 0-15")
+        }
+        lines += ["a=ptime:20", "a=rtcp:\(port == .max ? port : port + 1)", "a=\(direction.rawValue)"]
+        return lines.joined(separator: "\r\n") + "\r\n"
+    }
+
+    /// Our direction in the answer to this offer (RFC 3264 §6.1).
+    public var answerDirection: Direction {
+        switch direction {
+        case .sendrecv: .sendrecv
+        case .sendonly: .recvonly
+        case .recvonly: .sendonly
+        case .inactive: .inactive
+        }
+    }
+}
+
+public struct SDPError: Error, Sendable, CustomStringConvertible {
+    public var message: String
+    init(_ message: String) { self.message = message }
+    public var description: String { message }
+}

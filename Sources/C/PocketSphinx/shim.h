@@ -1,0 +1,19 @@
+#include <pocketsphinx.h>
+#include <sphinxbase/err.h>
+#include <sphinxbase/feat.h>
+#include <sphinxbase/cmn.h>
+/* cmd_ln_init is variadic, which Swift does not import: the argument-vector form does the same. */
+static inline cmd_ln_t *cps_configuration(int argc, char **argv) {
+    return cmd_ln_parse_r(NULL, ps_args(), argc, argv, FALSE);
+}
+/* Puts the cepstral mean back to its start value, so that one caller's line does not colour the next one's. */
+static inline void cps_reset_cepstral_mean(ps_decoder_t *ps, mfcc_t *mean) {
+    feat_t *feat = ps_get_feat(ps);
+    if (feat && feat->cmn_struct) cmn_live_set(feat->cmn_struct, mean);
+}
+static inline int cps_cepstral_mean(ps_decoder_t *ps, mfcc_t *mean) {
+    feat_t *feat = ps_get_feat(ps);
+    if (!feat || !feat->cmn_struct) return -1;
+    cmn_live_get(feat->cmn_struct, mean);
+    return 0;
+}

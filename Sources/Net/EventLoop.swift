@@ -1,0 +1,187 @@
+internal import CLibwebsockets
+internal import Foundation
+internal import Synchronization
+
+/// One libwebsockets context with its service thread, and at the same time the executor of the calls it carries.
+///
+/// A call belongs to one loop for life: its sockets, timers and tasks all run on this thread, so the media path needs
+/// no locks and makes no thread hop. A socket callback enters an actor of this loop by `assumeIsolated`.
+///
+/// `@unchecked Sendable` is safe: `queue` and the atomics guard what other threads touch; everything else is only
+/// touched on `thread`, which `preconditionOnLoop` checks at each entry.
+public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
+    /// Jobs run in one go before sockets get their turn again.
+    static let batchLimit = 256
+    /// The beat of all calls of a loop, milliseconds.
+    public static let tickMilliseconds = 20
+
+    enum Item {
+        case job(UnownedJob)
+        case function(@Sendable () -> Void)
+    }
+
+    private struct Queue {
+        var items: [Item] = []
+        var isWakePending = false
+        var isDead = false
+    }
+
+    public let name: String
+    private let queue = Mutex(Queue())
+    private let threadID = Atomic<UInt>(0)
+    private let stopped = DispatchSemaphore(value: 0)
+
+    // Confined to the loop's thread after start().
+    let ev: OpaquePointer
+    private(set) var context: OpaquePointer?
+    private let wake = UnsafeMutablePointer<ev_async>.allocate(capacity: 1)
+    private let tickTimer = UnsafeMutablePointer<ev_timer>.allocate(capacity: 1)
+    private var spare: [Item] = []
+    private var tickers: [Int: (UInt64) -> Void] = [:]
+    private var nextTicker = 0
+    private var isStopping = false
+    private var contextHooks: [() -> Void] = []
+    var clientVhost: OpaquePointer?
+    var pendingTicks = 0
+
+    /// - Throws: `NetError.unavailable` if libwebsockets cannot make a context.
+    public init(name: String) throws(NetError) {
+        self.name = name
+        clws_set_log(0)
+        ev = cev_loop_new()
+        var info = lws_context_creation_info()
+        info.port = CONTEXT_PORT_NO_LISTEN
+        info.options = clws_context_options()
+        let loops = UnsafeMutablePointer<UnsafeMutableRawPointer?>.allocate(capacity: 1)
+        loops.initialize(to: UnsafeMutableRawPointer(ev))
+        info.foreign_loops = loops
+        info.max_http_header_data = 16_384
+        info.max_http_header_pool = 256
+        info.pt_serv_buf_size = 32_768
+        info.gid = -1
+        info.uid = -1
+        info.count_threads = 1
+        guard let context = lws_create_context(&info) else {
+            throw NetError(.unavailable, "libwebsockets could not make an event loop (is libwebsockets-evlib-ev installed?)")
+        }
+        self.context = context
+    }
+
+    /// Starts the service thread.
+    public func start() {
+        let thread = Thread { [self] in
+            threadID.store(UInt(pthread_self()), ordering: .releasing)
+            let me = Unmanaged.passUnretained(self).toOpaque()
+            cev_async_start(
+                ev, wake, { _, watcher, _ in
+                    guard let data = watcher?.pointee.data else { return }
+                    Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue().drain()
+                }, me)
+            let period = Double(Self.tickMilliseconds) / 1_000
+            cev_timer_start(
+                ev, tickTimer, { _, watcher, _ in
+                    guard let data = watcher?.pointee.data else { return }
+                    Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue().tick()
+                }, period, period, me)
+            drain()
+            ev_run(ev, 0)
+            queue.withLock { $0.isDead = true }
+            drain()
+            threadID.store(0, ordering: .releasing)
+            stopped.signal()
+        }
+        thread.name = name
+        thread.stackSize = 4 << 20
+        thread.start()
+    }
+
+    /// Closes every connection of this loop and ends its thread; returns when that is done.
+    public func stop() {
+        post { [self] in
+            guard !isStopping else { return }
+            isStopping = true
+            lws_context_destroy(context)
+            context = nil
+            ev_async_stop(ev, wake)
+            ev_timer_stop(ev, tickTimer)
+            cev_break_all(ev)
+        }
+        stopped.wait()
+    }
+
+    /// The caller runs on this loop's thread.
+    public var isCurrent: Bool { threadID.load(ordering: .acquiring) == UInt(pthread_self()) }
+
+    public func preconditionOnLoop() {
+        precondition(isCurrent, "touched the event loop \(name) from another thread")
+    }
+
+    // MARK: Executor
+
+    public func enqueue(_ job: consuming ExecutorJob) { push(.job(UnownedJob(job))) }
+
+    /// Runs a function on the loop, soon. From any thread.
+    public func post(_ function: @escaping @Sendable () -> Void) { push(.function(function)) }
+
+    private func push(_ item: Item) {
+        let mustWake = queue.withLock { queue -> Bool in
+            queue.items.append(item)
+            if queue.isWakePending { return false }
+            queue.isWakePending = true
+            return true
+        }
+        if mustWake { ev_async_send(ev, wake) }
+    }
+
+    private func drain() {
+        queue.withLock { queue in
+            swap(&queue.items, &spare)
+            queue.isWakePending = false
+        }
+        for item in spare {
+            switch item {
+            case .job(let job):
+                unsafe job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            case .function(let function): function()
+            }
+        }
+        spare.removeAll(keepingCapacity: true)
+    }
+
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+    public func checkIsolated() { preconditionOnLoop() }
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    // MARK: Time
+
+    /// Monotonic milliseconds, the clock `every` reports.
+    public static func nowMs() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Calls `body` with the monotonic time in ms at each beat of the loop, 50 times a second: one timer paces all calls.
+    /// On the loop only.
+    public func addTicker(_ body: @escaping (UInt64) -> Void) -> Ticker {
+        preconditionOnLoop()
+        nextTicker += 1
+        tickers[nextTicker] = body
+        return Ticker(loop: self, id: nextTicker)
+    }
+
+    /// Ends with `cancel()`; on the loop only.
+    public struct Ticker {
+        let loop: EventLoop
+        let id: Int
+        public func cancel() {
+            loop.preconditionOnLoop()
+            loop.tickers[id] = nil
+        }
+    }
+
+    private func tick() {
+        let now = Self.nowMs()
+        for body in tickers.values { body(now) }
+    }
+}

@@ -1,0 +1,78 @@
+internal import CLibwebsockets
+internal import Foundation
+
+/// A `ws:` URL in parts.
+public struct WebSocketURL: Sendable, Equatable {
+    public var host: String
+    public var port: UInt16
+    /// Path with query.
+    public var path: String
+
+    /// nil unless it is a `ws:` URL with a host. (`wss:` comes with TLS.)
+    public init?(_ text: String) {
+        guard let parts = URLComponents(string: text), parts.scheme == "ws", let host = parts.host, !host.isEmpty else { return nil }
+        self.host = host
+        guard let port = UInt16(exactly: parts.port ?? 80) else { return nil }
+        self.port = port
+        let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
+        self.path = parts.percentEncodedQuery.map { path + "?" + $0 } ?? path
+    }
+}
+
+extension EventLoop {
+    /// Opens a WebSocket. `address` must be resolved already: libwebsockets would resolve on the loop's thread.
+    /// The outcome is `onOpen` or `onClose`. On the loop only.
+    public func connect(
+        _ url: WebSocketURL, address: SocketAddress, headers: [(String, String)] = [],
+        configuration: WebSocket.Configuration = .init()
+    ) -> WebSocket {
+        preconditionOnLoop()
+        let socket = WebSocket(
+            loop: self, handshake: .init(path: url.path, query: [], headers: [:], peer: address.host),
+            configuration: configuration)
+        socket.clientHeaders = headers
+        guard let vhost = clientVirtualHost() else {
+            post { [box = Confined(socket)] in box.value.closed("libwebsockets could not make a client") }
+            return socket
+        }
+        // libwebsockets keeps this pointer as the connection's user space; it lives as long as the connection.
+        let user = UnsafeMutableRawPointer.allocate(byteCount: LwsUser.size, alignment: 8)
+        user.storeBytes(of: nil, as: UnsafeMutableRawPointer?.self)
+        LwsUser.set(user, socket)
+        let hostHeader = url.port == 80 ? url.host : "\(url.host):\(url.port)"
+        var info = lws_client_connect_info()
+        info.context = context
+        info.vhost = vhost
+        info.port = Int32(address.port)
+        info.userdata = user
+        info.ietf_version_or_minus_one = -1
+        address.host.withCString { address in
+            hostHeader.withCString { host in
+                url.path.withCString { path in
+                    webSocketSubprotocols[0].withCString { name in
+                        info.address = address
+                        info.host = host
+                        info.origin = host
+                        info.path = path
+                        info.local_protocol_name = name
+                        _ = lws_client_connect_via_info(&info)
+                    }
+                }
+            }
+        }
+        return socket
+    }
+
+    private func clientVirtualHost() -> OpaquePointer? {
+        if let clientVhost { return clientVhost }
+        var info = lws_context_creation_info()
+        info.port = CONTEXT_PORT_NO_LISTEN
+        info.protocols = makeProtocols()
+        info.vhost_name = UnsafePointer(strdup("client"))
+        info.options = clws_context_options()
+        info.user = Unmanaged.passRetained(VirtualHost(loop: self, server: nil)).toOpaque()
+        info.timeout_secs = 10
+        clientVhost = lws_create_vhost(context, &info)
+        return clientVhost
+    }
+}

@@ -1,0 +1,111 @@
+/// What was generated, sent, played and dropped of the AI's speech, to the millisecond.
+///
+/// It alone drives model truncation, the transcript's `heard_text`, and what the recording keeps. Times are
+/// milliseconds on the call's clock (0 = answer), and it never reads a clock itself.
+public struct HeardLedger: Sendable {
+    /// One sentence handed to the speech engine.
+    public struct Utterance: Sendable, Equatable {
+        public var turn: Int32
+        public var text: String
+        /// Milliseconds of audio made, sent to the far end, played there, and thrown away after a flush.
+        public var generatedMs = 0
+        public var sentMs = 0
+        public var playedMs = 0
+        public var droppedMs = 0
+        /// All of its audio has been generated.
+        public var isComplete = false
+        public var startedAt: Int?
+        public var endedAt: Int?
+        public var isInterrupted = false
+    }
+
+    public private(set) var utterances: [Utterance] = []
+    /// Sent, perhaps not yet played: which utterance, and how many milliseconds.
+    private var inFlight: [(utterance: Int, ms: Int)] = []
+
+    public init() {}
+
+    /// Milliseconds sent and not yet known to be played or dropped.
+    public var inFlightMs: Int { inFlight.reduce(0) { $0 + $1.ms } }
+
+    public mutating func begin(turn: Int32, text: String) -> Int {
+        utterances.append(Utterance(turn: turn, text: text))
+        return utterances.count - 1
+    }
+
+    public mutating func generated(_ ms: Int, of utterance: Int) {
+        guard utterances.indices.contains(utterance) else { return }
+        utterances[utterance].generatedMs += ms
+    }
+
+    public mutating func complete(_ utterance: Int) {
+        guard utterances.indices.contains(utterance) else { return }
+        utterances[utterance].isComplete = true
+    }
+
+    /// The frame will start to play at `time`.
+    public mutating func sent(_ ms: Int, of utterance: Int, playsAt time: Int) {
+        guard utterances.indices.contains(utterance) else { return }
+        utterances[utterance].sentMs += ms
+        if utterances[utterance].startedAt == nil { utterances[utterance].startedAt = time }
+        inFlight.append((utterance, ms))
+    }
+
+    /// The oldest `ms` of what is in flight has been played; `time` is when the last of it ended.
+    public mutating func played(_ ms: Int, until time: Int) {
+        var left = ms
+        while left > 0, let first = inFlight.first {
+            let part = min(left, first.ms)
+            utterances[first.utterance].playedMs += part
+            utterances[first.utterance].endedAt = time
+            left -= part
+            if part == first.ms { inFlight.removeFirst() } else { inFlight[0].ms -= part }
+        }
+    }
+
+    /// Barge-in: what is in flight and what was never sent is lost.
+    public mutating func flush() {
+        for part in inFlight { utterances[part.utterance].droppedMs += part.ms }
+        inFlight.removeAll(keepingCapacity: true)
+        for index in utterances.indices where !isFullyHeard(index) && !utterances[index].isInterrupted {
+            utterances[index].droppedMs += utterances[index].generatedMs - utterances[index].sentMs
+            utterances[index].isInterrupted = true
+        }
+    }
+
+    public func isFullyHeard(_ utterance: Int) -> Bool {
+        let entry = utterances[utterance]
+        return entry.isComplete && entry.playedMs >= entry.generatedMs && entry.droppedMs == 0
+    }
+
+    /// Whether any utterance of the turn was cut off.
+    public func isInterrupted(turn: Int32) -> Bool {
+        utterances.contains { $0.turn == turn && $0.isInterrupted }
+    }
+
+    /// What was heard of a turn. Without word times from the engine the cut inside a sentence is an estimate:
+    /// the share of its audio that played, ended at a word's boundary.
+    public func heardText(turn: Int32) -> String {
+        var parts: [String] = []
+        for entry in utterances where entry.turn == turn {
+            if !entry.isInterrupted {
+                parts.append(entry.text)
+            } else if entry.playedMs > 0, entry.generatedMs > 0 {
+                let share = min(1, Double(entry.playedMs) / Double(entry.generatedMs))
+                let cut = Self.cut(entry.text, to: share)
+                if !cut.isEmpty { parts.append(cut) }
+            }
+        }
+        return parts.joined(separator: " ")
+    }
+
+    /// The words that fit into a share (0...1) of the text.
+    static func cut(_ text: String, to share: Double) -> String {
+        if share >= 1 { return text }
+        let keep = Int(Double(text.count) * max(0, share))
+        let prefix = text.prefix(keep)
+        if keep == text.count || text[prefix.endIndex].isWhitespace { return String(prefix) }
+        guard let space = prefix.lastIndex(where: \.isWhitespace) else { return "" }
+        return String(prefix[..<space])
+    }
+}

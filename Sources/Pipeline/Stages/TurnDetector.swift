@@ -1,0 +1,75 @@
+/// What the caller does, seen over frames.
+public enum TurnEvent: Sendable, Equatable {
+    /// Speech began; `frames` of it are already past.
+    case speechStarted
+    /// Silence long enough to take the turn; `spokenMs` from the first to the last frame of speech.
+    case speechEnded(spokenMs: Int)
+    /// Somebody speaks without a pause, as an answering machine does.
+    case monologue(spokenMs: Int)
+}
+
+/// `VoiceActivity` of every 20 ms frame → turns. Counts frames, reads no clock.
+public struct TurnDetector: Processor, Sendable {
+    public struct Configuration: Sendable, Equatable {
+        /// Speech frames within `startWindowFrames` that begin a turn.
+        public var startFrames = 2
+        public var startWindowFrames = 3
+        /// Silence that ends a turn, ms.
+        public var silenceMs = 600
+        /// Speech without an ending after which `monologue` is reported, ms.
+        public var monologueMs = 6_000
+        public init(silenceMs: Int = 600, monologueMs: Int = 6_000) {
+            self.silenceMs = min(max(silenceMs, 100), 5_000)
+            self.monologueMs = min(max(monologueMs, 1_000), 60_000)
+        }
+    }
+
+    private let configuration: Configuration
+    private var recent: UInt32 = 0
+    private var isSpeaking = false
+    private var framesSinceStart = 0
+    private var silentFrames = 0
+    private var reportedMonologue = false
+
+    public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
+
+    /// A turn has begun and not ended.
+    public var isInTurn: Bool { isSpeaking }
+
+    public mutating func process(_ input: VoiceActivity, into output: inout [TurnEvent]) {
+        recent = (recent << 1) | (input.isSpeech ? 1 : 0)
+        guard isSpeaking else {
+            let window = (UInt32(1) << UInt32(configuration.startWindowFrames)) - 1
+            guard input.isSpeech, (recent & window).nonzeroBitCount >= configuration.startFrames else { return }
+            isSpeaking = true
+            framesSinceStart = configuration.startFrames
+            silentFrames = 0
+            reportedMonologue = false
+            output.append(.speechStarted)
+            return
+        }
+        framesSinceStart += 1
+        silentFrames = input.isSpeech ? 0 : silentFrames + 1
+        let spokenMs = (framesSinceStart - silentFrames) * EncodedFrame.milliseconds
+        if silentFrames * EncodedFrame.milliseconds >= configuration.silenceMs {
+            isSpeaking = false
+            recent = 0
+            output.append(.speechEnded(spokenMs: spokenMs))
+        } else if !reportedMonologue, spokenMs >= configuration.monologueMs {
+            reportedMonologue = true
+            output.append(.monologue(spokenMs: spokenMs))
+        }
+    }
+
+    public mutating func flush() {
+        recent = 0
+        isSpeaking = false
+    }
+
+    /// The caller's line closed in mid-turn.
+    public mutating func finish(into output: inout [TurnEvent]) {
+        guard isSpeaking else { return }
+        isSpeaking = false
+        output.append(.speechEnded(spokenMs: (framesSinceStart - silentFrames) * EncodedFrame.milliseconds))
+    }
+}

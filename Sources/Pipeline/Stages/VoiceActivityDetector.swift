@@ -1,0 +1,76 @@
+/// What the detector says of one frame.
+public struct VoiceActivity: Sendable, Equatable {
+    public var isSpeech: Bool
+    /// Frame energy in dB below full scale, −96...0.
+    public var level: Float
+    public init(isSpeech: Bool, level: Float) {
+        self.isSpeech = isSpeech
+        self.level = level
+    }
+}
+
+/// Speech or not, a frame at a time: energy over a tracked noise floor, helped by the zero-crossing rate.
+///
+/// Reads G.711 through the law's table: no decoding, no allocation. For speech against babble use a trained detector.
+public struct VoiceActivityDetector: Processor {
+    public struct Configuration: Sendable, Equatable {
+        /// 0...1 as in the speech services: 0.5 means 9 dB over the noise floor, 0 means 3 dB, 1 means 15 dB.
+        public var threshold: Float = 0.5
+        /// Nothing below this is speech, however quiet the line (dB below full scale).
+        public var minimumLevel: Float = -45
+        public init(threshold: Float = 0.5, minimumLevel: Float = -45) {
+            self.threshold = min(max(threshold, 0), 1)
+            self.minimumLevel = minimumLevel
+        }
+    }
+
+    /// The noise floor follows falls at once and rises by this much a frame (3 dB/s).
+    private static let floorRise: Float = 0.06
+    private static let floorRange: ClosedRange<Float> = -70...(-30)
+
+    private let configuration: Configuration
+    private var noiseFloor: Float = -60
+
+    public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
+
+    public mutating func process(_ input: EncodedFrame, into output: inout [VoiceActivity]) {
+        output.append(detect(input))
+    }
+
+    /// One frame in, one verdict out.
+    public mutating func detect(_ frame: EncodedFrame) -> VoiceActivity {
+        var energy: Float = 0
+        var crossings = 0
+        let bytes = frame.bytes.span
+        let table = frame.law == .muLaw ? MuLaw.decodeTable : ALaw.decodeTable
+        table.withUnsafeBufferPointer { table in
+            var previous: Int16 = 0
+            for index in 0..<EncodedFrame.byteCount {
+                let sample = table[Int(bytes[index])]
+                energy += Float(sample) * Float(sample)
+                if (sample ^ previous) < 0 { crossings += 1 }
+                previous = sample
+            }
+        }
+        let level = Self.decibels(meanSquare: energy / Float(EncodedFrame.byteCount))
+        if frame.isConcealed { return VoiceActivity(isSpeech: false, level: level) }
+        let margin = 3 + 12 * configuration.threshold
+        // Fricatives are weak but cross zero often: they keep a word together.
+        let isFricative = crossings > 60 && level > noiseFloor + margin * 0.6
+        let isSpeech = level > configuration.minimumLevel && (level > noiseFloor + margin || isFricative)
+        let rise = isSpeech ? Self.floorRise / 4 : Self.floorRise
+        noiseFloor = min(max(min(level, noiseFloor + rise), Self.floorRange.lowerBound), Self.floorRange.upperBound)
+        return VoiceActivity(isSpeech: isSpeech, level: level)
+    }
+
+    /// Mean square of 16-bit samples as dB below full scale, from the exponent and a quadratic of the mantissa:
+    /// within 0.1 dB, and much cheaper than a logarithm.
+    static func decibels(meanSquare: Float) -> Float {
+        guard meanSquare > 1 else { return -96 }
+        let bits = meanSquare.bitPattern
+        let exponent = Float(Int(bits >> 23) - 127)
+        let mantissa = Float(bitPattern: (bits & 0x7F_FFFF) | 0x3F80_0000)
+        let log2 = exponent + (-0.344_845 * mantissa + 2.024_658) * mantissa - 1.674_873
+        return min(0, 3.010_3 * log2 - 90.309)
+    }
+}

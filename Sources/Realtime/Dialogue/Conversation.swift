@@ -1,0 +1,85 @@
+/// One thing that happened in the conversation, as the model is told.
+public enum ConversationItem: Sendable, Equatable {
+    /// The callee answered and media flows.
+    case connected
+    /// What the callee heard of our turn.
+    case assistant(heard: String, isInterrupted: Bool)
+    /// A turn of the callee; empty text is speech that could not be made out.
+    case caller(String)
+    /// Keys pressed (0–9, *, #).
+    case keys(String)
+    /// Nothing was said for as long as `TurnPolicy.silencePromptMs`.
+    case silence
+    /// The callee's first turn went on without a pause, as an answering machine's does.
+    case monologue
+    /// The longest duration is near: say goodbye.
+    case timeIsUp
+}
+
+/// The conversation so far: all that a language model needs for its next response.
+public struct Conversation: Sendable, Equatable {
+    public var brief: Brief
+    public var items: [ConversationItem]
+    public var tracker: TaskTracker
+    /// Whether the callee's speech can be recognised in this language; if not, answers come by keypad.
+    public var canRecognizeSpeech: Bool
+
+    public init(brief: Brief, canRecognizeSpeech: Bool = true) {
+        self.brief = brief
+        self.items = []
+        self.tracker = TaskTracker(questions: brief.questions)
+        self.canRecognizeSpeech = canRecognizeSpeech
+    }
+
+    /// What came since our last turn, oldest first.
+    public var sinceLastTurn: ArraySlice<ConversationItem> {
+        let start = items.lastIndex { if case .assistant = $0 { true } else { false } }.map { $0 + 1 } ?? 0
+        return items[start...]
+    }
+
+    /// Prompts about silence in a row, up to now.
+    public var silencesInARow: Int {
+        var count = 0
+        for item in items.reversed() {
+            switch item {
+            case .silence: count += 1
+            case .assistant: continue
+            case .connected, .caller, .keys, .monologue, .timeIsUp: return count
+            }
+        }
+        return count
+    }
+
+    public var callerTurns: Int { items.count { if case .caller = $0 { true } else { false } } }
+}
+
+/// Names of the tools every model may call.
+public enum DialogueTool {
+    /// Arguments: `TaskReport`.
+    public static let reportTaskState = "report_task_state"
+    /// Arguments: `EndCall`.
+    public static let endCall = "end_call"
+
+    public struct EndCall: Sendable, Codable, Equatable {
+        public var reason: String
+        public init(reason: EndReason) { self.reason = reason.rawValue }
+    }
+}
+
+/// Why a connected call ended (SPEC §1.3).
+public enum EndReason: String, Sendable, Codable, CaseIterable {
+    case taskCompleted = "task_completed"
+    case calleeHangup = "callee_hangup"
+    case operatorHangup = "operator_hangup"
+    case maxDuration = "max_duration"
+    case maxTurns = "max_turns"
+    case calleeBusy = "callee_busy"
+    case refused
+    case wrongNumber = "wrong_number"
+    case voicemail
+    case silence
+    case transferred
+    case providerError = "provider_error"
+    case mediaTimeout = "media_timeout"
+    case serverRestart = "server_restart"
+}

@@ -1,0 +1,59 @@
+/// Who took the call.
+public enum AnsweredBy: String, Sendable, Codable { case human, voicemail, screening, unknown }
+
+/// A line of the transcript. The transcript says what was heard, not what was generated.
+public struct TranscriptEntry: Sendable, Equatable, Codable {
+    public enum Speaker: String, Sendable, Codable { case ai, customer }
+    /// Milliseconds since the answer; the same clock as the recording.
+    public var startMs: Int
+    public var endMs: Int
+    public var speaker: Speaker
+    public var text: String
+    /// The AI's: what was heard of it, where the callee cut it off.
+    public var heardText: String?
+    public var isInterrupted: Bool
+    public init(
+        startMs: Int, endMs: Int, speaker: Speaker, text: String, heardText: String? = nil, isInterrupted: Bool = false
+    ) {
+        self.startMs = startMs
+        self.endMs = endMs
+        self.speaker = speaker
+        self.text = text
+        self.heardText = heardText
+        self.isInterrupted = isInterrupted
+    }
+}
+
+/// Where the time of one answer of ours went, milliseconds.
+public struct TurnLatency: Sendable, Equatable, Codable {
+    /// From the caller's last speech to the decision that his turn is over.
+    public var endOfTurnMs: Int
+    /// To the final transcript, the model's first words, the first synthesised audio, the first frame sent.
+    public var speechToTextMs: Int
+    public var languageModelMs: Int
+    public var textToSpeechMs: Int
+    public var queueingMs: Int
+    /// From the caller's last speech to our first sample.
+    public var voiceToVoiceMs: Int { endOfTurnMs + speechToTextMs + languageModelMs + textToSpeechMs + queueingMs }
+}
+
+/// What came of a conversation.
+public struct Outcome: Sendable, Equatable {
+    public var endReason: EndReason
+    public var tracker: TaskTracker
+    public var answeredBy: AnsweredBy
+    public var transcript: [TranscriptEntry]
+    public var latencies: [TurnLatency]
+    public var interruptions: Int
+    public init(
+        endReason: EndReason, tracker: TaskTracker, answeredBy: AnsweredBy, transcript: [TranscriptEntry],
+        latencies: [TurnLatency], interruptions: Int
+    ) {
+        self.endReason = endReason
+        self.tracker = tracker
+        self.answeredBy = answeredBy
+        self.transcript = transcript
+        self.latencies = latencies
+        self.interruptions = interruptions
+    }
+}

@@ -1,0 +1,240 @@
+internal import Foundation
+
+/// The language model that needs no account: a rule-based dialogue in English, Korean and Russian.
+///
+/// States the purpose, puts the questions one by one, asks again at most twice, and knows the ways a call goes wrong.
+/// It takes the same conversation and gives the same events as a cloud model; there is no private path.
+public struct EmbeddedPolicy: LanguageModel {
+    /// How often a question is put before its answer counts as unclear: once, and twice again.
+    public static let timesAskedLimit = 3
+    /// Prompts about silence before we hang up.
+    public static let silenceLimit = 2
+    /// Share of a question's words that must have been heard for an answer to count.
+    private static let heardEnough = 0.6
+
+    public init() {}
+
+    public func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
+        let events = Self.events(for: conversation)
+        return AsyncThrowingStream { continuation in
+            for event in events { continuation.yield(event) }
+            continuation.finish()
+        }
+    }
+
+    /// The whole response; a pure function of the conversation.
+    static func events(for conversation: Conversation) -> [LanguageModelEvent] {
+        var reply = Reply(conversation)
+        reply.compose()
+        return reply.events
+    }
+
+    private struct Reply {
+        let conversation: Conversation
+        let texts: PolicyTexts
+        let reading: AnswerReading
+        var tracker: TaskTracker
+        var report = TaskReport()
+        var sentences: [String] = []
+        var ending: EndReason?
+
+        init(_ conversation: Conversation) {
+            self.conversation = conversation
+            texts = PolicyTexts.of(conversation.brief.language)
+            reading = AnswerReading(texts: texts)
+            tracker = conversation.tracker
+        }
+
+        var events: [LanguageModelEvent] {
+            var result: [LanguageModelEvent] = []
+            if let json = try? JSONEncoder().encode(report) {
+                result.append(.toolCall(name: DialogueTool.reportTaskState, arguments: String(decoding: json, as: UTF8.self)))
+            }
+            if !sentences.isEmpty { result.append(.text(sentences.joined(separator: " ") + " ")) }
+            if let ending, let json = try? JSONEncoder().encode(DialogueTool.EndCall(reason: ending)) {
+                result.append(.toolCall(name: DialogueTool.endCall, arguments: String(decoding: json, as: UTF8.self)))
+            }
+            return result
+        }
+
+        mutating func compose() {
+            let news = conversation.sinceLastTurn
+            if news.contains(.timeIsUp) { return end(.maxDuration, "time_is_up") }
+            if news.contains(.monologue) { return ending = .voicemail }
+            if let keys = news.compactMap({ if case .keys(let keys) = $0 { keys } else { nil } }).last {
+                return react(to: reading.intent(ofKeys: keys, question: tracker.current), words: keys)
+            }
+            let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }
+            if !said.isEmpty {
+                let words = said.filter { !$0.isEmpty }.joined(separator: " ")
+                return react(to: reading.intent(of: words, question: tracker.current), words: words)
+            }
+            if news.contains(.silence) { return silence() }
+            greet()
+        }
+
+        // MARK: Openings
+
+        private mutating func greet() {
+            let brief = conversation.brief
+            let values = ["caller": brief.callerDisplayName, "purpose": brief.purpose]
+            if let template = brief.greetingTemplate, !template.isEmpty {
+                say(PolicyTexts.fill(template, values))
+            } else {
+                say(texts(brief.callerDisplayName.isEmpty ? "greeting_anonymous" : "greeting", values))
+            }
+            say(texts("purpose", ["purpose": Self.sentence(brief.purpose)]))
+            report.purposeStated = true
+            ask(tracker.nextPending)
+        }
+
+        private mutating func silence() {
+            if conversation.silencesInARow > EmbeddedPolicy.silenceLimit { return end(.silence, "silence_closing") }
+            say(texts("still_there"))
+            ask(tracker.current, counts: false)
+        }
+
+        // MARK: Reactions
+
+        private mutating func react(to intent: Intent, words: String) {
+            switch intent {
+            case .voicemail: ending = .voicemail
+            case .wrongNumber: end(.wrongNumber, "wrong_number")
+            case .busy: end(.calleeBusy, "busy")
+            case .refusal:
+                if let question = tracker.current { settle(question, .refused, words: words) }
+                end(.refused, "refused")
+            case .whoIsThis:
+                let caller = conversation.brief.callerDisplayName
+                say(texts(caller.isEmpty ? "who_anonymous" : "who", ["caller": caller]))
+                say(texts("purpose", ["purpose": Self.sentence(conversation.brief.purpose)]))
+                ask(tracker.current, counts: false)
+            case .repeatPlease: ask(tracker.current, counts: false)
+            case .hello:
+                wasQuestionHeard ? ask(tracker.current, counts: false) : greet()
+            case .dontKnow:
+                guard let question = tracker.current else { return finish() }
+                settle(question, .unclear, words: words)
+                goOn(with: "next")
+            case .answer(let value):
+                guard let question = tracker.current else { return finish() }
+                // An answer to a question that was cut off before it could be understood is no answer to it.
+                guard wasQuestionHeard else { return tracker.purposeStated && heardSomething ? ask(question) : greet() }
+                settle(question, .answered, words: words, value: value)
+                goOn(with: "thanks")
+            case .nothing, .other: notUnderstood(words)
+            }
+        }
+
+        private mutating func notUnderstood(_ words: String) {
+            guard let question = tracker.current else { return finish() }
+            guard wasQuestionHeard else { return heardSomething ? ask(question) : greet() }
+            if tracker.timesAsked[question.id, default: 0] >= EmbeddedPolicy.timesAskedLimit {
+                settle(question, .unclear, words: words)
+                return goOn(with: "next")
+            }
+            if conversation.canRecognizeSpeech { say(texts("not_understood")) }
+            ask(question, isAgain: true)
+        }
+
+        private mutating func goOn(with key: String) {
+            guard let next = tracker.nextPending else { return finish() }
+            say(texts(key))
+            ask(next)
+        }
+
+        private mutating func finish() {
+            if let template = conversation.brief.closingTemplate, !template.isEmpty {
+                say(PolicyTexts.fill(template, ["caller": conversation.brief.callerDisplayName, "purpose": conversation.brief.purpose]))
+                ending = .taskCompleted
+            } else {
+                end(.taskCompleted, "closing")
+            }
+            report.shouldEndCall = true
+        }
+
+        private mutating func end(_ reason: EndReason, _ key: String) {
+            say(texts(key))
+            ending = reason
+            report.shouldEndCall = true
+        }
+
+        // MARK: Questions
+
+        private mutating func ask(_ question: Question?, counts: Bool = true, isAgain: Bool = false) {
+            guard let question else { return finish() }
+            if counts { report.asking = question.id }
+            say(Self.sentence(question.text))
+            let kind = QuestionReading(question).kind
+            if !conversation.canRecognizeSpeech {
+                switch kind {
+                case .boolean: say(texts("keypad_boolean"))
+                case .number: say(texts("keypad_number"))
+                case .choice: say(choices(of: question))
+                case .date, .text: say(texts("keypad_text"))
+                }
+            } else if isAgain {
+                say(texts("again_\(kind.rawValue)", ["choices": choices(of: question)]))
+            } else if kind == .choice {
+                say(choices(of: question))
+            }
+        }
+
+        private func choices(of question: Question) -> String {
+            question.choices.enumerated().map { texts("choice_key", ["key": String($0 + 1), "choice": $1]) }.joined(separator: " ")
+        }
+
+        private mutating func settle(_ question: Question, _ status: Answer.Status, words: String, value: Answer.Value? = nil) {
+            let item = TaskReport.Item(
+                id: question.id, status: status, answer: words.isEmpty ? nil : words,
+                summary: value.map { Self.summary(of: $0, language: conversation.brief.language) }, value: value)
+            report.questions = (report.questions ?? []) + [item]
+            tracker.apply(TaskReport(questions: [item]))
+        }
+
+        private static func summary(of value: Answer.Value, language: String) -> String {
+            switch value {
+            case .boolean(let yes):
+                switch LanguageTag.primary(language) {
+                case "ko": yes ? "네" : "아니오"
+                case "ru": yes ? "да" : "нет"
+                default: yes ? "yes" : "no"
+                }
+            case .number(let number): number == number.rounded() && abs(number) < 1e15 ? String(Int(number)) : String(number)
+            case .text(let text): text
+            }
+        }
+
+        // MARK: What was heard
+
+        private var lastHeard: (text: String, isInterrupted: Bool)? {
+            for item in conversation.items.reversed() {
+                if case .assistant(let heard, let isInterrupted) = item { return (heard, isInterrupted) }
+            }
+            return nil
+        }
+
+        private var heardSomething: Bool { conversation.tracker.purposeStated && (lastHeard?.text.isEmpty == false) }
+
+        /// Whether enough of the current question reached the callee's ear for what he says to be its answer.
+        private var wasQuestionHeard: Bool {
+            guard let question = tracker.current, let last = lastHeard else { return false }
+            guard last.isInterrupted else { return true }
+            let asked = AnswerReading.normalize(question.text)
+            let heard = " " + AnswerReading.normalize(last.text).joined(separator: " ") + " "
+            guard !asked.isEmpty else { return true }
+            var count = asked.count
+            while count > 0, !heard.contains(" " + asked[..<count].joined(separator: " ") + " ") { count -= 1 }
+            return Double(count) / Double(asked.count) >= EmbeddedPolicy.heardEnough
+        }
+
+        private mutating func say(_ text: String) { if !text.isEmpty { sentences.append(text) } }
+
+        /// With a full stop, so that it is spoken as a sentence of its own.
+        private static func sentence(_ text: String) -> String {
+            let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            guard let last = trimmed.last else { return "" }
+            return ".!?。！？…".contains(last) ? trimmed : trimmed + "."
+        }
+    }
+}

@@ -1,0 +1,96 @@
+public import Pipeline
+
+/// The speech-to-text kind: a caller's audio in, transcripts out. One run of the service is one call.
+public protocol SpeechToText: Service where Input == RecognizerInput, Output == TranscriptEvent {
+    /// The rate of the audio it wants, hertz.
+    var sampleRate: Int32 { get }
+    /// Whether it recognises a language (BCP 47). Where none does, answers come by keypad.
+    func recognizes(language: String) -> Bool
+}
+
+/// What a recogniser is given.
+public enum RecognizerInput: Sendable {
+    /// Speech of the caller, from shortly before its detected start.
+    case audio(AudioFrame)
+    /// The turn is over: finish and report.
+    case turnEnded
+    /// What the next answer is likely to be about. A cloud service takes it as key terms, a grammar recogniser as its grammar.
+    case expect(AnswerHints)
+}
+
+/// What is being asked, for a recogniser that can make use of it.
+public struct AnswerHints: Sendable, Equatable {
+    public var kind: Question.Kind
+    public var choices: [String]
+    public init(kind: Question.Kind, choices: [String] = []) {
+        self.kind = kind
+        self.choices = choices
+    }
+}
+
+/// What a recogniser tells.
+public enum TranscriptEvent: Sendable, Equatable {
+    case interim(String)
+    /// The turn's text; empty when there was speech that it could not make out.
+    case final(text: String, confidence: Double?)
+}
+
+/// The text-to-speech kind: sentences in, audio out. One run of the service is one call; a flush drops what is queued.
+public protocol TextToSpeech: Service where Input == Sentence, Output == SynthesizedAudio {
+    /// The rate of the audio it gives, hertz.
+    var sampleRate: Int32 { get }
+    func speaks(language: String) -> Bool
+}
+
+/// One sentence to speak.
+public struct Sentence: Sendable, Equatable {
+    /// The utterance of the heard ledger.
+    public var utterance: Int
+    public var turn: Int32
+    public var text: String
+    /// BCP 47.
+    public var language: String
+    public init(utterance: Int, turn: Int32, text: String, language: String) {
+        self.utterance = utterance
+        self.turn = turn
+        self.text = text
+        self.language = language
+    }
+}
+
+public enum SynthesizedAudio: Sendable, Equatable {
+    case audio(AudioFrame, utterance: Int)
+    /// The utterance has been synthesised to its end.
+    case finished(utterance: Int)
+}
+
+/// The language-model kind: the conversation so far in, text and tool calls out.
+public protocol LanguageModel: Sendable {
+    /// One response. Ending the iteration cancels it.
+    func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error>
+}
+
+public enum LanguageModelEvent: Sendable, Equatable {
+    /// A piece of what is to be spoken.
+    case text(String)
+    case toolCall(name: String, arguments: String)
+}
+
+/// The engines of one call's cascade.
+public struct SpeechEngines: Sendable {
+    public var speechToText: any SpeechToText
+    public var languageModel: any LanguageModel
+    public var textToSpeech: any TextToSpeech
+    public init(speechToText: any SpeechToText, languageModel: any LanguageModel, textToSpeech: any TextToSpeech) {
+        self.speechToText = speechToText
+        self.languageModel = languageModel
+        self.textToSpeech = textToSpeech
+    }
+}
+
+/// A speech engine cannot be had or does not work; the message tells the operator what to do.
+public struct SpeechError: Error, Sendable, Equatable, CustomStringConvertible {
+    public var message: String
+    public init(_ message: String) { self.message = message }
+    public var description: String { message }
+}

@@ -1,0 +1,102 @@
+internal import CPocketSphinx
+internal import Foundation
+
+/// The acoustic model on disk, shared by all decoders of the process.
+public struct AcousticModel: Sendable {
+    /// Where Debian's pocketsphinx-en-us puts it.
+    public static let defaultFolder = "/usr/share/pocketsphinx/model/en-us"
+
+    let folder: String
+    let dictionary: PronouncingDictionary
+
+    /// - Throws: `SpeechError` saying what to install.
+    public init(folder: String = AcousticModel.defaultFolder) throws(SpeechError) {
+        self.folder = folder
+        guard FileManager.default.fileExists(atPath: folder + "/en-us/mdef") else {
+            throw SpeechError(
+                "the English speech model is not in \(folder): install the package pocketsphinx-en-us, or set speech.model_dir")
+        }
+        dictionary = try PronouncingDictionary(path: folder + "/cmudict-en-us.dict")
+    }
+
+    public func knows(word: String) -> Bool { !dictionary.pronunciations(of: word).isEmpty }
+}
+
+/// One pocketsphinx decoder for 16 kHz audio. Used by one thread at a time.
+///
+/// `@unchecked Sendable`: whoever leases a decoder uses it on one worker at a time and hands it back afterwards; the
+/// hand-over through the pool's lock orders the accesses.
+public final class PocketSphinxDecoder: @unchecked Sendable {
+    /// Cepstral mean of telephone speech, measured over the telephone-band test utterances: the model's own start value
+    /// is that of wide-band speech and takes seconds to adapt, longer than an answer lasts.
+    static let telephoneMean: [Float] = [41.0, -5.29, -0.12, 5.09, 2.48, -4.07, -1.37, -1.78, -5.08, -2.05, -6.45, -1.42, 1.17]
+
+    private let decoder: OpaquePointer
+    private var grammars: Set<String> = []
+    private var frames = 0
+
+    /// - Parameter tight: narrower beams, for a search whose score matters more than its words.
+    public init(model: AcousticModel, words: some Sequence<String>, extraDictionary: String = "", tight: Bool = false) throws(SpeechError) {
+        err_set_logfp(nil)
+        let path = NSTemporaryDirectory() + "trunkline-\(getpid())-\(UInt64.random(in: .min ... .max)).dict"
+        guard FileManager.default.createFile(atPath: path, contents: Data((model.dictionary.lines(for: words) + extraDictionary).utf8)) else {
+            throw SpeechError("cannot write the recogniser's dictionary to \(path)")
+        }
+        defer { unlink(path) }
+        var arguments = [
+            "trunkline", "-hmm", model.folder + "/en-us", "-dict", path, "-samprate", "16000", "-bestpath", "no", "-fwdflat", "no",
+            "-logfn", "/dev/null",
+        ]
+        if tight { arguments += ["-beam", "1e-20", "-wbeam", "1e-12", "-pbeam", "1e-20", "-maxhmmpf", "200"] }
+        var vector = arguments.map { strdup($0) }
+        defer { for item in vector { free(item) } }
+        guard let configuration = cps_configuration(Int32(vector.count), &vector) else {
+            throw SpeechError("pocketsphinx refuses its configuration")
+        }
+        defer { cmd_ln_free_r(configuration) }
+        guard let decoder = ps_init(configuration) else {
+            throw SpeechError("pocketsphinx cannot load the speech model in \(model.folder)")
+        }
+        self.decoder = decoder
+    }
+
+    deinit { ps_free(decoder) }
+
+    /// Adds a word with its phones. False if it is there already or has unknown phones.
+    public func add(word: String, phones: String) { _ = ps_add_word(decoder, word, phones, 1) }
+
+    /// Compiles the grammar if this decoder does not know it yet, and selects it.
+    public func select(grammar name: String, text: String) throws(SpeechError) {
+        if !grammars.contains(name) {
+            guard ps_set_jsgf_string(decoder, name, text) == 0 else { throw SpeechError("pocketsphinx refuses the grammar \(name)") }
+            grammars.insert(name)
+        }
+        guard ps_set_search(decoder, name) == 0 else { throw SpeechError("pocketsphinx cannot select the grammar \(name)") }
+    }
+
+    public func start() throws(SpeechError) {
+        var mean = Self.telephoneMean
+        cps_reset_cepstral_mean(decoder, &mean)
+        frames = 0
+        guard ps_start_utt(decoder) == 0 else { throw SpeechError("pocketsphinx cannot start an utterance") }
+    }
+
+    public func process(_ samples: UnsafeBufferPointer<Int16>) {
+        frames += samples.count
+        _ = ps_process_raw(decoder, samples.baseAddress, samples.count, 0, 0)
+    }
+
+    /// Ends the utterance. `score` is the path's log likelihood in pocketsphinx's units.
+    public func finish() -> (text: String, score: Int32, samples: Int) {
+        ps_end_utt(decoder)
+        var score: Int32 = 0
+        let text = ps_get_hyp(decoder, &score).map { String(cString: $0) } ?? ""
+        return (text, score, frames)
+    }
+
+    /// The mean after an utterance, for measuring `telephoneMean`.
+    public var cepstralMean: [Float] {
+        var mean = [Float](repeating: 0, count: 13)
+        return cps_cepstral_mean(decoder, &mean) == 0 ? mean : []
+    }
+}

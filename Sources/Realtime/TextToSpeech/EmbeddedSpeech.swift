@@ -1,0 +1,62 @@
+public import Pipeline
+
+/// Speech that needs no account: flite for English, espeak-ng for everything else.
+public struct EmbeddedSpeech: TextToSpeech {
+    /// Silence in front of and behind a sentence is cut to this, so that sentences follow each other as in speech.
+    private static let edgeSilenceMs = 60
+
+    private let workers: WorkerPool
+    private let voice: FliteVoice
+
+    public init(workers: WorkerPool, voice: FliteVoice = .kal16) {
+        self.workers = workers
+        self.voice = voice
+    }
+
+    public var sampleRate: Int32 { 8_000 }
+
+    public func speaks(language: String) -> Bool {
+        LanguageTag.primary(language) == "en" || EspeakNG.path != nil
+    }
+
+    public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
+        while let signal = await input.next() {
+            guard case .data(let sentence) = signal else {
+                if case .end = signal { return }
+                output.flush()
+                continue
+            }
+            let voice = voice
+            let frames = try await workers.run { try Self.synthesize(sentence, voice: voice) }
+            for frame in frames { try await output.send(.audio(frame, utterance: sentence.utterance)) }
+            try await output.send(.finished(utterance: sentence.utterance))
+        }
+    }
+
+    /// The whole sentence as 20 ms frames at 8 kHz: it takes about 10 ms, so streaming would gain nothing.
+    static func synthesize(_ sentence: Sentence, voice: FliteVoice) throws -> [AudioFrame] {
+        let speech =
+            LanguageTag.primary(sentence.language) == "en"
+            ? try voice.synthesize(sentence.text) : try EspeakNG.synthesize(sentence.text, language: sentence.language)
+        guard speech.sampleRate > 0 else { throw SpeechError("the speech engine gave audio without a sample rate") }
+        let samples = trimmed(speech.samples, edge: Int(speech.sampleRate) * edgeSilenceMs / 1_000)
+        var chain = try Resampler(from: speech.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000))
+        var frames: [AudioFrame] = []
+        let step = min(AudioFrame.capacity, Int(speech.sampleRate) / 50)
+        try samples.withUnsafeBufferPointer { samples in
+            for start in stride(from: 0, to: samples.count, by: step) {
+                var frame = AudioFrame(sampleRate: speech.sampleRate, turn: sentence.turn)
+                frame.append(UnsafeBufferPointer(rebasing: samples[start..<min(start + step, samples.count)]))
+                try chain.process(frame, into: &frames)
+            }
+        }
+        try chain.finish(into: &frames)
+        return frames
+    }
+
+    private static func trimmed(_ samples: [Int16], edge: Int) -> ArraySlice<Int16> {
+        let loud: (Int16) -> Bool = { $0 > 200 || $0 < -200 }
+        guard let first = samples.firstIndex(where: loud), let last = samples.lastIndex(where: loud) else { return [] }
+        return samples[max(0, first - edge)..<min(samples.count, last + edge)]
+    }
+}

@@ -1,0 +1,38 @@
+internal import CFlite
+internal import Synchronization
+
+/// A voice of flite, English. Synthesis runs several hundred times faster than speech.
+public enum FliteVoice: String, Sendable, CaseIterable {
+    case kal16
+    case rms
+
+    /// `cst_voice` is only read during synthesis, so one instance serves all threads.
+    private struct Loaded: @unchecked Sendable { var voice: UnsafeMutablePointer<cst_voice>? }
+    private static let voices: Mutex<[String: Loaded]> = {
+        flite_init()
+        return Mutex([:])
+    }()
+
+    private var voice: UnsafeMutablePointer<cst_voice>? {
+        Self.voices.withLock { loaded in
+            if let known = loaded[rawValue] { return known.voice }
+            let made: UnsafeMutablePointer<cst_voice>? =
+                switch self {
+                case .kal16: register_cmu_us_kal16(nil)
+                case .rms: register_cmu_us_rms(nil)
+                }
+            loaded[rawValue] = Loaded(voice: made)
+            return made
+        }
+    }
+
+    /// 16-bit PCM of a sentence and its rate. Blocks for a few milliseconds: run it on a worker.
+    public func synthesize(_ text: String) throws(SpeechError) -> (samples: [Int16], sampleRate: Int32) {
+        guard let voice else { throw SpeechError("the flite voice \(rawValue) cannot be loaded") }
+        guard let wave = flite_text_to_wave(text, voice) else { throw SpeechError("flite could not speak the sentence") }
+        defer { delete_wave(wave) }
+        let count = Int(wave.pointee.num_samples)
+        guard count >= 0, let samples = wave.pointee.samples else { return ([], wave.pointee.sample_rate) }
+        return (Array(UnsafeBufferPointer(start: samples, count: count)), wave.pointee.sample_rate)
+    }
+}
