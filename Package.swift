@@ -57,7 +57,7 @@ let package = Package(
         .target(
             name: "API",
             dependencies: [
-                "Calls", "Bridge", "Net", "Realtime", .product(name: "Crypto", package: "swift-crypto"),
+                "Calls", "Bridge", "Net", "Pipeline", "Realtime", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

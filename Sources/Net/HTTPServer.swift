@@ -191,7 +191,7 @@ final class HTTPExchange {
         let handler = server.handler
         let request = request
         let loop = loop
-        let box = Confined(self)
+        let box = Confined(self, to: loop)
         task = Task {
             let response = await handler(request)
             loop.post { box.value.respond(response) }
@@ -295,12 +295,4 @@ final class HTTPExchange {
     private static func problem(_ status: Int, _ title: String, _ detail: String) -> [UInt8] {
         Array(#"{"type":"about:blank","title":"\#(title)","status":\#(status),"detail":"\#(detail)"}"#.utf8)
     }
-}
-
-/// Carries a loop-confined object through a `@Sendable` closure back to its own loop.
-///
-/// `@unchecked Sendable` is safe because `value` is only used in closures posted to the loop that confines it.
-struct Confined<Value>: @unchecked Sendable {
-    let value: Value
-    init(_ value: Value) { self.value = value }
 }

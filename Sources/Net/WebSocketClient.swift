@@ -32,7 +32,7 @@ extension EventLoop {
             configuration: configuration)
         socket.clientHeaders = headers
         guard let vhost = clientVirtualHost() else {
-            post { [box = Confined(socket)] in box.value.closed("libwebsockets could not make a client") }
+            post { [box = Confined(socket, to: self)] in box.value.closed("libwebsockets could not make a client") }
             return socket
         }
         // libwebsockets keeps this pointer as the connection's user space; it lives as long as the connection.

@@ -18,8 +18,8 @@ public struct Graph: Sendable {
     }
 
     /// Adds a service between two edges.
-    public mutating func add<Input: Sendable, Output: Sendable>(
-        _ name: String, _ service: any Service<Input, Output>, from input: Edge<Input>, to output: Edge<Output>
+    public mutating func add<Stage: Service>(
+        _ name: String, _ service: Stage, from input: Edge<Stage.Input>, to output: Edge<Stage.Output>
     ) {
         add(name) {
             defer { output.finish() }

@@ -33,6 +33,14 @@ public struct TurnLatency: Sendable, Equatable, Codable {
     public var languageModelMs: Int
     public var textToSpeechMs: Int
     public var queueingMs: Int
+    public init(endOfTurnMs: Int, speechToTextMs: Int, languageModelMs: Int, textToSpeechMs: Int, queueingMs: Int) {
+        self.endOfTurnMs = endOfTurnMs
+        self.speechToTextMs = speechToTextMs
+        self.languageModelMs = languageModelMs
+        self.textToSpeechMs = textToSpeechMs
+        self.queueingMs = queueingMs
+    }
+
     /// From the caller's last speech to our first sample.
     public var voiceToVoiceMs: Int { endOfTurnMs + speechToTextMs + languageModelMs + textToSpeechMs + queueingMs }
 }

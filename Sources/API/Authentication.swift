@@ -1,0 +1,129 @@
+internal import Calls
+internal import Crypto
+public import Foundation
+internal import Net
+internal import Synchronization
+
+/// What a key may do (SPEC §9).
+public enum Role: String, Sendable, Comparable {
+    case viewer, `operator`, admin
+    private var rank: Int {
+        switch self {
+        case .viewer: 0
+        case .operator: 1
+        case .admin: 2
+        }
+    }
+    public static func < (a: Role, b: Role) -> Bool { a.rank < b.rank }
+}
+
+/// Who asks.
+struct Principal: Sendable, Equatable {
+    var name: String
+    var role: Role
+    /// By cookie: then a changing request must come from our own pages.
+    var isSession: Bool
+}
+
+/// API keys, hashed at rest, and dashboard sessions.
+public final class Authenticator: Sendable {
+    public static let cookie = "trunkline_session"
+    /// Hours a login lasts.
+    static let sessionHours = 12.0
+    static let sessionLimit = 10_000
+
+    private struct Session {
+        var principal: Principal
+        var expires: Date
+    }
+    private struct State {
+        var keys: [String: Principal] = [:]
+        var sessions: [String: Session] = [:]
+        var buckets: [String: Bucket] = [:]
+    }
+    private struct Bucket {
+        var tokens: Double
+        var at: Date
+    }
+    private let state = Mutex(State())
+    private let now: @Sendable () -> Date
+    /// Requests a second and in a burst, for each key and each source.
+    private let rate: (perSecond: Double, burst: Double)
+    private static let bucketLimit = 10_000
+
+    public init(rate: (perSecond: Double, burst: Double) = (50, 100), now: @escaping @Sendable () -> Date = { Date() }) {
+        self.rate = rate
+        self.now = now
+    }
+
+    public static func hash(_ key: String) -> String {
+        SHA256.hash(data: Data(key.utf8)).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
+    }
+
+    /// `tk_` and 40 random hex digits.
+    public static func newKey() -> String {
+        "tk_" + (0..<5).map { _ in Call.hex(.random(in: .min ... .max)) }.joined()
+    }
+
+    public func add(hash: String, name: String, role: Role) {
+        state.withLock { $0.keys[hash] = Principal(name: name, role: role, isSession: false) }
+    }
+
+    /// A session for a right key: its token for the cookie.
+    func logIn(key: String) -> (token: String, principal: Principal)? {
+        // Compared by hash, so that timing tells nothing of the key.
+        let hash = Self.hash(key)
+        return state.withLock { state in
+            guard var principal = state.keys[hash] else { return nil }
+            principal.isSession = true
+            let token = Self.newKey()
+            let moment = now()
+            if state.sessions.count >= Self.sessionLimit { state.sessions = state.sessions.filter { $0.value.expires > moment } }
+            guard state.sessions.count < Self.sessionLimit else { return nil }
+            state.sessions[Self.hash(token)] = Session(
+                principal: principal, expires: moment.addingTimeInterval(Self.sessionHours * 3_600))
+            return (token, principal)
+        }
+    }
+
+    func logOut(_ request: HTTPRequest) {
+        guard let token = request.cookie(Self.cookie) else { return }
+        state.withLock { $0.sessions[Self.hash(token)] = nil }
+    }
+
+    func principal(of request: HTTPRequest) -> Principal? {
+        if let header = request.headers["authorization"] {
+            guard header.lowercased().hasPrefix("bearer ") else { return nil }
+            let hash = Self.hash(String(header.dropFirst(7)).trimmingCharacters(in: .whitespaces))
+            return state.withLock { $0.keys[hash] }
+        }
+        guard let token = request.cookie(Self.cookie) else { return nil }
+        let hash = Self.hash(token)
+        return state.withLock { state in
+            guard let session = state.sessions[hash], session.expires > now() else { return nil }
+            return session.principal
+        }
+    }
+
+    /// Whether a cookie's request comes from our own pages: browsers say so, and cannot be made to lie.
+    static func isSameOrigin(_ request: HTTPRequest) -> Bool {
+        if let site = request.headers["sec-fetch-site"] { return site == "same-origin" || site == "none" }
+        guard let origin = request.headers["origin"], let host = request.headers["host"] else { return false }
+        return origin == "http://" + host || origin == "https://" + host
+    }
+
+    /// Nil while within the rate; else the seconds to wait.
+    func secondsToWait(for source: String) -> Int? {
+        let moment = now()
+        return state.withLock { state in
+            if state.buckets.count > Self.bucketLimit { state.buckets = state.buckets.filter { moment.timeIntervalSince($0.value.at) < 10 } }
+            var bucket = state.buckets[source] ?? Bucket(tokens: rate.burst, at: moment)
+            bucket.tokens = min(rate.burst, bucket.tokens + max(0, moment.timeIntervalSince(bucket.at)) * rate.perSecond)
+            bucket.at = moment
+            defer { state.buckets[source] = bucket }
+            guard bucket.tokens >= 1 else { return 1 }
+            bucket.tokens -= 1
+            return nil
+        }
+    }
+}

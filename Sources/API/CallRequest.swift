@@ -1,0 +1,273 @@
+internal import Calls
+internal import Foundation
+internal import Realtime
+
+/// `POST /api/outbound/` checked: every bad field is found before anything is stored (SPEC §1.1).
+struct CallRequest {
+    static let purposeLimit = 2_000
+    static let questionLimit = 500
+    static let questionCount = 1...20
+    static let displayNameLimit = 100
+    static let durationRange = 10...3_600
+    static let metadataLimit = 16_384
+    static let choiceCount = 2...9
+
+    private static let known: Set<String> = [
+        "caller_number", "callee_number", "purpose", "questions", "caller_display_name", "max_duration", "priority", "scheduled_at",
+        "retry_on_no_answer", "max_retries", "language", "agent", "metadata", "webhook_url",
+    ]
+    /// Fields of the contract whose behaviour is not built yet: refused, never accepted and ignored.
+    private static let notSupportedYet: Set<String> = ["agent", "webhook_url"]
+
+    var call: Call
+    var warnings: [String]
+
+    init(_ body: [UInt8], settings: CallSettings, requestedBy: String, now: Date) throws(APIError) {
+        let json: JSONValue
+        do throws(JSONValue.ParseError) { json = try JSONValue(parsing: body) } catch {
+            throw APIError(
+                status: error.message.contains("stands twice") ? 422 : 400, code: "invalid_json", title: "Bad Request",
+                detail: "the body is not valid JSON: \(error.message), at byte \(error.offset)")
+        }
+        guard case .object(let members) = json else {
+            throw APIError(status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
+        }
+        var fields = FieldReader(members)
+        for name in members.keys.sorted() where !Self.known.contains(name) { fields.fail(name, "is not a known field") }
+        var unsupported: [String] = []
+        for name in members.keys.sorted() where Self.notSupportedYet.contains(name) && members[name] != .null { unsupported.append(name) }
+
+        var warnings: [String] = []
+        let caller = fields.text("caller_number", required: true, limit: 64)
+        let callee = fields.text("callee_number", required: true, limit: 256)
+        let purpose = fields.text("purpose", required: true, limit: Self.purposeLimit)
+        let displayName = fields.text("caller_display_name", required: false, limit: Self.displayNameLimit) ?? ""
+        var maxDuration = fields.integer("max_duration", in: Self.durationRange) ?? 180
+        if maxDuration > settings.maxCallDuration {
+            maxDuration = settings.maxCallDuration
+            if members["max_duration"] != nil {
+                warnings.append("max_duration was lowered to \(settings.maxCallDuration) s (outbound.max_call_duration)")
+            }
+        }
+        let priority = fields.integer("priority", in: 1...10) ?? 5
+        let retryOnNoAnswer = fields.boolean("retry_on_no_answer") ?? true
+        let maxRetries = fields.integer("max_retries", in: 0...10) ?? settings.retry.maxRetries
+        var scheduledAt: Date?
+        if let text = fields.text("scheduled_at", required: false, limit: 64) {
+            if let date = Timestamp.parse(text) {
+                if date <= now { fields.fail("scheduled_at", "lies in the past") } else { scheduledAt = date }
+            } else {
+                fields.fail("scheduled_at", "must be an RFC 3339 time with an offset, e.g. 2026-11-21T09:30:00+09:00")
+            }
+        }
+        var language = settings.language
+        if let text = fields.text("language", required: false, limit: 35) {
+            if LanguageTag.isWellFormed(text) { language = text } else { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
+        }
+        let questions = Self.questions(&fields, &unsupported)
+        var metadata: String?
+        switch members["metadata"] {
+        case nil, .null: break
+        case .object(let value):
+            let text = JSONValue.object(value).text
+            if text.utf8.count > Self.metadataLimit { fields.fail("metadata", "is larger than \(Self.metadataLimit) bytes") }
+            metadata = text
+        default: fields.fail("metadata", "must be an object")
+        }
+
+        var noRoute: Routing.Refusal?
+        if let callee {
+            do throws(Routing.Refusal) { _ = try settings.routing.route(to: callee) } catch {
+                fields.fail("callee_number", error.message)
+                if error.code != .invalid { noRoute = error }
+            }
+        }
+        var notAllowed: Routing.Refusal?
+        if let caller {
+            do throws(Routing.Refusal) { try settings.routing.checkCaller(caller) } catch {
+                if error.code == .callerNotAllowed { notAllowed = error } else { fields.fail("caller_number", error.message) }
+            }
+        }
+        for name in unsupported { fields.fail(name, "is not supported yet") }
+        if !fields.errors.isEmpty {
+            var error = APIError.invalid(fields.errors)
+            if fields.errors.count == unsupported.count { error.code = "not_supported_yet" }
+            if fields.errors.count == 1, let noRoute { error.code = noRoute.code.rawValue }
+            throw error
+        }
+        if let notAllowed {
+            throw APIError(
+                status: 403, code: notAllowed.code.rawValue, title: "Forbidden", detail: notAllowed.message,
+                errors: [.init(field: "caller_number", message: notAllowed.message)])
+        }
+        guard let caller, let callee, let purpose else { throw APIError.invalid(fields.errors) }
+        if LanguageTag.primary(language) != "en" {
+            warnings.append(
+                "the embedded recogniser knows English only: in \(language) the AI speaks, and answers are taken by keypad")
+        }
+        call = Call(
+            callerNumber: caller, calleeNumber: callee,
+            brief: Brief(
+                purpose: purpose, callerDisplayName: displayName, questions: questions, language: language, maxTurns: settings.maxTurns,
+                greetingTemplate: settings.greetingTemplate, closingTemplate: settings.closingTemplate),
+            maxDuration: maxDuration, priority: priority, scheduledAt: scheduledAt, retryOnNoAnswer: retryOnNoAnswer,
+            maxRetries: maxRetries, metadata: metadata, requestedBy: requestedBy, createdAt: now)
+        self.warnings = warnings
+    }
+
+    private static func questions(_ fields: inout FieldReader, _ unsupported: inout [String]) -> [Question] {
+        guard case .array(let items)? = fields.members["questions"] else {
+            fields.fail("questions", fields.members["questions"] == nil ? "is required" : "must be an array")
+            return []
+        }
+        guard questionCount.contains(items.count) else {
+            fields.fail("questions", "must have \(questionCount.lowerBound) to \(questionCount.upperBound) items, not \(items.count)")
+            return []
+        }
+        var result: [Question] = []
+        for (index, item) in items.enumerated() {
+            let name = "questions[\(index)]"
+            let id = "q\(index + 1)"
+            switch item {
+            case .string(let text):
+                if let text = checked(text, name, &fields) { result.append(Question(id: id, text: text)) }
+            case .object(let members):
+                for key in members.keys.sorted() where !["text", "type", "choices", "required", "ask_if"].contains(key) {
+                    fields.fail("\(name).\(key)", "is not a known field")
+                }
+                if members["ask_if"] != nil, members["ask_if"] != .null { unsupported.append("\(name).ask_if") }
+                guard case .string(let raw)? = members["text"] else {
+                    fields.fail("\(name).text", members["text"] == nil ? "is required" : "must be a string")
+                    continue
+                }
+                var kind = Question.Kind.text
+                switch members["type"] {
+                case nil, .null: break
+                case .string(let value):
+                    if let known = Question.Kind(rawValue: value) {
+                        kind = known
+                    } else {
+                        fields.fail("\(name).type", "must be one of text, boolean, number, choice, date")
+                    }
+                default: fields.fail("\(name).type", "must be a string")
+                }
+                var choices: [String] = []
+                switch members["choices"] {
+                case nil, .null: break
+                case .array(let values):
+                    for (place, value) in values.enumerated() {
+                        guard case .string(let choice) = value, (1...100).contains(choice.count),
+                            choice.contains(where: { $0.isLetter || $0.isNumber })
+                        else {
+                            fields.fail("\(name).choices[\(place)]", "must be a text of 1 to 100 characters")
+                            continue
+                        }
+                        choices.append(choice)
+                    }
+                default: fields.fail("\(name).choices", "must be an array of texts")
+                }
+                if kind == .choice, !choiceCount.contains(choices.count) {
+                    fields.fail("\(name).choices", "must have \(choiceCount.lowerBound) to \(choiceCount.upperBound) items for the type choice")
+                }
+                if kind != .choice, !choices.isEmpty { fields.fail("\(name).choices", "only goes with the type choice") }
+                var isRequired = true
+                switch members["required"] {
+                case nil, .null: break
+                case .bool(let value): isRequired = value
+                default: fields.fail("\(name).required", "must be true or false")
+                }
+                if let text = checked(raw, "\(name).text", &fields) {
+                    result.append(Question(id: id, text: text, kind: kind, choices: choices, isRequired: isRequired))
+                }
+            default: fields.fail(name, "must be a string or an object")
+            }
+        }
+        return result
+    }
+
+    private static func checked(_ text: String, _ name: String, _ fields: inout FieldReader) -> String? {
+        let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !trimmed.isEmpty else {
+            fields.fail(name, "is blank")
+            return nil
+        }
+        guard trimmed.count <= questionLimit else {
+            fields.fail(name, "is longer than \(questionLimit) characters")
+            return nil
+        }
+        return trimmed
+    }
+}
+
+/// Reads typed members and collects what is wrong with them.
+struct FieldReader {
+    let members: [String: JSONValue]
+    private(set) var errors: [APIError.Field] = []
+    init(_ members: [String: JSONValue]) { self.members = members }
+
+    mutating func fail(_ field: String, _ message: String) { errors.append(.init(field: String(field.prefix(100)), message: message)) }
+
+    mutating func text(_ name: String, required: Bool, limit: Int) -> String? {
+        switch members[name] {
+        case nil, .null:
+            if required { fail(name, "is required") }
+            return nil
+        case .string(let value):
+            let trimmed = value.trimmingCharacters(in: .whitespacesAndNewlines)
+            if trimmed.isEmpty {
+                if required { fail(name, "is blank") }
+                return nil
+            }
+            guard trimmed.count <= limit else {
+                fail(name, "is longer than \(limit) characters")
+                return nil
+            }
+            guard !trimmed.unicodeScalars.contains(where: { $0.value == 0 }) else {
+                fail(name, "holds a NUL character")
+                return nil
+            }
+            return trimmed
+        default:
+            fail(name, "must be a string")
+            return nil
+        }
+    }
+
+    mutating func integer(_ name: String, in range: ClosedRange<Int>) -> Int? {
+        switch members[name] {
+        case nil, .null: return nil
+        case .number(let value):
+            guard let integer = Int(exactly: value) else {
+                fail(name, "must be a whole number")
+                return nil
+            }
+            guard range.contains(integer) else {
+                fail(name, "must lie in \(range.lowerBound)…\(range.upperBound), not \(integer)")
+                return nil
+            }
+            return integer
+        default:
+            fail(name, "must be a number")
+            return nil
+        }
+    }
+
+    mutating func boolean(_ name: String) -> Bool? {
+        switch members[name] {
+        case nil, .null: return nil
+        case .bool(let value): return value
+        default:
+            fail(name, "must be true or false")
+            return nil
+        }
+    }
+}
+
+/// RFC 3339 times.
+enum Timestamp {
+    static func parse(_ text: String) -> Date? {
+        let hasFraction = text.contains(".")
+        return try? Date(text, strategy: hasFraction ? .iso8601.time(includingFractionalSeconds: true) : .iso8601)
+    }
+    static func text(_ date: Date) -> String { date.formatted(.iso8601.time(includingFractionalSeconds: true)) }
+}

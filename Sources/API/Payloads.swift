@@ -1,0 +1,176 @@
+public import Calls
+public import Foundation
+public import Realtime
+
+/// Calls as JSON (SPEC §1.2, §1.4).
+enum Payloads {
+    static func time(_ date: Date?) -> JSONValue { .optional(date.map(Timestamp.text)) }
+
+    /// `010****5678`: enough to recognise a number, not enough to dial it.
+    static func masked(_ number: String) -> String {
+        if let at = number.firstIndex(of: "@"), number.lowercased().hasPrefix("sip:") {
+            let user = number[number.index(number.startIndex, offsetBy: 4)..<at]
+            return "sip:" + user.prefix(1) + "***" + number[at...]
+        }
+        guard number.count > 7 else { return String(number.prefix(1)) + "***" }
+        return number.prefix(3) + "****" + number.suffix(4)
+    }
+
+    static func call(_ call: Call, isMasked: Bool, now: Date) -> JSONValue {
+        let number = { (text: String) in JSONValue.string(isMasked ? masked(text) : text) }
+        var members: [String: JSONValue] = [
+            "outbound_id": .string(call.outboundID), "call_id": .optional(call.callID), "state": .string(call.state.rawValue),
+            "caller_number": number(call.callerNumber), "callee_number": number(call.calleeNumber),
+            "caller_display_name": .string(call.brief.callerDisplayName), "purpose": .string(call.brief.purpose),
+            "questions": .array(call.brief.questions.map(question)), "max_duration": .number(Double(call.maxDuration)),
+            "priority": .number(Double(call.priority)), "scheduled_at": time(call.scheduledAt),
+            "retry_on_no_answer": .bool(call.retryOnNoAnswer), "max_retries": .number(Double(call.maxRetries)),
+            "language": .string(call.brief.language), "created_at": time(call.createdAt), "started_at": time(call.startedAt),
+            "answered_at": time(call.answeredAt), "completed_at": time(call.completedAt),
+            "attempt_count": .number(Double(call.attempts.count)), "attempts": .array(call.attempts.map(attempt)),
+            "next_attempt_at": time(call.state == .queued ? call.nextAttemptAt : nil), "failure_reason": .optional(call.failureReason),
+            "end_reason": .optional(call.endReason?.rawValue), "answered_by": .string(call.answeredBy.rawValue),
+            "requested_by": .string(call.requestedBy), "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
+            "task_completed": .bool(call.isTaskCompleted), "recording_url": .optional(recordingURL(call)),
+        ]
+        members["metadata"] = call.metadata.flatMap { try? JSONValue(parsing: Array($0.utf8)) } ?? .null
+        if call.state.isTerminal, call.answeredAt != nil { members["result"] = result(call, transcript: nil, now: now) } else { members["result"] = .null }
+        return .object(members)
+    }
+
+    static func question(_ question: Question) -> JSONValue {
+        var members: [String: JSONValue] = [
+            "id": .string(question.id), "text": .string(question.text), "type": .string(question.kind.rawValue),
+            "required": .bool(question.isRequired),
+        ]
+        if !question.choices.isEmpty { members["choices"] = .array(question.choices.map { .string($0) }) }
+        return .object(members)
+    }
+
+    static func attempt(_ attempt: Call.Attempt) -> JSONValue {
+        [
+            "started_at": time(attempt.startedAt), "ended_at": time(attempt.endedAt), "outcome": .optional(attempt.outcome),
+            "code": .optional(attempt.code.map(Double.init)), "reason": .optional(attempt.reason),
+        ]
+    }
+
+    static func recordingURL(_ call: Call) -> String? {
+        call.recording.map { _ in "/api/outbound/\(call.outboundID)/recording" }
+    }
+
+    static func answer(_ answer: Answer, question: Question) -> JSONValue {
+        let value: JSONValue =
+            switch answer.value {
+            case nil: .null
+            case .boolean(let value): .bool(value)
+            case .number(let value): .number(value)
+            case .text(let value): .string(value)
+            }
+        return [
+            "question_id": .string(question.id), "question_text": .string(question.text), "status": .string(answer.status.rawValue),
+            "answer_text": .optional(answer.text), "answer_summary": .optional(answer.summary), "value": value,
+            "confidence": .optional(answer.confidence), "confidence_source": .optional(answer.confidenceSource),
+            "evidence": answer.evidence.map {
+                ["turn": .number(Double($0.turn)), "start_ms": .number(Double($0.startMs)), "end_ms": .number(Double($0.endMs))]
+            } ?? .null,
+        ]
+    }
+
+    static func entry(_ entry: TranscriptEntry) -> JSONValue {
+        var members: [String: JSONValue] = [
+            "timestamp": .number(Double(entry.startMs) / 1_000), "end": .number(Double(entry.endMs) / 1_000),
+            "speaker": .string(entry.speaker.rawValue), "text": .string(entry.text),
+        ]
+        if entry.speaker == .ai {
+            members["interrupted"] = .bool(entry.isInterrupted)
+            if let heard = entry.heardText { members["heard_text"] = .string(heard) }
+        }
+        return .object(members)
+    }
+
+    static func latency(_ call: Call) -> JSONValue {
+        guard !call.latencies.isEmpty else { return .null }
+        func quantiles(_ pick: (TurnLatency) -> Int) -> JSONValue {
+            let sorted = call.latencies.map(pick).sorted()
+            func at(_ fraction: Double) -> JSONValue {
+                .number(Double(sorted[min(sorted.count - 1, max(0, Int((fraction * Double(sorted.count)).rounded(.up)) - 1))]))
+            }
+            return ["p50_ms": at(0.5), "p95_ms": at(0.95)]
+        }
+        return [
+            "turns": .number(Double(call.latencies.count)), "voice_to_voice": quantiles(\.voiceToVoiceMs),
+            "end_of_turn": quantiles(\.endOfTurnMs), "speech_to_text": quantiles(\.speechToTextMs),
+            "language_model": quantiles(\.languageModelMs), "text_to_speech": quantiles(\.textToSpeechMs),
+            "queueing": quantiles(\.queueingMs),
+        ]
+    }
+
+    static func result(_ call: Call, transcript: [TranscriptEntry]?, now: Date) -> JSONValue {
+        let pairs = call.brief.questions.compactMap { question in
+            call.answers.first { $0.questionID == question.id }.map { answer($0, question: question) }
+        }
+        var members: [String: JSONValue] = [
+            "outbound_id": .string(call.outboundID), "state": .string(call.state.rawValue), "final": .bool(call.state.isTerminal),
+            "caller_number": .string(call.callerNumber), "callee_number": .string(call.calleeNumber),
+            "purpose": .string(call.brief.purpose),
+            "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
+            "task_completed": .bool(call.isTaskCompleted), "answered_by": .string(call.answeredBy.rawValue),
+            "end_reason": .optional(call.endReason?.rawValue), "answers": .array(pairs), "summary": .optional(call.summary),
+            "summary_source": call.summary == nil ? .null : "template", "sentiment": .null, "sentiment_source": .null,
+            "recording_url": .optional(recordingURL(call)),
+            // The embedded engines have no price list: unknown, never 0.
+            "cost": ["total": "unknown", "components": []], "latency": latency(call),
+            "interruptions": .number(Double(call.interruptions)), "created_at": time(call.createdAt), "answered_at": time(call.answeredAt),
+            "completed_at": time(call.completedAt),
+        ]
+        if let media = call.media {
+            members["media"] = [
+                "packets_received": .number(Double(media.received)), "packets_sent": .number(Double(media.sent)),
+                "packets_lost": .number(Double(media.lost)), "packets_late": .number(Double(media.late)),
+                "frames_concealed": .number(Double(media.concealed)),
+            ]
+        }
+        if let transcript {
+            members["transcript"] = .array(transcript.map(entry))
+            members["ai_turns"] = .number(Double(transcript.count { $0.speaker == .ai }))
+            members["customer_turns"] = .number(Double(transcript.count { $0.speaker == .customer }))
+        }
+        return .object(members)
+    }
+
+    static func statistics(_ statistics: CallStatistics) -> JSONValue {
+        var states: [String: JSONValue] = [:]
+        for state in CallState.allCases { states[state.rawValue] = .number(Double(statistics.states[state] ?? 0)) }
+        let total = statistics.states.values.reduce(0, +)
+        let ended = statistics.states.filter { $0.key.isTerminal && $0.key != .cancelled }.values.reduce(0, +)
+        let completed = statistics.states[.completed] ?? 0
+        return [
+            "total": .number(Double(total)), "states": .object(states),
+            "in_progress": .number(Double(CallState.allCases.filter { !$0.isTerminal }.reduce(0) { $0 + (statistics.states[$1] ?? 0) })),
+            "success_rate": .optional(ended == 0 ? nil : (Double(completed) / Double(ended) * 1_000).rounded() / 1_000),
+            "average_duration_seconds": .optional(statistics.averageDuration.map { ($0 * 10).rounded() / 10 }),
+            "answers": .array(
+                statistics.answers.sorted { $0.key < $1.key }.map { question, counts in
+                    ["question_text": .string(question), "counts": .object(counts.mapValues { .number(Double($0)) })]
+                }),
+            "by_day": .array(
+                statistics.days.map { ["day": .string($0.day), "total": .number(Double($0.total)), "completed": .number(Double($0.completed))] }),
+        ]
+    }
+
+    static func event(_ event: CallEvent) -> String {
+        // The payload's members stand beside the envelope's.
+        let inner = event.payload.dropFirst().dropLast()
+        let head =
+            "{\"id\":\(event.id),\"event\":\(JSONValue.quoted(event.name)),\"at\":\(JSONValue.quoted(Timestamp.text(event.at))),"
+            + "\"outbound_id\":\(JSONValue.quoted(event.outboundID))"
+        return inner.isEmpty ? head + "}" : head + "," + inner + "}"
+    }
+}
+
+/// A result as the API gives it, for the command line.
+public enum ResultText {
+    public static func of(_ call: Call, transcript: [TranscriptEntry], now: Date = Date()) -> String {
+        Payloads.result(call, transcript: transcript, now: now).text
+    }
+}

@@ -1,0 +1,162 @@
+public import Calls
+public import Foundation
+public import Logging
+public import Net
+
+/// The whole API on one screen. Handlers are in one file a resource; they decide nothing themselves.
+public struct Routes: Sendable {
+    public struct Services: Sendable {
+        public var store: CallStore
+        public var dialler: Dialler
+        public var authenticator: Authenticator
+        public var settings: CallSettings
+        /// The dashboard's folder, `web/`; nil without one.
+        public var webRoot: String?
+        /// Milliseconds, for `/ready`: nil while starting.
+        public var isReady: @Sendable () -> Bool
+        public var logger: Logger
+        public var now: @Sendable () -> Date
+        public init(
+            store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
+            isReady: @escaping @Sendable () -> Bool, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+        ) {
+            self.store = store
+            self.dialler = dialler
+            self.authenticator = authenticator
+            self.settings = settings
+            self.webRoot = webRoot
+            self.isReady = isReady
+            self.logger = logger
+            self.now = now
+        }
+    }
+
+    typealias Handler = @Sendable (HTTPRequest, Principal) async throws -> HTTPResponse
+
+    let services: Services
+    private var router = Router()
+
+    public init(_ services: Services) {
+        self.services = services
+        let calls = CallRoutes(services: services)
+        let sessions = SessionRoutes(services: services)
+        let dashboard = Dashboard(root: services.webRoot)
+
+        // Without a key.
+        router.add("GET", "/health") { _ in HTTPResponse(status: 200, contentType: "text/plain", Array("ok\n".utf8)) }
+        router.add("GET", "/ready") { _ in
+            services.isReady()
+                ? HTTPResponse(status: 200, contentType: "text/plain", Array("ready\n".utf8))
+                : HTTPResponse(status: 503, contentType: "text/plain", Array("starting\n".utf8))
+        }
+        add("POST", "/api/session", nil, sessions.logIn)
+
+        // With one.
+        add("GET", "/api/session", .viewer, sessions.current)
+        add("DELETE", "/api/session", .viewer, sessions.logOut)
+        add("POST", "/api/outbound", .operator, calls.create)
+        add("GET", "/api/outbound", .viewer, calls.list)
+        add("GET", "/api/outbound/active", .viewer, calls.active)
+        add("GET", "/api/outbound/stats", .viewer, calls.statistics)
+        add("GET", "/api/outbound/{id}", .viewer, calls.one)
+        add("GET", "/api/outbound/{id}/result", .viewer, calls.result)
+        add("GET", "/api/outbound/{id}/transcript", .viewer, calls.transcript)
+        add("GET", "/api/outbound/{id}/recording", .viewer, calls.recording)
+        add("GET", "/api/outbound/{id}/events", .viewer, calls.events)
+        add("POST", "/api/outbound/{id}/cancel", .operator, calls.cancel)
+        add("POST", "/api/outbound/{id}/retry", .operator, calls.retry)
+        add("POST", "/api/outbound/{id}/hangup", .operator, calls.hangUp)
+
+        // The dashboard's pages and files.
+        for page in ["/", "/outbound", "/outbound/new", "/outbound/{id}", "/login"] {
+            router.add("GET", page) { _ in dashboard.page() }
+        }
+        router.add("GET", "/web/{path...}") { request in dashboard.file(request) }
+        router.add("GET", "/favicon.ico") { request in dashboard.file(request, named: "favicon.svg") }
+    }
+
+    /// Adds a handler behind the checks every request passes: rate, key or login, role, same origin.
+    private mutating func add(_ method: String, _ pattern: String, _ role: Role?, _ handler: @escaping Handler) {
+        let services = services
+        router.add(method, pattern) { request in
+            do {
+                var principal = Principal(name: "", role: .viewer, isSession: false)
+                if let role {
+                    guard let known = services.authenticator.principal(of: request) else {
+                        try Self.limit(services, request.peer)
+                        throw APIError.unauthorized
+                    }
+                    try Self.limit(services, request.peer + " " + known.name)
+                    guard known.role >= role else {
+                        throw APIError(
+                            status: 403, code: "forbidden", title: "Forbidden", detail: "this needs the role \(role.rawValue)")
+                    }
+                    if known.isSession, method != "GET", !Authenticator.isSameOrigin(request) {
+                        throw APIError(
+                            status: 403, code: "cross_origin", title: "Forbidden", detail: "the request does not come from the dashboard's own pages")
+                    }
+                    principal = known
+                } else {
+                    try Self.limit(services, request.peer)
+                }
+                return try await handler(request, principal)
+            } catch let error as APIError {
+                return error.response
+            } catch let error as StoreError {
+                return APIError(error).response
+            } catch {
+                services.logger.error("request failed: \(error)")
+                return APIError(status: 500, code: "internal", title: "Internal Server Error", detail: "something went wrong; the log has details").response
+            }
+        }
+    }
+
+    private static func limit(_ services: Services, _ source: String) throws(APIError) {
+        if let seconds = services.authenticator.secondsToWait(for: source) {
+            throw APIError(
+                status: 429, code: "rate_limited", title: "Too Many Requests", detail: "too many requests",
+                headers: [("retry-after", String(seconds))])
+        }
+    }
+
+    /// Answers any request; the entry for `HTTPServer`.
+    public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        var response: HTTPResponse
+        switch router.match(method: request.method, path: request.path) {
+        case .found(let handler, let parameters):
+            var request = request
+            request.parameters = parameters
+            response = await handler(request)
+        case .wrongMethod(let allowed):
+            response = APIError(
+                status: 405, code: "method_not_allowed", title: "Method Not Allowed", detail: "\(request.method) is not possible here",
+                headers: [("allow", allowed.joined(separator: ", "))]
+            ).response
+        case .none: response = APIError.notFound("there is nothing at this path").response
+        }
+        response.headers += [
+            ("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin"), ("x-frame-options", "DENY"),
+            ("content-security-policy", Dashboard.contentSecurityPolicy),
+        ]
+        if !response.headers.contains(where: { $0.name == "cache-control" }) { response.headers.append(("cache-control", "no-store")) }
+        return response
+    }
+
+    /// Whether a WebSocket may be opened: 0, or the status to refuse with.
+    public func refusal(of request: HTTPRequest) -> Int {
+        guard request.path == EventSocket.path else { return 404 }
+        guard let principal = services.authenticator.principal(of: request) else { return 401 }
+        if principal.isSession, !Authenticator.isSameOrigin(request) { return 403 }
+        return 0
+    }
+
+    public func open(_ socket: WebSocket) -> Bool {
+        guard socket.handshake.path == EventSocket.path else { return false }
+        EventSocket.serve(socket, store: services.store)
+        return true
+    }
+
+    static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
+        HTTPResponse(status: status, contentType: "application/json", Array(value.text.utf8))
+    }
+}

@@ -1,0 +1,138 @@
+public import Foundation
+public import Realtime
+
+/// One outbound call, from request to result.
+public struct Call: Sendable, Equatable, Codable {
+    /// One attempt to reach the number.
+    public struct Attempt: Sendable, Equatable, Codable {
+        public var startedAt: Date
+        public var endedAt: Date?
+        /// `connected`, `no_answer`, `busy`, `rejected`, `failed`, `cancelled`; nil while it lasts.
+        public var outcome: String?
+        public var code: Int?
+        public var reason: String?
+    }
+
+    // What was asked for.
+    public var outboundID: String
+    public var callerNumber: String
+    public var calleeNumber: String
+    public var brief: Brief
+    public var maxDuration: Int
+    public var priority: Int
+    public var scheduledAt: Date?
+    public var retryOnNoAnswer: Bool
+    public var maxRetries: Int
+    /// The request's `metadata`, as JSON text.
+    public var metadata: String?
+    public var requestedBy: String
+
+    // What became of it.
+    public var callID: String?
+    public var state: CallState = .queued
+    public var createdAt: Date
+    public var startedAt: Date?
+    public var answeredAt: Date?
+    public var completedAt: Date?
+    public var attempts: [Attempt] = []
+    /// Attempts made since the last time an operator asked for a retry.
+    public var attemptsThisRound = 0
+    public var nextAttemptAt: Date?
+    public var failureReason: String?
+    public var endReason: EndReason?
+    public var answeredBy: AnsweredBy = .unknown
+    public var answers: [Answer]
+    public var summary: String?
+    public var latencies: [TurnLatency] = []
+    public var interruptions = 0
+    /// File name inside the recordings folder.
+    public var recording: String?
+    public var media: MediaFigures?
+
+    /// What the RTP of the call looked like.
+    public struct MediaFigures: Sendable, Equatable, Codable {
+        public var received = 0
+        public var sent = 0
+        public var lost = 0
+        public var late = 0
+        public var concealed = 0
+        public init() {}
+    }
+
+    public init(
+        outboundID: String = Call.newID(), callerNumber: String, calleeNumber: String, brief: Brief, maxDuration: Int = 180, priority: Int = 5,
+        scheduledAt: Date? = nil, retryOnNoAnswer: Bool = true, maxRetries: Int = 2, metadata: String? = nil,
+        requestedBy: String = "operator", createdAt: Date
+    ) {
+        self.outboundID = outboundID
+        self.callerNumber = callerNumber
+        self.calleeNumber = calleeNumber
+        self.brief = brief
+        self.maxDuration = maxDuration
+        self.priority = priority
+        self.scheduledAt = scheduledAt
+        self.retryOnNoAnswer = retryOnNoAnswer
+        self.maxRetries = maxRetries
+        self.metadata = metadata
+        self.requestedBy = requestedBy
+        self.createdAt = createdAt
+        self.answers = TaskTracker(questions: brief.questions).answers
+        self.nextAttemptAt = scheduledAt
+    }
+
+    /// `ob-` and 8 hex digits.
+    public static func newID() -> String { "ob-" + hex(UInt32.random(in: .min ... .max)) }
+
+    /// 8 hex digits.
+    public static func hex(_ value: UInt32) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: 8 - text.count) + text
+    }
+
+    /// Every required question is answered or refused.
+    public var isTaskCompleted: Bool {
+        brief.questions.allSatisfy { question in
+            !question.isRequired
+                || answers.contains { $0.questionID == question.id && ($0.status == .answered || $0.status == .refused) }
+        }
+    }
+
+    /// Seconds from answer to end, or until `now`.
+    public func duration(at now: Date) -> Double? {
+        answeredAt.map { max(0, (completedAt ?? now).timeIntervalSince($0)) }
+    }
+
+    /// Takes over what came of the conversation.
+    mutating func take(_ outcome: Outcome, at date: Date) {
+        completedAt = date
+        endReason = outcome.endReason
+        answers = outcome.tracker.answers
+        answeredBy = outcome.answeredBy
+        latencies = outcome.latencies
+        interruptions = outcome.interruptions
+        endAttempt(at: date)
+        summary = TemplateSummary.of(self)
+    }
+
+    /// The conversation was held elsewhere (`bridge.stream_url`), or never began.
+    mutating func takeNothing(endReason reason: EndReason?, at date: Date) {
+        completedAt = date
+        endReason = reason
+        var tracker = TaskTracker(questions: brief.questions)
+        tracker.close()
+        answers = tracker.answers
+        endAttempt(at: date)
+    }
+
+    private mutating func endAttempt(at date: Date) {
+        guard !attempts.isEmpty else { return }
+        attempts[attempts.count - 1].endedAt = date
+        attempts[attempts.count - 1].outcome = "connected"
+    }
+
+    /// Applies a transition; refuses what cannot follow.
+    public mutating func apply(_ event: CallStateMachine.Event) throws(CallStateMachine.ImpossibleTransition) {
+        var machine = CallStateMachine(state)
+        state = try machine.apply(event)
+    }
+}

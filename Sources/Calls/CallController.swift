@@ -1,0 +1,477 @@
+public import Bridge
+public import Foundation
+public import Logging
+public import Net
+public import Pipeline
+public import Realtime
+
+/// Everything an attempt needs from outside.
+public struct CallLine: Sendable {
+    public var userAgent: UserAgent
+    /// Engines for a language.
+    public var engines: @Sendable (_ language: String) -> SpeechEngines
+    public var store: CallStore
+    public var logger: Logger
+    public init(
+        userAgent: UserAgent, engines: @escaping @Sendable (_ language: String) -> SpeechEngines, store: CallStore, logger: Logger
+    ) {
+        self.userAgent = userAgent
+        self.engines = engines
+        self.store = store
+        self.logger = logger
+    }
+}
+
+/// Does one attempt of a call: INVITE, ringing, conversation, hang-up, and the record of it all.
+///
+/// An actor of the call's event loop. What to store goes through `journal`, in order, so that the media path never
+/// waits for the disk.
+public actor CallController {
+    /// Milliseconds between the last sample played and BYE: the callee's own jitter buffer is drained too.
+    private static let drainMs: UInt64 = 300
+    /// A BYE, CANCEL or failed INVITE that gets no answer ends the call after this, ms (RFC 3261 timer F is 32 s).
+    private static let hangUpLimitMs: UInt64 = 5_000
+    /// Records waiting to be written.
+    private static let journalLimit = 1_024
+
+    private let loop: EventLoop
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    private let call: Call
+    private let line: CallLine
+    private let settings: CallSettings
+    private let now: @Sendable () -> Date
+    private var logger: Logger
+
+    private var dialog: Dialog?
+    private var rtp: RTPSession?
+    private var leg: Leg?
+    private var graph: CallGraph?
+    private var ticker: EventLoop.Ticker?
+    private var ringDeadline: UInt64 = 0
+    private var hangUpAt: UInt64?
+    private var giveUpAt: UInt64?
+    private var isConnected = false
+    private var isRinging = false
+    private var isCancelled = false
+    private var didRingTimeOut = false
+    private var isFinished = false
+    private var outcome: Outcome?
+    private var pendingEnd: EndReason?
+    private var done: CheckedContinuation<Void, Never>?
+    private var lateBeats = 0
+
+    private typealias JournalEntry = @Sendable (CallStore) async throws -> Void
+    private let journal: AsyncStream<JournalEntry>.Continuation
+    private let journalTask: Task<Void, Never>
+
+    public init(loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
+        self.loop = loop
+        self.call = call
+        self.line = line
+        self.settings = settings
+        self.now = now
+        var logger = line.logger
+        logger[metadataKey: "call"] = "\(call.outboundID)"
+        self.logger = logger
+        let (stream, continuation) = AsyncStream<JournalEntry>.makeStream(bufferingPolicy: .bufferingNewest(Self.journalLimit))
+        journal = continuation
+        let store = line.store
+        journalTask = Task { [logger] in
+            for await entry in stream {
+                do { try await entry(store) } catch { logger.error("cannot store: \(error)") }
+            }
+        }
+    }
+
+    // MARK: Commands
+
+    /// Runs the attempt to its end; when it returns, all of it is stored.
+    public func run() async {
+        await withCheckedContinuation { continuation in
+            done = continuation
+            begin()
+        }
+        journal.finish()
+        await journalTask.value
+    }
+
+    /// Gives the call up before it is answered.
+    public func cancel() {
+        guard !isConnected, !isFinished else { return }
+        isCancelled = true
+        hangUp()
+    }
+
+    /// Ends a connected call; one that still rings is cancelled.
+    public func hangUp(_ reason: EndReason) async {
+        guard isConnected else { return cancel() }
+        if let graph { await graph.stop(reason) } else { conversationEnded(nil, reason: reason) }
+    }
+
+    public var edges: [EdgeReading] {
+        get async { await graph?.edges ?? [] }
+    }
+
+    // MARK: Dialling
+
+    private func begin() {
+        let id = call.outboundID
+        let callID = "outbound-\(id)-\(Call.hex(.random(in: .min ... .max)))"
+        let started = now()
+        record { store in
+            try await store.clearTranscript(of: id)
+            try await store.update(id) { call in
+                try call.apply(.dial)
+                call.callID = callID
+                call.startedAt = started
+                call.nextAttemptAt = nil
+                call.attemptsThisRound += 1
+                call.attempts.append(.init(startedAt: started))
+                call.answers = TaskTracker(questions: call.brief.questions).answers
+                call.endReason = nil
+                call.failureReason = nil
+                return [CallEvent(name: "outbound_dialing", at: started, outboundID: id, payload: CallEvent.payload(["attempt": call.attempts.count]))]
+            }
+        }
+        let route: Routing.Route
+        do throws(Routing.Refusal) { route = try settings.routing.route(to: call.calleeNumber) } catch {
+            return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
+        }
+        let rtp: RTPSession
+        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
+            return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
+        }
+        self.rtp = rtp
+        let host = line.userAgent.advertised
+        let session = UInt64(started.timeIntervalSince1970)
+        let offer = SessionDescription.body(
+            host: host, port: rtp.localPort, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: session, version: session)
+        let display = UserAgentText.quoted(call.brief.callerDisplayName)
+        let caller = Routing.normalize(call.callerNumber) ?? "anonymous"
+        let invitation = Invitation(
+            requestURI: route.requestURI,
+            from: "\(display)<sip:\(caller)@\(host)>;tag=outb-\(Call.hex(.random(in: .min ... .max)))", to: "<\(route.requestURI)>",
+            callID: callID, proxy: route.proxy, sdp: offer, headers: [("X-Outbound-Call-ID", id)], credentials: route.credentials)
+        ringDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
+        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
+        let loop = loop
+        dialog = line.userAgent.invite(invitation) { [weak self] event in
+            loop.post { [weak self] in self?.assumeIsolated { $0.handle(event) } }
+        }
+        logger.info("dialling", metadata: ["attempt": "\(call.attempts.count + 1)"])
+    }
+
+    private func beat(_ now: UInt64) {
+        if !isConnected, !isFinished, now >= ringDeadline, !didRingTimeOut, !isCancelled {
+            didRingTimeOut = true
+            hangUp()
+        }
+        if let at = hangUpAt, now >= at {
+            hangUpAt = nil
+            leg?.close()
+            hangUp()
+        }
+        if let at = giveUpAt, now >= at {
+            giveUpAt = nil
+            handle(isConnected ? .ended(byRemote: false) : .failed(status: 408, phrase: "no response", retryAfterSeconds: nil))
+        }
+    }
+
+    private func hangUp() {
+        guard let dialog else { return attemptEnded(AttemptOutcome(state: .cancelled, reason: "cancelled")) }
+        dialog.hangUp()
+        if giveUpAt == nil { giveUpAt = EventLoop.nowMs() + Self.hangUpLimitMs }
+    }
+
+    private func handle(_ event: DialogEvent) {
+        guard !isFinished else { return }
+        switch event {
+        case .progress: ringing()
+        case .answered(let sdp): answered(sdp)
+        case .reoffer(let sdp): reoffer(sdp)
+        case .cancelled: break  // only for calls that come in
+        case .failed(let status, let phrase, _):
+            guard !isConnected else { return conversationEnded(outcome, reason: .providerError) }
+            attemptEnded(AttemptOutcome(sipStatus: status, phrase: phrase))
+        case .ended:
+            guard isConnected else { return attemptEnded(AttemptOutcome(state: .failed, reason: "the far end gave the call up")) }
+            if outcome != nil || pendingEnd != nil {
+                finishConversation()
+            } else if let graph {
+                Task { await graph.stop(.calleeHangup) }
+                giveUpAt = nil
+                dialog = nil
+            } else {
+                conversationEnded(nil, reason: .calleeHangup)
+                finishConversation()
+            }
+        }
+    }
+
+    private func ringing() {
+        guard !isRinging, !isConnected else { return }
+        isRinging = true
+        let at = now()
+        let id = call.outboundID
+        record { store in
+            try await store.update(id) { call in
+                try call.apply(.ringing)
+                return [CallEvent(name: "outbound_ringing", at: at, outboundID: id, payload: "{}")]
+            }
+        }
+    }
+
+    private func attemptEnded(_ ended: AttemptOutcome) {
+        guard !isFinished else { return }
+        isFinished = true
+        closeMedia()
+        var ended = ended
+        if isCancelled {
+            ended = AttemptOutcome(state: .cancelled, code: ended.code, reason: "cancelled by an operator")
+        } else if didRingTimeOut {
+            ended = AttemptOutcome(state: .noAnswer, code: ended.code, reason: "not answered within \(Int(settings.ringTimeout)) s")
+        }
+        let at = now()
+        let id = call.outboundID
+        let settings = settings
+        let result = ended
+        logger.info("attempt ended", metadata: ["outcome": "\(result.state.rawValue)", "code": "\(result.code ?? 0)"])
+        record { store in
+            try await store.update(id) { call in try RetryPolicy(settings.retry).conclude(&call, with: result, at: at) }
+        }
+        finish()
+    }
+
+    // MARK: The conversation
+
+    private func answered(_ sdp: String?) {
+        guard !isConnected, let rtp else { return }
+        let description: SessionDescription
+        let law: CompandingLaw
+        do {
+            guard let sdp else { throw NetError(.protocolViolation, "the answer has no SDP") }
+            description = try SessionDescription(parsing: sdp)
+            guard let first = description.codecs.first else { throw NetError(.protocolViolation, "the answer has no codec we speak (PCMU, PCMA)") }
+            law = first
+        } catch {
+            dialog?.hangUp()
+            return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: "\(error)"))
+        }
+        isConnected = true
+        rtp.negotiate(description, law: law)
+        let at = now()
+        let id = call.outboundID
+        let name = settings.savesRecording ? id + "-\(call.attempts.count + 1).wav" : nil
+        record { store in
+            try await store.update(id) { call in
+                try call.apply(.answered)
+                call.answeredAt = at
+                call.recording = name
+                return [
+                    CallEvent(
+                        name: "outbound_connected", at: at, outboundID: id,
+                        payload: CallEvent.payload(["answered_at": at.formatted(.iso8601.time(includingFractionalSeconds: true))]))
+                ]
+            }
+        }
+        logger.info("answered")
+        let start = StreamStart(
+            streamID: "MZ" + id.replacing("-", with: ""), callID: dialog?.callID ?? id, parameters: streamParameters())
+        if let url = settings.streamURL {
+            stream(to: url, start: start, rtp: rtp)
+        } else {
+            converse(start: start, rtp: rtp, recording: name)
+        }
+    }
+
+    private func converse(start: StreamStart, rtp: RTPSession, recording name: String?) {
+        let pair = MediaStreamPair.make()
+        var recording: Recording?
+        if let name {
+            do { recording = try Recording(path: settings.recordingsFolder + "/" + name) } catch {
+                logger.error("no recording: \(error)")
+            }
+        }
+        var conversation = settings.conversation
+        conversation.maxDurationMs = call.maxDuration * 1_000
+        let loop = loop
+        let graph = CallGraph(
+            loop: loop, stream: Confined(pair.application, to: loop), engines: line.engines(call.brief.language), brief: call.brief,
+            settings: conversation, recording: Confined(recording, to: loop)
+        ) { [weak self] event in
+            self?.assumeIsolated { $0.handle(event) }
+        }
+        self.graph = graph
+        graph.assumeIsolated { $0.start() }
+        open(Leg(rtp: rtp, stream: pair.carrier, start: start))
+    }
+
+    /// Streams the leg into another process instead (`bridge.stream_url`).
+    private func stream(to url: String, start: StreamStart, rtp: RTPSession) {
+        guard let target = WebSocketURL(url) else { return streamFailed("bridge.stream_url is no ws: URL") }
+        Task {
+            // Names are resolved off the loop.
+            let resolved = await Task.detached { Result { try SocketAddress.resolve(target.host, port: target.port) } }.value
+            guard !isFinished else { return }
+            switch resolved {
+            case .failure(let error): streamFailed("\(error)")
+            case .success(let address):
+                let socket = loop.connect(target, address: address)
+                let media = WebSocketMediaStream(socket, dialect: TwilioDialect(role: .carrier, streamSid: start.streamID))
+                let leg = Confined(Leg(rtp: rtp, stream: media, start: start), to: loop)
+                media.onClose = { [weak self] reason in self?.assumeIsolated { $0.streamFailed(reason) } }
+                socket.onOpen = { [weak self] in self?.assumeIsolated { $0.open(leg.value) } }
+            }
+        }
+    }
+
+    private func streamFailed(_ reason: String) {
+        guard !isFinished else { return }
+        logger.error("the media stream failed: \(reason)")
+        conversationEnded(nil, reason: .providerError)
+    }
+
+    private func streamParameters() -> [String: String] {
+        guard settings.streamURL != nil else { return [:] }
+        var parameters = ["outbound_id": call.outboundID]
+        if let token = settings.streamToken { parameters["token"] = token }
+        if let brief = try? JSONEncoder().encode(call.brief) { parameters["brief"] = String(decoding: brief, as: UTF8.self) }
+        return parameters
+    }
+
+    private func open(_ leg: Leg) {
+        self.leg = leg
+        leg.onFailure = { [weak self] failure in self?.assumeIsolated { $0.legFailed(failure) } }
+        leg.open()
+    }
+
+    private func legFailed(_ failure: Leg.Failure) {
+        switch failure {
+        case .mediaTimeout:
+            if let graph { Task { await graph.stop(.mediaTimeout) } } else { conversationEnded(nil, reason: .mediaTimeout) }
+        case .streamClosed(let reason):
+            guard graph == nil else { return }  // its own end is reported by the graph
+            logger.info("the stream's far end is done: \(reason)")
+            conversationEnded(nil, reason: nil)
+        }
+    }
+
+    /// A re-INVITE: hold, resume, or a new address. We answer with the law in use.
+    private func reoffer(_ sdp: String?) {
+        guard let rtp, let dialog else { return }
+        let session = UInt64(now().timeIntervalSince1970)
+        guard let sdp else {  // an empty re-INVITE asks for our offer
+            return dialog.answer(
+                sdp: SessionDescription.body(
+                    host: line.userAgent.advertised, port: rtp.localPort, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: session,
+                    version: session))
+        }
+        guard let offer = try? SessionDescription(parsing: sdp), let law = offer.codecs.first else { return dialog.reject(488) }
+        rtp.negotiate(offer, law: law)
+        leg?.setHeld(offer.direction != .sendrecv || offer.address == nil)
+        dialog.answer(
+            sdp: SessionDescription.body(
+                host: line.userAgent.advertised, port: rtp.localPort, codecs: [law], telephoneEvent: offer.telephoneEvent,
+                session: session, version: session, direction: offer.answerDirection))
+    }
+
+    private func handle(_ event: CallGraph.Event) {
+        let id = call.outboundID
+        let at = now()
+        switch event {
+        case .transcript(let entry, let position):
+            guard settings.savesTranscript else { return }
+            let payload = CallEvent.payload(["entry": TranscriptPayload(entry)])
+            record { store in
+                try await store.append(
+                    entry, at: position, to: id, event: CallEvent(name: "outbound_transcript", at: at, outboundID: id, payload: payload))
+            }
+        case .progress(let tracker):
+            record { store in
+                try await store.update(id) { call in
+                    guard call.answers != tracker.answers else { return [] }
+                    call.answers = tracker.answers
+                    return [
+                        CallEvent(
+                            name: "outbound_progress", at: at, outboundID: id,
+                            payload: CallEvent.payload(ProgressPayload(tracker)))
+                    ]
+                }
+            }
+        case .ended(let outcome): conversationEnded(outcome, reason: outcome.endReason)
+        }
+    }
+
+    private func conversationEnded(_ outcome: Outcome?, reason: EndReason?) {
+        guard !isFinished, self.outcome == nil, pendingEnd == nil else { return }
+        self.outcome = outcome
+        pendingEnd = reason ?? .taskCompleted
+        let at = now()
+        let id = call.outboundID
+        let isFailure = reason == .providerError || reason == .mediaTimeout
+        let figures = mediaFigures()
+        let generatesSummary = settings.generatesSummary
+        record { store in
+            try await store.update(id) { call in
+                try call.apply(.conversationEnded(isFailure: isFailure))
+                call.media = figures
+                if let outcome { call.take(outcome, at: at) } else { call.takeNothing(endReason: reason, at: at) }
+                if isFailure { call.failureReason = reason?.rawValue }
+                if !generatesSummary { call.summary = nil }
+                return [CallEvent.terminal(of: call, at: at)]
+            }
+        }
+        logger.info("conversation ended", metadata: ["reason": "\(reason?.rawValue ?? "-")"])
+        if dialog == nil {
+            finishConversation()
+        } else {
+            hangUpAt = EventLoop.nowMs() + (reason == .taskCompleted ? Self.drainMs : Self.drainMs / 3)
+        }
+    }
+
+    private func finishConversation() {
+        guard !isFinished else { return }
+        isFinished = true
+        closeMedia()
+        finish()
+    }
+
+    private func mediaFigures() -> Call.MediaFigures? {
+        guard let counted = rtp?.statistics else { return nil }
+        var figures = Call.MediaFigures()
+        figures.received = counted.received
+        figures.sent = counted.sent
+        figures.lost = counted.lost
+        figures.late = counted.late
+        figures.concealed = counted.concealed
+        return figures
+    }
+
+    private func closeMedia() {
+        ticker?.cancel()
+        ticker = nil
+        if let leg { leg.close() } else { rtp?.close() }
+        leg = nil
+        rtp = nil
+    }
+
+    private func finish() {
+        dialog = nil
+        graph = nil
+        done?.resume()
+        done = nil
+    }
+
+    private func record(_ entry: @escaping JournalEntry) { journal.yield(entry) }
+}
+
+/// Display names in SIP headers (RFC 3261 §25.1 quoted-string).
+enum UserAgentText {
+    static func quoted(_ name: String) -> String {
+        let safe = name.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }.prefix(64)
+        guard !safe.isEmpty else { return "" }
+        let escaped = String(String.UnicodeScalarView(safe)).replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return "\"\(escaped)\" "
+    }
+}

@@ -1,0 +1,235 @@
+public import Foundation
+public import Net
+public import Pipeline
+internal import Realtime
+internal import Logging
+
+/// Takes requests, dials them when their turn comes, and answers for every call that is not ended.
+public actor Dialler {
+    /// Longest time between two looks at the queue, seconds: a clock that was set is noticed after this.
+    private static let longestNap: TimeInterval = 5
+    /// Seconds that calls may take to end at shutdown.
+    public static let drainLimit: TimeInterval = 20
+
+    private let store: CallStore
+    private let line: CallLine
+    private let loops: [EventLoop]
+    private let settings: CallSettings
+    private let now: @Sendable () -> Date
+    private var queue: DialQueue
+    private var live: [String: (controller: CallController, callee: String, loop: Int)] = [:]
+    private var runner: Task<Void, Never>?
+    private var nap: (continuation: CheckedContinuation<Void, Never>, timer: Task<Void, Never>)?
+    private var isWoken = false
+    private var isStopping = false
+
+    public init(line: CallLine, loops: [EventLoop], settings: CallSettings, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.store = line.store
+        self.line = line
+        self.loops = loops
+        self.settings = settings
+        self.now = now
+        queue = DialQueue(priorityAgeing: settings.priorityAgeing)
+    }
+
+    public var liveCount: Int { live.count }
+    public var queuedCount: Int { queue.count }
+
+    /// Takes up what an earlier run of the server left, then begins to dial.
+    public func start() async throws {
+        try await recover()
+        runner = Task { await self.dialLoop() }
+    }
+
+    /// Restart recovery (SPEC §1.3): queued calls go on; dialing and ringing ones have used up that attempt; connected
+    /// ones end as failed with what they had.
+    private func recover() async throws(StoreError) {
+        let at = now()
+        let retry = RetryPolicy(settings.retry)
+        for call in try await store.calls(in: [.dialing, .ringing, .connected, .queued]) {
+            var current = call
+            switch call.state {
+            case .dialing, .ringing:
+                current = try await store.update(call.outboundID) { call in
+                    try retry.conclude(&call, with: AttemptOutcome(state: .noAnswer, reason: "the server was restarted during the attempt"), at: at)
+                }
+            case .connected:
+                current = try await store.update(call.outboundID) { call in
+                    try call.apply(.recovered)
+                    call.completedAt = at
+                    call.endReason = .serverRestart
+                    call.failureReason = EndReason.serverRestart.rawValue
+                    var tracker = TaskTracker(questions: call.brief.questions)
+                    tracker.close()
+                    for index in call.answers.indices where call.answers[index].status == .pending { call.answers[index].status = .unclear }
+                    call.summary = TemplateSummary.of(call)
+                    if !call.attempts.isEmpty {
+                        call.attempts[call.attempts.count - 1].endedAt = at
+                        call.attempts[call.attempts.count - 1].outcome = "connected"
+                    }
+                    return [CallEvent.terminal(of: call, at: at)]
+                }
+            default: break
+            }
+            if current.state == .queued { enqueue(current) }
+        }
+    }
+
+    private func enqueue(_ call: Call) {
+        queue.add(
+            DialQueue.Entry(
+                outboundID: call.outboundID, priority: call.priority, createdAt: call.createdAt, notBefore: call.nextAttemptAt,
+                callee: call.calleeNumber))
+        wake()
+    }
+
+    // MARK: Requests
+
+    /// Stores and queues a call; on return it is on disk.
+    public func create(_ call: Call) async throws(StoreError) {
+        guard !isStopping else { throw StoreError(.unavailable, "the server is shutting down") }
+        guard !queue.isFull else { throw StoreError(.unavailable, "\(DialQueue.capacity) calls are waiting: try again later") }
+        let event = CallEvent(
+            name: "outbound_queued", at: call.createdAt, outboundID: call.outboundID,
+            payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
+        try await store.insert(call, event: event)
+        enqueue(call)
+    }
+
+    /// Gives up a call that is not connected yet.
+    public func cancel(_ outboundID: String) async throws(StoreError) {
+        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
+        guard [.queued, .dialing, .ringing].contains(call.state) else {
+            throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be cancelled")
+        }
+        if let active = live[outboundID] { return await active.controller.cancel() }
+        queue.remove(outboundID)
+        let at = now()
+        try await store.update(outboundID) { call in
+            try call.apply(.cancel)
+            call.completedAt = at
+            call.nextAttemptAt = nil
+            var tracker = TaskTracker(questions: call.brief.questions)
+            tracker.close()
+            call.answers = tracker.answers
+            return [CallEvent.terminal(of: call, at: at)]
+        }
+    }
+
+    /// Dials an ended call anew.
+    public func retry(_ outboundID: String) async throws(StoreError) -> Call {
+        guard live[outboundID] == nil else { throw StoreError(.conflict, "the call is still being wound up") }
+        let at = now()
+        let call = try await store.update(outboundID) { call in
+            try call.apply(.retry)
+            call.completedAt = nil
+            call.answeredAt = nil
+            call.endReason = nil
+            call.failureReason = nil
+            call.summary = nil
+            call.recording = nil
+            call.nextAttemptAt = nil
+            call.attemptsThisRound = 0
+            call.answers = TaskTracker(questions: call.brief.questions).answers
+            return [
+                CallEvent(
+                    name: "outbound_queued", at: at, outboundID: outboundID,
+                    payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
+            ]
+        }
+        enqueue(call)
+        return call
+    }
+
+    /// Ends a connected call.
+    public func hangUp(_ outboundID: String) async throws(StoreError) {
+        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
+        guard call.state == .connected, let active = live[outboundID] else {
+            throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
+        }
+        await active.controller.hangUp(.operatorHangup)
+    }
+
+    /// Queue depths of a live call; nil when it is not live.
+    public func edges(of outboundID: String) async -> [EdgeReading]? {
+        guard let active = live[outboundID] else { return nil }
+        return await active.controller.edges
+    }
+
+    /// Stops dialling and lets the calls in progress end, up to `drainLimit`; the rest is hung up.
+    public func stop() async {
+        isStopping = true
+        runner?.cancel()
+        wake()
+        let deadline = ContinuousClock.now + .seconds(Self.drainLimit)
+        for entry in live.values { await entry.controller.cancel() }
+        while !live.isEmpty, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(100)) }
+        for entry in live.values { await entry.controller.hangUp(.serverRestart) }
+        for _ in 0..<30 where !live.isEmpty { try? await Task.sleep(for: .milliseconds(100)) }
+    }
+
+    // MARK: Dialling
+
+    private func dialLoop() async {
+        while !Task.isCancelled {
+            while settings.isEnabled, !isStopping, live.count < settings.maxConcurrentCalls,
+                let entry = queue.next(at: now(), busyCallees: Set(live.values.map(\.callee)))
+            {
+                await dial(entry)
+            }
+            let due = queue.nextDue(after: now()).map { max(0.05, $0.timeIntervalSince(now())) } ?? Self.longestNap
+            await rest(min(due, Self.longestNap))
+        }
+    }
+
+    private func dial(_ entry: DialQueue.Entry) async {
+        let call: Call
+        do {
+            guard let stored = try await store.call(entry.outboundID), stored.state == .queued else { return }
+            call = stored
+        } catch {
+            line.logger.error("cannot read a queued call: \(error)", metadata: ["call": "\(entry.outboundID)"])
+            var later = entry
+            later.notBefore = now().addingTimeInterval(Self.longestNap)
+            queue.add(later)
+            return
+        }
+        let loads = live.values.reduce(into: [Int: Int]()) { $0[$1.loop, default: 0] += 1 }
+        let place = loops.indices.min { loads[$0, default: 0] < loads[$1, default: 0] } ?? 0
+        let controller = CallController(loop: loops[place], call: call, line: line, settings: settings, now: now)
+        live[call.outboundID] = (controller, call.calleeNumber, place)
+        Task {
+            await controller.run()
+            await self.ended(call.outboundID)
+        }
+    }
+
+    private func ended(_ outboundID: String) async {
+        live[outboundID] = nil
+        if let call = try? await store.call(outboundID), call.state == .queued { enqueue(call) }
+        wake()
+    }
+
+    private func rest(_ seconds: TimeInterval) async {
+        guard !isWoken else {
+            isWoken = false
+            return
+        }
+        await withCheckedContinuation { continuation in
+            let timer = Task {
+                try? await Task.sleep(for: .seconds(seconds))
+                if !Task.isCancelled { self.wake() }
+            }
+            nap = (continuation, timer)
+        }
+        isWoken = false
+    }
+
+    private func wake() {
+        isWoken = true
+        guard let nap else { return }
+        self.nap = nil
+        nap.timer.cancel()
+        nap.continuation.resume()
+    }
+}

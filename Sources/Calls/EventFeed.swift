@@ -1,0 +1,41 @@
+internal import Synchronization
+
+/// Hands stored events to whoever watches. A watcher that does not keep up is cut off, and comes back with `after=`.
+public final class EventFeed: Sendable {
+    /// Events a watcher may be behind.
+    public static let backlogLimit = 1_024
+
+    private struct State {
+        var watchers: [Int: AsyncStream<CallEvent>.Continuation] = [:]
+        var next = 0
+    }
+    private let state = Mutex(State())
+
+    public init() {}
+
+    /// All events from now on, until the stream is given up or falls behind.
+    public func watch() -> AsyncStream<CallEvent> {
+        let (stream, continuation) = AsyncStream<CallEvent>.makeStream(bufferingPolicy: .bufferingOldest(Self.backlogLimit))
+        let id = state.withLock { state -> Int in
+            state.next += 1
+            state.watchers[state.next] = continuation
+            return state.next
+        }
+        continuation.onTermination = { [weak self] _ in self?.state.withLock { $0.watchers[id] = nil } }
+        return stream
+    }
+
+    func publish(_ events: [CallEvent]) {
+        guard !events.isEmpty else { return }
+        let watchers = state.withLock { $0.watchers }
+        for (id, watcher) in watchers {
+            for event in events {
+                if case .dropped = watcher.yield(event) {
+                    watcher.finish()
+                    state.withLock { $0.watchers[id] = nil }
+                    break
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+internal import Foundation
+internal import Realtime
+
+/// Payloads of events; the members are those of the API.
+struct TranscriptPayload: Encodable {
+    var timestamp: Double
+    var end: Double
+    var speaker: String
+    var text: String
+    var heardText: String?
+    var interrupted: Bool?
+
+    init(_ entry: TranscriptEntry) {
+        timestamp = Double(entry.startMs) / 1_000
+        end = Double(entry.endMs) / 1_000
+        speaker = entry.speaker.rawValue
+        text = entry.text
+        heardText = entry.heardText
+        interrupted = entry.speaker == .ai ? entry.isInterrupted : nil
+    }
+}
+
+struct ProgressPayload: Encodable {
+    struct Progress: Encodable {
+        var total: Int
+        var completed: Int
+    }
+    struct Item: Encodable {
+        var questionId: String
+        var status: String
+        var answerText: String?
+        var answerSummary: String?
+        var value: Answer.Value?
+        var confidence: Double?
+    }
+    var progress: Progress
+    var answers: [Item]
+
+    init(_ tracker: TaskTracker) {
+        progress = Progress(total: tracker.questions.count, completed: tracker.settledCount)
+        answers = tracker.answers.map {
+            Item(
+                questionId: $0.questionID, status: $0.status.rawValue, answerText: $0.text, answerSummary: $0.summary, value: $0.value,
+                confidence: $0.confidence)
+        }
+    }
+}
+
+struct AttemptPayload: Encodable {
+    var attempt: Int
+    var outcome: String
+    var code: Int?
+    var reason: String
+    init(attempt: Int, outcome: AttemptOutcome) {
+        self.attempt = attempt
+        self.outcome = outcome.state.rawValue
+        code = outcome.code
+        reason = outcome.reason
+    }
+}
+
+extension CallEvent {
+    private struct Completed: Encodable {
+        var taskCompleted: Bool
+        var summary: String?
+        var endReason: String?
+    }
+    private struct Failed: Encodable {
+        var reason: String
+        var state: String
+    }
+
+    /// The one event that ends a call.
+    static func terminal(of call: Call, at now: Date) -> CallEvent {
+        let name: String
+        let payload: String
+        switch call.state {
+        case .completed:
+            name = call.endReason == .calleeHangup ? "outbound_ended" : "outbound_completed"
+            payload = Self.payload(
+                Completed(taskCompleted: call.isTaskCompleted, summary: call.summary, endReason: call.endReason?.rawValue))
+        case .cancelled:
+            name = "outbound_cancelled"
+            payload = "{}"
+        case .queued, .dialing, .ringing, .connected, .noAnswer, .busy, .rejected, .failed:
+            name = "outbound_failed"
+            payload = Self.payload(Failed(reason: call.failureReason ?? call.state.rawValue, state: call.state.rawValue))
+        }
+        return CallEvent(name: name, at: now, outboundID: call.outboundID, payload: payload)
+    }
+}
+
+/// A summary made of the answers, where no model makes one.
+enum TemplateSummary {
+    static func of(_ call: Call) -> String {
+        let settled = call.answers.count { $0.status == .answered }
+        var lines = ["\(settled) of \(call.answers.count) questions answered."]
+        for question in call.brief.questions {
+            guard let answer = call.answers.first(where: { $0.questionID == question.id }) else { continue }
+            let said =
+                switch answer.status {
+                case .answered: answer.summary ?? answer.text ?? "answered"
+                case .unclear: "unclear"
+                case .refused: "refused"
+                case .notAsked, .pending: "not asked"
+                }
+            lines.append("\(question.text) \(said).")
+        }
+        return lines.joined(separator: " ")
+    }
+}

@@ -1,0 +1,263 @@
+import Bridge
+import Foundation
+import Net
+import Pipeline
+import Realtime
+
+/// One call that the built-in callee has taken. An actor of its event loop.
+actor CalleeCall {
+    /// Silence of the AI that gives the callee the turn, ms.
+    private static let turnSilenceMs = 500
+    /// A person does not answer at once.
+    private static let thinkMs = 250
+
+    private let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private let persona: Persona
+    private let dialog: Dialog
+    private let ear: CalleeEar
+    private let voice: FliteVoice
+    private let report: @Sendable ([String: any Sendable]) -> Void
+
+    private var leg: Leg?
+    private var stream: (any MediaStream)?
+    private var detector = VoiceActivityDetector()
+    private var turns = TurnDetector(.init(silenceMs: CalleeCall.turnSilenceMs, monologueMs: 60_000))
+    private var events: [TurnEvent] = []
+    private var prefix: [EncodedFrame] = []
+    private var batch: [EncodedFrame] = []
+    private var ticker: EventLoop.Ticker?
+    private var aiTurns = 0
+    private var answersGiven = 0
+    private var hasInterrupted = false
+    private var lastQuestion: String?
+    private var pendingHangUp = false
+
+    // Measured on the wire, milliseconds of the loop's clock.
+    private var utteranceBounds: (first: Int, last: Int) = (0, 0)
+    private var speechBeganAt: UInt64?
+    private var speechEndedAt: UInt64?
+    private var lastAISoundAt: UInt64 = 0
+    private var lastFrameAt: UInt64 = 0
+    private var worstGapMs: UInt64 = 0
+    private var bargeInFrom: UInt64?
+    private var aiBeganAt: UInt64?
+
+    init(
+        loop: EventLoop, persona: Persona, dialog: Dialog, ear: CalleeEar, voice: FliteVoice,
+        report: @escaping @Sendable ([String: any Sendable]) -> Void
+    ) {
+        self.loop = loop
+        self.persona = persona
+        self.dialog = dialog
+        self.ear = ear
+        self.voice = voice
+        self.report = report
+    }
+
+    func answer(_ offer: String?, host: String, ports: PortRange) {
+        guard let offer, let description = try? SessionDescription(parsing: offer), let law = description.codecs.first,
+            let rtp = try? RTPSession(loop: loop, host: host, ports: ports)
+        else { return dialog.reject(488) }
+        rtp.negotiate(description, law: law)
+        dialog.answer(
+            sdp: SessionDescription.body(
+                host: host, port: rtp.localPort, codecs: [law], telephoneEvent: description.telephoneEvent ?? 101, session: 1, version: 1))
+        let pair = MediaStreamPair.make()
+        stream = pair.application
+        pair.application.onMessage = { [weak self] message in self?.assumeIsolated { $0.received(message) } }
+        let leg = Leg(rtp: rtp, stream: pair.carrier, start: StreamStart(streamID: "callee", callID: dialog.callID))
+        self.leg = leg
+        leg.open()
+        if persona == .voicemail { Task { await speakVoicemail() } }
+    }
+
+    func handle(_ event: DialogEvent) {
+        switch event {
+        case .cancelled: report(["event": "cancelled"])
+        case .ended(let byRemote):
+            report(["event": "ended", "by": byRemote ? "caller" : "callee", "worst_rtp_gap_ms": Int(worstGapMs)])
+        case .failed(let status, _, _): report(["event": "failed", "status": status])
+        case .progress, .answered: return
+        case .reoffer: return dialog.reject(488)
+        }
+        leg?.close()
+        leg = nil
+        stream = nil
+    }
+
+    private func received(_ message: MediaStreamMessage) {
+        switch message {
+        case .media(let frame): heard(frame)
+        case .mark(let name): reached(name)
+        default: break
+        }
+    }
+
+    private func heard(_ frame: EncodedFrame) {
+        let now = EventLoop.nowMs()
+        if lastFrameAt > 0 { worstGapMs = max(worstGapMs, now - lastFrameAt) }
+        lastFrameAt = now
+        let verdict = detector.detect(frame)
+        if verdict.level > -50 {
+            lastAISoundAt = now
+            if let ended = speechEndedAt, bargeInFrom == nil {
+                speechEndedAt = nil
+                report(["event": "latency", "voice_to_voice_ms": Int(now) - Int(ended)])
+            }
+        }
+        if let from = bargeInFrom, now > from + 400, lastAISoundAt + 100 < now {
+            bargeInFrom = nil
+            speechEndedAt = nil
+            report(["event": "barge_in", "silent_after_ms": Int(lastAISoundAt) + 20 - Int(from)])
+        }
+        events.removeAll(keepingCapacity: true)
+        turns.process(verdict, into: &events)
+        if turns.isInTurn {
+            if !prefix.isEmpty { batch += prefix }
+            prefix.removeAll()
+            batch.append(frame)
+            if batch.count >= 10 { flushBatch() }
+        } else {
+            if prefix.count >= 15 { prefix.removeFirst() }
+            prefix.append(frame)
+        }
+        for event in events {
+            switch event {
+            case .speechStarted: aiBegan(now)
+            case .speechEnded: aiEnded()
+            case .monologue: break
+            }
+        }
+        if persona == .interrupts, !hasInterrupted, let began = aiBeganAt, now > began + 1_500 {
+            hasInterrupted = true
+            Task { await say("Hello, who is this?", isBargeIn: true) }
+        }
+    }
+
+    private func aiBegan(_ now: UInt64) { aiBeganAt = now }
+
+    private func flushBatch() {
+        guard !batch.isEmpty else { return }
+        let frames = batch
+        batch.removeAll(keepingCapacity: true)
+        Task(executorPreference: loop) { [ear] in await ear.hear(frames) }
+    }
+
+    private func aiEnded() {
+        aiBeganAt = nil
+        let frames = batch
+        batch.removeAll(keepingCapacity: true)
+        aiTurns += 1
+        Task { [ear] in
+            if !frames.isEmpty { await ear.hear(frames) }
+            let words = await ear.finish()
+            await self.react(to: words)
+        }
+    }
+
+    // MARK: Reactions
+
+    private func react(to words: String) async {
+        let question = CalleeEar.question(in: words)
+        report(["event": "heard", "text": words, "question": question?.text ?? ""])
+        try? await Task.sleep(for: .milliseconds(Self.thinkMs))
+        guard leg != nil else { return }
+        let isGoodbye = words.hasSuffix("goodbye") || words.contains("goodbye")
+        if isGoodbye { return }
+        switch persona {
+        case .cooperative, .interrupts:
+            if let question { await answer(question.cooperative.say) } else { await say("Can you repeat that?") }
+        case .opposite:
+            if let question { await answer(question.opposite.say) } else { await say("Can you repeat that?") }
+        case .hangsUp:
+            if answersGiven == 0 {
+                if let question { await answer(question.cooperative.say) } else { await say("Can you repeat that?") }
+            } else {
+                dialog.hangUp()
+            }
+        case .mumbles: await mumble()
+        case .busy: await say("I'm busy right now.")
+        case .refuses: await say("Please stop calling me.")
+        case .wrongNumber: await say("You have the wrong number.")
+        case .keypad:
+            stream?.send(.dtmf("1"))
+            report(["event": "pressed", "key": "1"])
+        case .silent, .noAnswer, .rejects, .voicemail: break
+        }
+    }
+
+    private func answer(_ text: String) async {
+        answersGiven += 1
+        await say(text)
+    }
+
+    private func say(_ text: String, isBargeIn: Bool = false) async {
+        guard let speech = try? voice.synthesize(text) else { return }
+        report(["event": "said", "text": text])
+        send(speech.samples, rate: speech.sampleRate, isBargeIn: isBargeIn)
+    }
+
+    /// Hums with a wandering pitch: a voice, but no words.
+    private func mumble() async {
+        report(["event": "said", "text": "(mumbles)"])
+        var samples: [Int16] = []
+        var phase = 0.0
+        for index in 0..<20_800 {
+            let time = Double(index) / 16_000
+            phase += (110 + 25 * sin(time * 9)) / 16_000
+            let voice = sin(2 * .pi * phase) + 0.5 * sin(4 * .pi * phase) + 0.25 * sin(6 * .pi * phase)
+            let swell = 0.35 + 0.65 * abs(sin(time * 7))
+            samples.append(Int16(voice * swell * 5_000))
+        }
+        send(samples, rate: 16_000, isBargeIn: false)
+    }
+
+    private func speakVoicemail() async {
+        await say("Hello. You have reached the voicemail of John Smith. I can't come to the phone right now. Please leave a message after the beep.")
+        var beep = [Int16](repeating: 0, count: 8_000)
+        for index in 0..<8_000 { beep[index] = Int16(9_000 * sin(2 * .pi * 1_000 * Double(index) / 16_000)) }
+        send([Int16](repeating: 0, count: 6_400) + beep, rate: 16_000, isBargeIn: false)
+    }
+
+    /// Plays PCM on our line, and marks where its first and last audible sample leave.
+    private func send(_ samples: [Int16], rate: Int32, isBargeIn: Bool) {
+        guard let stream, var chain = try? Resampler(from: rate, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder()) else { return }
+        let loud: (Int16) -> Bool = { $0 > 500 || $0 < -500 }
+        let first = samples.firstIndex(where: loud) ?? 0
+        let last = samples.lastIndex(where: loud) ?? 0
+        utteranceBounds = (first * 1_000 / Int(rate), last * 1_000 / Int(rate))
+        var frames: [EncodedFrame] = []
+        samples.withUnsafeBufferPointer { samples in
+            for start in stride(from: 0, to: samples.count, by: 320) {
+                var frame = AudioFrame(sampleRate: rate)
+                frame.append(UnsafeBufferPointer(rebasing: samples[start..<min(start + 320, samples.count)]))
+                try? chain.process(frame, into: &frames)
+            }
+        }
+        try? chain.finish(into: &frames)
+        stream.send(.mark(isBargeIn ? "barge" : "begin"))
+        for frame in frames { stream.send(.media(frame)) }
+        stream.send(.mark("end"))
+    }
+
+    private func reached(_ mark: String) {
+        let now = EventLoop.nowMs()
+        switch mark {
+        case "begin", "barge":
+            // The mark stands before the first frame, which leaves in this beat or the next: the frame's own 20 ms count.
+            speechBeganAt = now + UInt64(utteranceBounds.first)
+            // What matters is the last audible sample, not the silence behind it.
+            speechEndedAt = nil
+            let endsAt = now + UInt64(utteranceBounds.last)
+            if mark == "barge" { bargeInFrom = speechBeganAt }
+            Task {
+                try? await Task.sleep(for: .milliseconds(Int(endsAt) - Int(EventLoop.nowMs())))
+                self.speechEnded(at: endsAt)
+            }
+        default: break
+        }
+    }
+
+    private func speechEnded(at time: UInt64) { speechEndedAt = time }
+}

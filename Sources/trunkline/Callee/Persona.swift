@@ -1,0 +1,23 @@
+import ArgumentParser
+
+/// How the built-in callee behaves.
+enum Persona: String, CaseIterable, ExpressibleByArgument, Sendable {
+    /// Answers every question of the demo as its script says; `opposite` gives the opposite answers.
+    case cooperative, opposite
+    /// Speaks without words.
+    case mumbles
+    case busy, refuses
+    case wrongNumber = "wrong-number"
+    /// Cuts in while the greeting is being spoken, then cooperates.
+    case interrupts
+    case silent
+    /// Answers one question and hangs up.
+    case hangsUp = "hangs-up"
+    /// Rings for ever.
+    case noAnswer = "no-answer"
+    /// Declines with 603.
+    case rejects
+    case voicemail
+    /// Presses 1 after every turn of the AI and says nothing.
+    case keypad
+}

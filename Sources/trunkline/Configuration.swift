@@ -1,0 +1,270 @@
+import Bridge
+import Calls
+import Foundation
+import Logging
+import Pipeline
+import Realtime
+import Yams
+
+/// Something in the configuration is wrong; says where.
+struct ConfigurationError: Error, CustomStringConvertible {
+    var description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Every setting: key, meaning, default, unit. Flags win over the environment, the environment over `.env`, that over the file.
+struct Configuration {
+    var httpHost = "127.0.0.1"
+    var httpPort: UInt16 = 8080
+    var webRoot: String?
+    var sip = UserAgent.Configuration()
+    var data = "data"
+    var calls = CallSettings()
+    var modelFolder = AcousticModel.defaultFolder
+    var speechWorkers = max(1, ProcessInfo.processInfo.activeProcessorCount)
+    var speechDecoders = 8
+    var rate: (perSecond: Double, burst: Double) = (50, 100)
+    var logLevel = Logger.Level.info
+    var logsJSON = false
+    var adminKey: String?
+    var gatewayAddress: String?
+    var gatewayUser: String?
+    var gatewayPassword: String?
+    var gatewayProxy: String?
+
+    struct Setting: Sendable {
+        var key: String
+        var help: String
+        var isSecret = false
+        var apply: @Sendable (inout Configuration, String) throws -> Void
+    }
+
+    /// The table. A value is text here, whether it came from the file or the environment; lists are separated by commas.
+    static let settings: [Setting] = [
+        Setting(key: "http.host", help: "IPv4 address to listen on (127.0.0.1)") { $0.httpHost = $1 },
+        Setting(key: "http.port", help: "TCP port (8080)") { $0.httpPort = try port($1) },
+        Setting(key: "http.web_root", help: "the dashboard's folder (web)") { $0.webRoot = $1 },
+        Setting(key: "sip.host", help: "IPv4 address of SIP and RTP (127.0.0.1)") {
+            $0.sip.host = $1
+            $0.calls.rtpHost = $1
+        },
+        Setting(key: "sip.port", help: "SIP port, UDP and TCP (5060)") { $0.sip.port = try port($1) },
+        Setting(key: "sip.advertised_host", help: "address told to peers, where it differs (NAT)") { $0.sip.advertisedHost = $1 },
+        Setting(key: "sip.gateway.username", help: "digest user at the gateway") { $0.gatewayUser = $1 },
+        Setting(key: "sip.gateway.password", help: "digest password at the gateway", isSecret: true) { $0.gatewayPassword = $1 },
+        Setting(key: "sip.gateway.outbound_proxy", help: "sip: URI of an outbound proxy") { $0.gatewayProxy = $1 },
+        Setting(key: "rtp.ports", help: "UDP ports for RTP (10000-20000)") { configuration, text in
+            let parts = text.split(separator: "-").compactMap { UInt16($0.trimmingCharacters(in: .whitespaces)) }
+            guard parts.count == 2, parts[0] < parts[1] else { throw ConfigurationError("must be LOW-HIGH, e.g. 10000-20000") }
+            configuration.calls.rtpPorts = PortRange(parts[0]...parts[1])
+        },
+        Setting(key: "data", help: "folder of the database and the recordings (data)") { $0.data = $1 },
+        Setting(key: "outbound.enabled", help: "dial at all (true)") { $0.calls.isEnabled = try boolean($1) },
+        Setting(key: "outbound.default_gateway", help: "trunk for numbers, host[:port]") { $0.gatewayAddress = $1 },
+        Setting(key: "outbound.max_concurrent_calls", help: "calls at once (5)") { $0.calls.maxConcurrentCalls = try integer($1, 1...10_000) },
+        Setting(key: "outbound.ring_timeout", help: "seconds from INVITE to CANCEL (30)") { $0.calls.ringTimeout = Double(try integer($1, 1...600)) },
+        Setting(key: "outbound.max_call_duration", help: "seconds (300)") { $0.calls.maxCallDuration = try integer($1, 10...3_600) },
+        Setting(key: "outbound.priority_ageing", help: "seconds of waiting that raise the priority by one (600)") {
+            $0.calls.priorityAgeing = Double(try integer($1, 1...86_400))
+        },
+        Setting(key: "outbound.allowed_callers", help: "caller numbers that may be shown, comma-separated") { $0.calls.routing.allowedCallers = list($1) },
+        Setting(key: "outbound.sip_hosts", help: "hosts a sip: callee may name, comma-separated") { $0.calls.routing.sipHosts = list($1) },
+        Setting(key: "outbound.retry.enabled", help: "dial again after no answer (true)") { $0.calls.retry.isEnabled = try boolean($1) },
+        Setting(key: "outbound.retry.max_retries", help: "attempts after the first (2)") { $0.calls.retry.maxRetries = try integer($1, 0...10) },
+        Setting(key: "outbound.retry.retry_interval", help: "seconds (300)") { $0.calls.retry.interval = Double(try integer($1, 0...86_400)) },
+        Setting(key: "outbound.retry.retry_on", help: "no_answer, busy, rejected, failed (no_answer,busy)") { configuration, text in
+            configuration.calls.retry.retryOn = Set(
+                try list(text).map { name in
+                    guard let state = CallState(rawValue: name), [.noAnswer, .busy, .rejected, .failed].contains(state) else {
+                        throw ConfigurationError("\(name) is none of no_answer, busy, rejected, failed")
+                    }
+                    return state
+                })
+        },
+        Setting(key: "outbound.ai.greeting_template", help: "first sentence; {caller} and {purpose} are filled in") { $0.calls.greetingTemplate = $1 },
+        Setting(key: "outbound.ai.closing_template", help: "last sentence") { $0.calls.closingTemplate = $1 },
+        Setting(key: "outbound.ai.max_turns", help: "AI turns a call (20)") { $0.calls.maxTurns = try integer($1, 1...200) },
+        Setting(key: "outbound.ai.task_completion_check", help: "end the call when every question is settled (true)") { _, text in
+            guard try boolean(text) else { throw ConfigurationError("false is not supported yet") }
+        },
+        Setting(key: "outbound.result.save_transcript", help: "(true)") { $0.calls.savesTranscript = try boolean($1) },
+        Setting(key: "outbound.result.save_recording", help: "(true)") { $0.calls.savesRecording = try boolean($1) },
+        Setting(key: "outbound.result.generate_summary", help: "(true)") { $0.calls.generatesSummary = try boolean($1) },
+        Setting(key: "outbound.result.summary_model", help: "template, until models come with their issue (template)") { _, text in
+            guard text == "template" else { throw ConfigurationError("\(text) is not supported yet: only template") }
+        },
+        Setting(key: "agent.language", help: "BCP 47 language of conversations (en)") { configuration, text in
+            guard LanguageTag.isWellFormed(text) else { throw ConfigurationError("must be a BCP 47 tag") }
+            configuration.calls.language = text
+        },
+        Setting(key: "agent.vad.silence_duration_ms", help: "silence that ends a caller's turn (600)") {
+            $0.calls.conversation.detector.silenceMs = try integer($1, 100...5_000)
+        },
+        Setting(key: "agent.silence_prompt_ms", help: "silence after which the callee is prompted (7000)") {
+            $0.calls.conversation.turns.silencePromptMs = try integer($1, 1_000...60_000)
+        },
+        Setting(key: "bridge.stream_url", help: "stream legs to this ws: URL instead of into this process") { configuration, text in
+            guard WebSocketURLCheck.isValid(text) else { throw ConfigurationError("must be a ws:// URL") }
+            configuration.calls.streamURL = text
+        },
+        Setting(key: "bridge.stream_token", help: "token told to, and wanted from, a stream's other end", isSecret: true) { $0.calls.streamToken = $1 },
+        Setting(key: "speech.model_dir", help: "pocketsphinx's model (\(AcousticModel.defaultFolder))") { $0.modelFolder = $1 },
+        Setting(key: "speech.workers", help: "threads for recognition and synthesis (cores)") { $0.speechWorkers = try integer($1, 1...256) },
+        Setting(key: "speech.decoders", help: "recognisers at most, 16 MB each (8)") { $0.speechDecoders = try integer($1, 1...1_024) },
+        Setting(key: "security.rate_limit.per_second", help: "requests a key and source (50)") { $0.rate.perSecond = Double(try integer($1, 1...100_000)) },
+        Setting(key: "security.rate_limit.burst", help: "requests at once (100)") { $0.rate.burst = Double(try integer($1, 1...100_000)) },
+        Setting(key: "log.level", help: "trace, debug, info, notice, warning, error (info)") { configuration, text in
+            guard let level = Logger.Level(rawValue: text) else { throw ConfigurationError("\(text) is no log level") }
+            configuration.logLevel = level
+        },
+        Setting(key: "log.format", help: "text or json (text)") { configuration, text in
+            guard ["text", "json"].contains(text) else { throw ConfigurationError("must be text or json") }
+            configuration.logsJSON = text == "json"
+        },
+        Setting(key: "api_key", help: "the first admin key", isSecret: true) { $0.adminKey = $1 },
+    ]
+
+    /// `outbound.default_gateway` → `TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY`.
+    static func environmentName(_ key: String) -> String {
+        "TRUNKLINE_" + key.uppercased().replacing(".", with: "_")
+    }
+
+    // MARK: Reading
+
+    /// - Parameters:
+    ///   - file: by `--config` or `TRUNKLINE_CONFIG`; nil: none.
+    ///   - flags: key and value of command-line options.
+    static func read(file: String?, flags: [(String, String)], environment: [String: String]) throws -> Configuration {
+        var configuration = Configuration()
+        var environment = environment
+        for (name, value) in try dotEnv() where environment[name] == nil { environment[name] = value }
+        if let path = file ?? environment["TRUNKLINE_CONFIG"] { try configuration.read(yaml: path) }
+        let names = Dictionary(uniqueKeysWithValues: settings.map { (environmentName($0.key), $0) })
+        for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("TRUNKLINE_") && name != "TRUNKLINE_CONFIG" {
+            guard let setting = names[name] else { throw ConfigurationError("environment: \(name) is not a setting\(suggestion(for: name, among: Array(names.keys)))") }
+            do { try setting.apply(&configuration, value) } catch { throw ConfigurationError("environment: \(name) \(error)") }
+        }
+        for (key, value) in flags {
+            guard let setting = settings.first(where: { $0.key == key }) else { continue }
+            do { try setting.apply(&configuration, value) } catch { throw ConfigurationError("--\(key): \(error)") }
+        }
+        try configuration.finish()
+        return configuration
+    }
+
+    private mutating func finish() throws {
+        if let gatewayAddress {
+            let credentials = gatewayUser.map { Invitation.Credentials(user: $0, password: gatewayPassword ?? "") }
+            calls.routing.gateway = Routing.Gateway(address: gatewayAddress, credentials: credentials, outboundProxy: gatewayProxy)
+        }
+        calls.routing.isBoundToLoopback = sip.host.hasPrefix("127.") && httpHost.hasPrefix("127.")
+        calls.recordingsFolder = data + "/recordings"
+        if !httpHost.hasPrefix("127."), adminKey == nil {
+            throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")
+        }
+    }
+
+    private mutating func read(yaml path: String) throws {
+        guard let data = FileManager.default.contents(atPath: path) else { throw ConfigurationError("cannot read the configuration \(path)") }
+        guard data.count <= 1 << 20 else { throw ConfigurationError("\(path) is larger than 1 MiB") }
+        let root: Node?
+        do { root = try Yams.compose(yaml: String(decoding: data, as: UTF8.self)) } catch { throw ConfigurationError("\(path): \(error)") }
+        guard var node = root else { return }
+        if case .mapping(let mapping) = node, mapping.count == 1, let inner = mapping["ai_voicebot"] { node = inner }
+        try read(node, prefix: "", path: path)
+    }
+
+    private mutating func read(_ node: Node, prefix: String, path: String) throws {
+        func fail(_ at: Node, _ message: String) -> ConfigurationError {
+            ConfigurationError("\(path):\(at.mark?.line ?? 0): \(message)")
+        }
+        guard case .mapping(let mapping) = node else { throw fail(node, "\(prefix.isEmpty ? "the file" : prefix) must be a mapping") }
+        for (name, value) in mapping {
+            guard let name = name.string else { throw fail(node, "a key must be text") }
+            let key = prefix.isEmpty ? name : prefix + "." + name
+            if let setting = Self.settings.first(where: { $0.key == key }) {
+                let text: String
+                switch value {
+                case .scalar(let scalar): text = scalar.string
+                case .sequence(let items): text = items.compactMap(\.string).joined(separator: ",")
+                default: throw fail(value, "\(key) must be a single value")
+                }
+                do { try setting.apply(&self, setting.isSecret ? Self.secret(text, key: key) : text) } catch { throw fail(value, "\(key) \(error)") }
+            } else if Self.settings.contains(where: { $0.key.hasPrefix(key + ".") }) {
+                if case .scalar(let scalar) = value, scalar.string.isEmpty { continue }
+                try read(value, prefix: key, path: path)
+            } else {
+                throw fail(value, "\(key) is not a setting\(Self.suggestion(for: key, among: Self.settings.map(\.key)))")
+            }
+        }
+    }
+
+    /// A secret in the file is a reference, `file:/path`; never the secret itself.
+    private static func secret(_ text: String, key: String) throws -> String {
+        guard text.hasPrefix("file:") else {
+            throw ConfigurationError("is a secret: set \(environmentName(key)), or write file:/path/of/the/secret")
+        }
+        let path = String(text.dropFirst(5))
+        guard let data = FileManager.default.contents(atPath: path) else { throw ConfigurationError("cannot read \(path)") }
+        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// `.env` of the working folder: NAME=value lines.
+    private static func dotEnv() throws -> [(String, String)] {
+        guard let data = FileManager.default.contents(atPath: ".env"), data.count <= 1 << 20 else { return [] }
+        var result: [(String, String)] = []
+        for (number, line) in String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let text = line.trimmingCharacters(in: .whitespaces)
+            if text.isEmpty || text.hasPrefix("#") { continue }
+            guard let equals = text.firstIndex(of: "=") else { throw ConfigurationError(".env:\(number + 1): expected NAME=value") }
+            var value = String(text[text.index(after: equals)...]).trimmingCharacters(in: .whitespaces)
+            if value.count >= 2, let quote = value.first, quote == "\"" || quote == "'", value.last == quote { value = String(value.dropFirst().dropLast()) }
+            result.append((String(text[..<equals]).trimmingCharacters(in: .whitespaces), value))
+        }
+        return result
+    }
+
+    // MARK: Values
+
+    private static func port(_ text: String) throws -> UInt16 {
+        guard let value = UInt16(text) else { throw ConfigurationError("must be a port, 0…65535, not \(text)") }
+        return value
+    }
+    private static func integer(_ text: String, _ range: ClosedRange<Int>) throws -> Int {
+        guard let value = Int(text), range.contains(value) else {
+            throw ConfigurationError("must be a whole number in \(range.lowerBound)…\(range.upperBound), not \(text)")
+        }
+        return value
+    }
+    private static func boolean(_ text: String) throws -> Bool {
+        switch text.lowercased() {
+        case "true", "yes", "on", "1": return true
+        case "false", "no", "off", "0": return false
+        default: throw ConfigurationError("must be true or false, not \(text)")
+        }
+    }
+    private static func list(_ text: String) -> [String] {
+        text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+
+    /// ", did you mean …?" for a key that is one or two letters off.
+    private static func suggestion(for key: String, among keys: [String]) -> String {
+        let best = keys.map { ($0, distance(key, $0)) }.min { $0.1 < $1.1 }
+        guard let best, best.1 <= 3 else { return "" }
+        return ", did you mean \(best.0)?"
+    }
+    private static func distance(_ a: String, _ b: String) -> Int {
+        let a = Array(a.prefix(80)), b = Array(b.prefix(80))
+        var row = Array(0...b.count)
+        for i in a.indices {
+            var previous = row[0]
+            row[0] = i + 1
+            for j in b.indices {
+                let current = row[j + 1]
+                row[j + 1] = a[i] == b[j] ? previous : min(previous, row[j], current) + 1
+                previous = current
+            }
+        }
+        return row[b.count]
+    }
+}

@@ -1,0 +1,177 @@
+import API
+import ArgumentParser
+import Calls
+import Foundation
+import Logging
+import Realtime
+
+/// `trunkline demo`: one real call over loopback, shown as it happens.
+struct Demo: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Starts the server and a callee in another process, places a call over SIP, and shows it.",
+        discussion: """
+            The questions are drawn at random and come in random order; one of them is a decoy that must not be answered with a \
+            stock yes. The callee chooses its answer by the question it has heard.
+            """)
+
+    /// Seconds until a call that does not end fails the demo.
+    private static let limit = 90.0
+
+    @OptionGroup var options: ServerOptions
+    @Flag(help: "End after the call; print the result as JSON, and succeed only if it is right.") var once = false
+    @Option(help: "The callee's persona: cooperative, opposite, mumbles, …") var persona: Persona = .cooperative
+    @Option(help: "The callee's SIP port.") var calleePort: UInt16 = 5099
+
+    func run() async throws {
+        var extra = [("outbound.retry.enabled", "false"), ("log.level", "warning")]
+        if options.data == nil { extra.append(("data", ".demo-data")) }
+        let configuration = try options.read(extra: extra)
+        let logger = Serve.logger(configuration)
+        let server: Server
+        do { server = try await Server(configuration, logger: logger) } catch { throw fail("\(error)") }
+
+        let callee = try await startCallee()
+        defer { callee.terminate() }
+
+        let items = DemoScript.draw()
+        tell("Trunkline \(Trunkline.version) demo: a real SIP call over loopback, embedded engines on both ends")
+        tell("dashboard  \(server.address)/" + (server.newKey.map { "   API key \($0)" } ?? ""))
+        tell("callee     sip:callee@127.0.0.1:\(calleePort), process \(callee.processIdentifier), persona \(persona.rawValue)")
+        for (index, item) in items.enumerated() { tell("question \(index + 1) \(item.text)") }
+        tell("")
+
+        let call = Call(
+            callerNumber: "025550100", calleeNumber: "sip:callee@127.0.0.1:\(calleePort)",
+            brief: Brief(
+                purpose: DemoScript.purpose, callerDisplayName: DemoScript.callerName,
+                questions: items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }),
+            maxDuration: 120, requestedBy: "demo", createdAt: Date())
+        let events = server.store.feed.watch()
+        try await server.dialler.create(call)
+        let ended = await show(events, of: call.outboundID)
+        guard ended, let final = try await server.store.call(call.outboundID) else { throw fail("the call did not end within \(Int(Self.limit)) s") }
+        let transcript = try await server.store.transcript(of: call.outboundID)
+
+        tell("")
+        tell("state \(final.state.rawValue), end reason \(final.endReason?.rawValue ?? "-"), \(final.summary ?? "")")
+        for latency in final.latencies {
+            tell(
+                "turn: \(latency.voiceToVoiceMs) ms from the callee's last word to our first sample (end of turn \(latency.endOfTurnMs), "
+                    + "speech to text \(latency.speechToTextMs), dialogue \(latency.languageModelMs), text to speech \(latency.textToSpeechMs), "
+                    + "queueing \(latency.queueingMs))")
+        }
+        let wrong = verdict(final, items)
+        for line in wrong { tell("WRONG: \(line)") }
+        if wrong.isEmpty { tell("both answers are as the callee gave them") }
+
+        if once {
+            await server.stop()
+            callee.terminate()
+            print(API.ResultText.of(final, transcript: transcript))
+            throw ExitCode(wrong.isEmpty ? 0 : 1)
+        }
+        tell("result     \(server.address)/outbound/\(call.outboundID)")
+        tell("the server keeps running; press Ctrl-C to end")
+        await Signals.wait()
+        await server.stop()
+    }
+
+    /// What the result must be for the persona; empty when all is right.
+    private func verdict(_ call: Call, _ items: [DemoScript.Item]) -> [String] {
+        var wrong: [String] = []
+        if call.state != .completed { wrong.append("the call is \(call.state.rawValue): \(call.failureReason ?? "-")") }
+        for (answer, item) in zip(call.answers, items) {
+            switch persona {
+            case .cooperative, .interrupts:
+                if answer.status != .answered || answer.value != item.cooperative.value { wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")") }
+            case .opposite:
+                if answer.status != .answered || answer.value != item.opposite.value { wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")") }
+            case .mumbles:
+                if answer.status != .unclear { wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")") }
+            default: break
+            }
+        }
+        return wrong
+    }
+
+    /// Prints the call's events with their time until its end; false at the limit.
+    private func show(_ events: AsyncStream<CallEvent>, of outboundID: String) async -> Bool {
+        let start = ContinuousClock.now
+        return await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                for await event in events where event.outboundID == outboundID {
+                    let at = start.duration(to: .now) / .seconds(1)
+                    Self.show(event, at: at)
+                    if ["outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled"].contains(event.name) { return true }
+                }
+                return false
+            }
+            group.addTask {
+                try? await Task.sleep(for: .seconds(Self.limit))
+                return false
+            }
+            let first = await group.next() ?? false
+            group.cancelAll()
+            return first
+        }
+    }
+
+    private static func show(_ event: CallEvent, at time: Double) {
+        let stamp = String(format: "%6.2f s  ", time)
+        let payload = (try? JSONSerialization.jsonObject(with: Data(event.payload.utf8))) as? [String: Any] ?? [:]
+        switch event.name {
+        case "outbound_transcript":
+            guard let entry = payload["entry"] as? [String: Any] else { return }
+            let speaker = entry["speaker"] as? String == "ai" ? "AI      " : "callee  "
+            let text = entry["text"] as? String ?? ""
+            let heard = entry["heard_text"] as? String
+            tell(stamp + speaker + (text.isEmpty ? "(not understood)" : text) + (heard.map { "  [heard: \($0)]" } ?? ""))
+        case "outbound_progress":
+            guard let progress = payload["progress"] as? [String: Any] else { return }
+            tell(stamp + "        answers \(progress["completed"] ?? 0) of \(progress["total"] ?? 0)")
+        default: tell(stamp + event.name.replacing("outbound_", with: "") + "  " + (payload["reason"] as? String ?? ""))
+        }
+    }
+
+    private func startCallee() async throws -> Process {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = ["callee", "--persona", persona.rawValue, "--port", String(calleePort)]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        do { try process.run() } catch { throw fail("cannot start the callee: \(error)") }
+        // Its first line says that it is ready.
+        let deadline = ContinuousClock.now + .seconds(10)
+        let handle = pipe.fileHandleForReading
+        let ready = await Task.detached { () -> Bool in
+            var line = Data()
+            while ContinuousClock.now < deadline {
+                let data = handle.availableData
+                if data.isEmpty { return false }
+                line += data
+                if line.contains(UInt8(ascii: "\n")) { return true }
+            }
+            return false
+        }.value
+        guard ready else {
+            process.terminate()
+            throw fail("the callee did not start: is UDP port \(calleePort) taken? (--callee-port)")
+        }
+        // Keep reading, so that the callee never blocks on a full pipe.
+        let showsHearing = ProcessInfo.processInfo.environment["DEMO_VERBOSE"] != nil
+        handle.readabilityHandler = { handle in
+            let data = handle.availableData
+            if data.isEmpty { handle.readabilityHandler = nil }
+            if showsHearing { FileHandle.standardError.write(data) }
+        }
+        return process
+    }
+
+    private func fail(_ message: String) -> ExitCode {
+        FileHandle.standardError.write(Data("trunkline demo: \(message)\n".utf8))
+        return ExitCode(1)
+    }
+
+    private static func tell(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+    private func tell(_ line: String) { Self.tell(line) }
+}

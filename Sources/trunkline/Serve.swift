@@ -1,0 +1,89 @@
+import ArgumentParser
+import Bridge
+import Calls
+import Foundation
+import Logging
+
+/// `trunkline serve`
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs the server.",
+        discussion: """
+            Settings come from flags, the environment (TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY for outbound.default_gateway), .env \
+            and a YAML file, in this order. Without any, everything works on loopback with the embedded engines.
+            """)
+
+    @OptionGroup var options: ServerOptions
+
+    func run() async throws {
+        let configuration = try options.read()
+        let logger = Self.logger(configuration)
+        let server: Server
+        do { server = try await Server(configuration, logger: logger) } catch {
+            FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))
+            throw ExitCode(1)
+        }
+        print("Trunkline \(Trunkline.version)")
+        print("dashboard  \(server.address)/")
+        print("SIP        \(configuration.sip.host):\(configuration.sip.port) (UDP, TCP)")
+        if let key = server.newKey { print("API key    \(key)   (made now, shown only this once)") }
+        if configuration.calls.routing.isBoundToLoopback, configuration.calls.routing.allowedCallers == nil {
+            logger.warning("outbound.allowed_callers is not set: on loopback any caller number is allowed")
+        }
+        fflush(nil)
+        await Signals.wait()
+        logger.notice("stopping: calls in progress are brought to their end")
+        await server.stop()
+    }
+
+    static func logger(_ configuration: Configuration) -> Logger {
+        var logger = Logger(label: "trunkline") { _ in LineLogHandler(logLevel: configuration.logLevel, isJSON: configuration.logsJSON) }
+        logger.logLevel = configuration.logLevel
+        return logger
+    }
+}
+
+/// Options of every command that runs a server.
+struct ServerOptions: ParsableArguments {
+    @Option(help: "Configuration file (YAML).") var config: String?
+    @Option(help: "TCP port of dashboard and API (8080).") var httpPort: UInt16?
+    @Option(help: "UDP and TCP port of SIP (5060).") var sipPort: UInt16?
+    @Option(help: "Folder of database and recordings (data).") var data: String?
+
+    func read(extra: [(String, String)] = []) throws -> Configuration {
+        var flags = extra
+        if let httpPort { flags.append(("http.port", String(httpPort))) }
+        if let sipPort { flags.append(("sip.port", String(sipPort))) }
+        if let data { flags.append(("data", data)) }
+        do {
+            return try Configuration.read(file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
+        } catch {
+            FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))
+            throw ExitCode(1)
+        }
+    }
+}
+
+/// SIGINT and SIGTERM as something to wait for.
+enum Signals {
+    static func wait() async {
+        signal(SIGPIPE, SIG_IGN)
+        let stream = AsyncStream<Void> { continuation in
+            let sources = [SIGINT, SIGTERM].map { number in
+                signal(number, SIG_IGN)
+                let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+                source.setEventHandler { continuation.yield() }
+                source.resume()
+                return Source(source)
+            }
+            continuation.onTermination = { _ in for source in sources { source.value.cancel() } }
+        }
+        for await _ in stream { return }
+    }
+
+    /// Dispatch sources may be used from any thread, but are not marked so.
+    private struct Source: @unchecked Sendable {
+        let value: any DispatchSourceSignal
+        init(_ value: any DispatchSourceSignal) { self.value = value }
+    }
+}

@@ -1,0 +1,103 @@
+import API
+import Bridge
+import Calls
+import Foundation
+import Logging
+import Net
+import Pipeline
+import Realtime
+
+enum WebSocketURLCheck {
+    static func isValid(_ text: String) -> Bool { WebSocketURL(text) != nil }
+}
+
+/// The wiring of one running server.
+final class Server: Sendable {
+    let configuration: HTTPServer.Configuration
+    let http: HTTPServer
+    let userAgent: UserAgent
+    let dialler: Dialler
+    let store: CallStore
+    let loops: [EventLoop]
+    let workers: WorkerPool
+    /// Made at the first start, to be shown once.
+    let newKey: String?
+    let logger: Logger
+
+    /// Starts everything. Each failure says what the operator should do.
+    init(_ settings: Configuration, logger: Logger) async throws {
+        self.logger = logger
+        store = try CallStore(folder: settings.data)
+        try FileManager.default.createDirectory(
+            atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+
+        // Keys.
+        let authenticator = Authenticator(rate: settings.rate)
+        var newKey: String?
+        if let key = settings.adminKey {
+            guard key.count >= 16 else { throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters") }
+            try await store.insert(.init(hash: Authenticator.hash(key), name: "admin", role: "admin"), at: Date())
+        } else if try await store.keys().isEmpty {
+            let key = Authenticator.newKey()
+            try await store.insert(.init(hash: Authenticator.hash(key), name: "admin", role: "admin"), at: Date())
+            newKey = key
+        }
+        for key in try await store.keys() { authenticator.add(hash: key.hash, name: key.name, role: Role(rawValue: key.role) ?? .viewer) }
+        self.newKey = newKey
+
+        // Speech.
+        let workers = WorkerPool(name: "speech", threads: settings.speechWorkers)
+        self.workers = workers
+        let decoders = DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: settings.speechDecoders)
+        try await decoders.warmUp()
+        let engines = SpeechEngines(
+            speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
+
+        // Network.
+        let loop = try EventLoop(name: "loop-0")
+        loop.start()
+        loops = [loop]
+        userAgent = try UserAgent(settings.sip)
+        let line = CallLine(userAgent: userAgent, engines: { _ in engines }, store: store, logger: logger)
+        dialler = Dialler(line: line, loops: loops, settings: settings.calls)
+        let routes = Routes(
+            .init(
+                store: store, dialler: dialler, authenticator: authenticator, settings: settings.calls,
+                webRoot: settings.webRoot ?? Self.webRoot(), isReady: { true }, logger: logger))
+        let streams = StreamServer(line: line, settings: settings.calls)
+        var http = HTTPServer.Configuration()
+        http.host = settings.httpHost
+        http.port = settings.httpPort
+        configuration = http
+        self.http = HTTPServer(
+            http, loops: loops, handler: { await routes.respond(to: $0) },
+            upgradeCheck: { StreamServer.paths.contains($0.path) ? streams.refusal(of: $0) : routes.refusal(of: $0) },
+            socketHandler: { StreamServer.paths.contains($0.handshake.path) ? streams.open($0) : routes.open($0) })
+        do { try self.http.start() } catch {
+            userAgent.stop()
+            throw error
+        }
+        try await dialler.start()
+    }
+
+    var address: String { "http://\(configuration.host):\(http.port)" }
+
+    /// Calls in progress are brought to their end, then everything is closed.
+    func stop() async {
+        http.stop()
+        await dialler.stop()
+        userAgent.stop()
+        for loop in loops { loop.stop() }
+        workers.stop()
+        store.close()
+    }
+
+    /// `web/` beside the working folder, the build folder or the installed executable.
+    private static func webRoot() -> String? {
+        let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let candidates = [
+            "web", executable.appendingPathComponent("../../../web").path, executable.appendingPathComponent("../share/trunkline/web").path,
+        ]
+        return candidates.first { FileManager.default.fileExists(atPath: $0 + "/index.html") }
+    }
+}
