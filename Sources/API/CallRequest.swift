@@ -266,8 +266,9 @@ struct FieldReader {
 /// RFC 3339 times.
 enum Timestamp {
     static func parse(_ text: String) -> Date? {
-        let hasFraction = text.contains(".")
-        return try? Date(text, strategy: hasFraction ? .iso8601.time(includingFractionalSeconds: true) : .iso8601)
+        // Without an offset a time means nothing.
+        guard text.count <= 40, text.last == "Z" || text.last == "z" || text.dropFirst(10).contains(where: { $0 == "+" || $0 == "-" }) else { return nil }
+        return try? Date(text.uppercased(), strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: text.contains(".")))
     }
-    static func text(_ date: Date) -> String { date.formatted(.iso8601.time(includingFractionalSeconds: true)) }
+    static func text(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
 }

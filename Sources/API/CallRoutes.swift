@@ -26,9 +26,19 @@ struct CallRoutes: Sendable {
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let page = try await services.store.page(try Self.filter(request.query))
+        let now = services.now()
+        return Routes.json([
+            "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .optional(page.nextCursor),
+            "total": .number(Double(page.total)),
+        ])
+    }
+
+    /// The list's parameters, all bad ones found.
+    static func filter(_ query: [(name: String, value: String)]) throws(APIError) -> CallFilter {
         var errors: [APIError.Field] = []
         var filter = CallFilter()
-        for (name, value) in request.query {
+        for (name, value) in query {
             switch name {
             case "state":
                 guard !value.isEmpty else { continue }
@@ -59,12 +69,7 @@ struct CallRoutes: Sendable {
             }
         }
         if !errors.isEmpty { throw APIError.invalid(errors) }
-        let page = try await services.store.page(filter)
-        let now = services.now()
-        return Routes.json([
-            "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .optional(page.nextCursor),
-            "total": .number(Double(page.total)),
-        ])
+        return filter
     }
 
     func active(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {

@@ -271,7 +271,7 @@ public actor CallController {
                 return [
                     CallEvent(
                         name: "outbound_connected", at: at, outboundID: id,
-                        payload: CallEvent.payload(["answered_at": at.formatted(.iso8601.time(includingFractionalSeconds: true))]))
+                        payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
                 ]
             }
         }

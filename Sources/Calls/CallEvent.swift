@@ -19,6 +19,9 @@ public struct CallEvent: Sendable, Equatable {
         self.payload = payload
     }
 
+    /// RFC 3339 with milliseconds.
+    static func time(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
+
     /// Builds a payload from values `JSONEncoder` takes.
     static func payload(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()

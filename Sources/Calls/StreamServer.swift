@@ -138,7 +138,7 @@ actor StreamedCall {
             call.attempts.append(.init(startedAt: at))
             return [
                 CallEvent(
-                    name: "outbound_connected", at: at, outboundID: id, payload: CallEvent.payload(["answered_at": at.formatted(.iso8601)]))
+                    name: "outbound_connected", at: at, outboundID: id, payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
             ]
         }
         for await event in events {

@@ -15,7 +15,7 @@ struct LineLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         let all = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
-        let time = Date().formatted(.iso8601.time(includingFractionalSeconds: true))
+        let time = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         var text: String
         if isJSON {
             var members = ["time": time, "level": event.level.rawValue, "message": event.message.description]

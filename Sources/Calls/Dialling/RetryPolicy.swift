@@ -38,7 +38,7 @@ struct RetryPolicy: Sendable {
             events.append(
                 CallEvent(
                     name: "outbound_retry_scheduled", at: now, outboundID: call.outboundID,
-                    payload: CallEvent.payload(["at": next.formatted(.iso8601)])))
+                    payload: CallEvent.payload(["at": CallEvent.time(next)])))
         } else {
             call.completedAt = now
             call.failureReason = outcome.state == .cancelled ? nil : outcome.reason

@@ -7,6 +7,8 @@ internal import Foundation
 public struct EmbeddedPolicy: LanguageModel {
     /// How often a question is put before its answer counts as unclear: once, and twice again.
     public static let timesAskedLimit = 3
+    /// How often a question is put at most, repetitions on request included.
+    static let timesPutLimit = 6
     /// Prompts about silence before we hang up.
     public static let silenceLimit = 2
     /// Share of a question's words that must have been heard for an answer to count.
@@ -109,7 +111,11 @@ public struct EmbeddedPolicy: LanguageModel {
                 say(texts(caller.isEmpty ? "who_anonymous" : "who", ["caller": caller]))
                 say(texts("purpose", ["purpose": Self.sentence(conversation.brief.purpose)]))
                 ask(tracker.current, counts: false)
-            case .repeatPlease: ask(tracker.current, counts: false)
+            case .repeatPlease:
+                guard timesPut >= EmbeddedPolicy.timesPutLimit else { return ask(tracker.current, counts: false) }
+                guard let question = tracker.current else { return finish() }
+                settle(question, .unclear, words: words)
+                goOn(with: "next")
             case .hello:
                 wasQuestionHeard ? ask(tracker.current, counts: false) : greet()
             case .dontKnow:
@@ -214,6 +220,13 @@ public struct EmbeddedPolicy: LanguageModel {
             return nil
         }
 
+        /// How often the current question has been spoken.
+        private var timesPut: Int {
+            guard let question = tracker.current else { return 0 }
+            let text = Self.sentence(question.text)
+            return conversation.items.count { if case .assistant(let heard, _) = $0 { heard.contains(text) } else { false } }
+        }
+
         private var heardSomething: Bool { conversation.tracker.purposeStated && (lastHeard?.text.isEmpty == false) }
 
         /// Whether enough of the current question reached the callee's ear for what he says to be its answer.
@@ -232,8 +245,9 @@ public struct EmbeddedPolicy: LanguageModel {
 
         /// With a full stop, so that it is spoken as a sentence of its own.
         private static func sentence(_ text: String) -> String {
-            let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
-            guard let last = trimmed.last else { return "" }
+            let bare = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            guard let last = bare.last else { return "" }
+            let trimmed = bare.prefix(1).uppercased() + bare.dropFirst()
             return ".!?。！？…".contains(last) ? trimmed : trimmed + "."
         }
     }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// `confidence` is nil.
 public struct EmbeddedRecognizer: SpeechToText {
     /// Score units a 10 ms frame; measured over in-grammar and out-of-grammar telephone speech (BENCHMARKS.md).
-    static let rejectionGap = 9.0
+    static let rejectionGap = 8.0
     /// Audio of one turn that is looked at, seconds; a longer one is a monologue.
     static let longestTurnSeconds = 20
 
@@ -192,12 +192,44 @@ public final class DecoderPool: Sendable {
     }
 }
 
+/// One recognition looked at from inside, for `trunkline bench recognition`.
+public struct RecognitionProbe: Sendable {
+    /// The grammar's best sentence, whether it would be accepted or not.
+    public var text: String
+    /// How much better the phone loop explains a 10 ms frame.
+    public var gap: Double
+    public var isAccepted: Bool
+    /// The cepstral mean at the end of the utterance.
+    public var cepstralMean: [Float]
+    public var milliseconds: Double
+}
+
+extension DecoderPool {
+    /// Recognises one utterance at 16 kHz.
+    public func probe(_ audio: [AudioFrame], hints: AnswerHints?) async throws -> RecognitionProbe {
+        let pair = try await lease(AnswerGrammar(hints))
+        defer { giveBack(pair) }
+        return try await workers.run {
+            let start = ContinuousClock.now
+            pair.process(audio)
+            let heard = pair.answer.finish()
+            let loop = pair.background.finish()
+            return RecognitionProbe(
+                text: heard.text, gap: EmbeddedRecognizer.gap(heard, background: loop.score),
+                isAccepted: !EmbeddedRecognizer.verdict(heard, background: loop.score).isEmpty,
+                cepstralMean: pair.answer.cepstralMean, milliseconds: start.duration(to: .now) / .milliseconds(1))
+        }
+    }
+}
+
 extension EmbeddedRecognizer {
+    static func gap(_ heard: (text: String, score: Int32, samples: Int), background: Int32) -> Double {
+        (Double(background) - Double(heard.score)) / max(1, Double(heard.samples) / 160)
+    }
+
     /// The text, or nothing where the phone loop explains the audio much better.
     static func verdict(_ heard: (text: String, score: Int32, samples: Int), background: Int32) -> String {
         guard !heard.text.isEmpty, heard.samples > 0 else { return "" }
-        let frames = Double(heard.samples) / 160
-        let gap = (Double(background) - Double(heard.score)) / frames
-        return gap > rejectionGap ? "" : heard.text
+        return gap(heard, background: background) > rejectionGap ? "" : heard.text
     }
 }

@@ -22,6 +22,7 @@ actor CalleeEar {
         "i cannot hear you so i will hang up now", "this is an automated assistant",
     ]
 
+    /// A word alone costs much more than as part of a sentence: it only fills in what is no sentence of the script.
     init(model: AcousticModel) throws {
         let sentences = DemoScript.all.map { Self.words($0.text).joined(separator: " ") } + Self.phrases
         let words = Set(sentences.flatMap { $0.split(separator: " ").map(String.init) }).filter { model.knows(word: $0) }
@@ -29,7 +30,7 @@ actor CalleeEar {
         decoder = try PocketSphinxDecoder(model: model, words: words)
         let grammar =
             "#JSGF V1.0;\ngrammar ear;\n<sentence> = \(known.joined(separator: " | "));\n"
-            + "<word> = \(words.sorted().joined(separator: " | "));\npublic <heard> = (<sentence> | <word>)+;\n"
+            + "<word> = \(words.sorted().map { "/1e-20/ " + $0 }.joined(separator: " | "));\npublic <heard> = (<sentence> | <word>)+;\n"
         try decoder.select(grammar: "ear", text: grammar)
         chain = try MuLawDecoder().then(Resampler(from: 8_000, to: 16_000))
     }

@@ -1,6 +1,0 @@
-import ArgumentParser
-
-struct Bench: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "bench", abstract: "Measures.")
-    func run() async throws {}
-}
