@@ -22,7 +22,7 @@ struct Configuration {
     var calls = CallSettings()
     var modelFolder = AcousticModel.defaultFolder
     var speechWorkers = max(1, ProcessInfo.processInfo.activeProcessorCount)
-    var speechDecoders = 8
+    var speechDecoders = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)
     var rate: (perSecond: Double, burst: Double) = (50, 100)
     var logLevel = Logger.Level.info
     var logsJSON = false
@@ -110,7 +110,7 @@ struct Configuration {
         Setting(key: "bridge.stream_token", help: "token told to, and wanted from, a stream's other end", isSecret: true) { $0.calls.streamToken = $1 },
         Setting(key: "speech.model_dir", help: "pocketsphinx's model (\(AcousticModel.defaultFolder))") { $0.modelFolder = $1 },
         Setting(key: "speech.workers", help: "threads for recognition and synthesis (cores)") { $0.speechWorkers = try integer($1, 1...256) },
-        Setting(key: "speech.decoders", help: "recognisers at most, 16 MB each (8)") { $0.speechDecoders = try integer($1, 1...1_024) },
+        Setting(key: "speech.decoders", help: "recognisers, 16 MB each (twice the cores)") { $0.speechDecoders = try integer($1, 1...1_024) },
         Setting(key: "security.rate_limit.per_second", help: "requests a key and source (50)") { $0.rate.perSecond = Double(try integer($1, 1...100_000)) },
         Setting(key: "security.rate_limit.burst", help: "requests at once (100)") { $0.rate.burst = Double(try integer($1, 1...100_000)) },
         Setting(key: "log.level", help: "trace, debug, info, notice, warning, error (info)") { configuration, text in

@@ -10,6 +10,11 @@ internal import Synchronization
 public struct EmbeddedRecognizer: SpeechToText {
     /// Score units a 10 ms frame; measured over in-grammar and out-of-grammar telephone speech (BENCHMARKS.md).
     static let rejectionGap = 8.0
+    /// Milliseconds of speech for each phone of the text above which the text cannot be what was said: a hum of a second
+    /// fits the grammar's "one" better than anything, but nobody takes a second for three phones.
+    static let longestPhoneMs = 220.0
+    /// Silence around the speech of a turn: the kept prefix and tail, ms.
+    static let paddingMs = 500.0
     /// Audio of one turn that is looked at, seconds; a longer one is a monologue.
     static let longestTurnSeconds = 20
 
@@ -82,9 +87,16 @@ public final class DecoderPool: Sendable {
     /// A decoder for the answer and one for the phone loop.
     public final class Pair: Sendable {
         let answer: PocketSphinxDecoder
+        private let dictionary: PronouncingDictionary
         let background: PocketSphinxDecoder
         init(model: AcousticModel, words: Set<String>) throws(SpeechError) {
             answer = try PocketSphinxDecoder(model: model, words: words)
+            dictionary = model.dictionary
+            // Compiling a grammar takes longer than an answer may: those every call may need are made beforehand.
+            for kind in Question.Kind.allCases {
+                let grammar = AnswerGrammar(AnswerHints(kind: kind))
+                try answer.select(grammar: grammar.name, text: grammar.text)
+            }
             let lines = DecoderPool.phones.map { "xx\($0.lowercased()) \($0)\n" }.joined()
             background = try PocketSphinxDecoder(model: model, words: [], extraDictionary: lines, tight: true)
             try background.select(grammar: "phones", text: DecoderPool.phoneLoop)
@@ -99,8 +111,13 @@ public final class DecoderPool: Sendable {
         }
         func finish() -> String {
             let heard = answer.finish()
-            let loop = background.finish()
-            return EmbeddedRecognizer.verdict(heard, background: loop.score)
+            return verdict(heard, background: background.finish().score)
+        }
+        func verdict(_ heard: (text: String, score: Int32, samples: Int), background: Int32) -> String {
+            let phones = heard.text.split(separator: " ").reduce(0) { sum, word in
+                sum + (dictionary.pronunciations(of: String(word)).first?.split(separator: " ").count ?? 4)
+            }
+            return EmbeddedRecognizer.verdict(heard, background: background, phones: phones)
         }
     }
 
@@ -124,10 +141,11 @@ public final class DecoderPool: Sendable {
         baseWords = AnswerGrammar(AnswerHints(kind: .text)).words
     }
 
-    /// Loads one pair, so that the first turn of the first call does not wait for it, and errors show at start-up.
+    /// Loads all pairs, so that no turn waits for one, and errors show at start-up.
     public func warmUp() async throws {
-        let pair = try await lease(AnswerGrammar(nil))
-        giveBack(pair, isStarted: true)
+        var pairs: [Pair] = []
+        for _ in 0..<limit { pairs.append(try await take()) }
+        for pair in pairs { giveBack(pair) }
     }
 
     /// A pair that has begun an utterance with this grammar; waits while all are in use.
@@ -182,8 +200,7 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    func giveBack(_ pair: Pair, isStarted: Bool = false) {
-        if isStarted { _ = pair.finish() }
+    func giveBack(_ pair: Pair) {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             state.free.append(pair)
             return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
@@ -216,7 +233,7 @@ extension DecoderPool {
             let loop = pair.background.finish()
             return RecognitionProbe(
                 text: heard.text, gap: EmbeddedRecognizer.gap(heard, background: loop.score),
-                isAccepted: !EmbeddedRecognizer.verdict(heard, background: loop.score).isEmpty,
+                isAccepted: !pair.verdict(heard, background: loop.score).isEmpty,
                 cepstralMean: pair.answer.cepstralMean, milliseconds: start.duration(to: .now) / .milliseconds(1))
         }
     }
@@ -227,9 +244,11 @@ extension EmbeddedRecognizer {
         (Double(background) - Double(heard.score)) / max(1, Double(heard.samples) / 160)
     }
 
-    /// The text, or nothing where the phone loop explains the audio much better.
-    static func verdict(_ heard: (text: String, score: Int32, samples: Int), background: Int32) -> String {
+    /// The text, or nothing where the phone loop explains the audio much better, or the text is far too short for it.
+    static func verdict(_ heard: (text: String, score: Int32, samples: Int), background: Int32, phones: Int) -> String {
         guard !heard.text.isEmpty, heard.samples > 0 else { return "" }
-        return gap(heard, background: background) > rejectionGap ? "" : heard.text
+        let speechMs = Double(heard.samples) / 16 - paddingMs
+        guard gap(heard, background: background) <= rejectionGap, speechMs <= longestPhoneMs * Double(max(1, phones)) else { return "" }
+        return heard.text
     }
 }

@@ -1,0 +1,47 @@
+// The only file that knows URLs.
+
+export class APIError extends Error {
+  constructor(status, problem) {
+    super(problem.detail || problem.title || `the server answered ${status}`);
+    this.status = status;
+    this.fields = problem.errors || [];
+  }
+}
+
+async function request(method, path, body) {
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+    });
+  } catch {
+    throw new APIError(0, { detail: "the server cannot be reached" });
+  }
+  if (response.status === 204) return null;
+  const data = await response.json().catch(() => ({}));
+  if (!response.ok) throw new APIError(response.status, data);
+  return data;
+}
+
+const id = (value) => encodeURIComponent(value);
+
+export const session = () => request("GET", "/api/session");
+export const logIn = (key) => request("POST", "/api/session", { api_key: key });
+export const logOut = () => request("DELETE", "/api/session");
+export const createCall = (call) => request("POST", "/api/outbound/", call);
+export const listCalls = (filter) => {
+  const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
+  return request("GET", `/api/outbound/?${query}`);
+};
+export const statistics = () => request("GET", "/api/outbound/stats");
+export const call = (callID) => request("GET", `/api/outbound/${id(callID)}`);
+export const result = (callID) => request("GET", `/api/outbound/${id(callID)}/result`);
+export const act = (callID, action) => request("POST", `/api/outbound/${id(callID)}/${action}`);
+
+export function openEvents(after) {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  return new WebSocket(`${scheme}//${location.host}/api/events${after ? `?after=${after}` : ""}`);
+}

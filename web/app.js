@@ -1,0 +1,105 @@
+// Routing, login, the live mark. A page is a function (root, parameter) that returns what to do when it is left.
+import * as api from "./api.js";
+import { feed } from "./store.js";
+import { cell, template, toast } from "./view.js";
+import { listPage } from "./list.js";
+import { newPage } from "./new.js";
+import { callPage } from "./call.js";
+
+const page = document.querySelector('[data-part="page"]');
+const top_ = document.querySelector('[data-part="top"]');
+const live = document.querySelector('[data-part="live"]');
+let leave = null;
+
+export function go(path) {
+  history.pushState(null, "", path);
+  show();
+}
+
+function loginPage(root) {
+  top_.hidden = true;
+  root.append(template("login"));
+  document.title = "Log in · Trunkline";
+  const form = root.querySelector("form");
+  form.api_key.focus();
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const error = form.querySelector('[data-error="api_key"]');
+    error.textContent = "";
+    try {
+      await api.logIn(form.api_key.value.trim());
+      await enter();
+    } catch (problem) {
+      error.textContent = problem.status === 401 ? "This key is not known." : problem.message;
+    }
+  });
+}
+
+function message(root, title, text) {
+  root.append(template("message"));
+  cell(root, "title", title);
+  cell(root, "text", text);
+}
+
+async function show() {
+  leave?.();
+  leave = null;
+  page.replaceChildren();
+  const path = location.pathname.replace(/\/+$/, "") || "/outbound";
+  const match = path.match(/^\/outbound\/(ob-[0-9a-f]{8})$/);
+  for (const link of top_.querySelectorAll("[data-nav]")) {
+    const current = (link.dataset.nav === "new") === (path === "/outbound/new") && !match;
+    if (current) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+  try {
+    if (path === "/outbound" || path === "/login") leave = await listPage(page);
+    else if (path === "/outbound/new") leave = newPage(page, go);
+    else if (match) leave = await callPage(page, match[1]);
+    else message(page, "Nothing here", "There is no such page.");
+  } catch (problem) {
+    if (problem.status === 401) return loginPage(clear());
+    message(clear(), problem.status === 404 ? "No such call" : "That did not work", problem.message);
+  }
+  page.focus({ preventScroll: true });
+}
+
+function clear() {
+  page.replaceChildren();
+  return page;
+}
+
+async function enter() {
+  clear();
+  top_.hidden = false;
+  feed.start();
+  await show();
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-link]");
+  if (link && !event.metaKey && !event.ctrlKey && event.button === 0) {
+    event.preventDefault();
+    go(link.getAttribute("href"));
+  }
+});
+document.querySelector('[data-action="logout"]').addEventListener("click", async () => {
+  await api.logOut().catch(() => {});
+  feed.stop();
+  leave?.();
+  leave = null;
+  loginPage(clear());
+});
+window.addEventListener("popstate", show);
+feed.addEventListener("state", ({ detail }) => {
+  live.toggleAttribute("data-on", detail === "on");
+  live.toggleAttribute("data-off", detail === "off");
+  live.textContent = detail === "on" ? "live" : "offline, trying again";
+});
+window.addEventListener("unhandledrejection", (event) => toast(event.reason?.message ?? "Something went wrong."));
+
+try {
+  await api.session();
+  await enter();
+} catch {
+  loginPage(clear());
+}

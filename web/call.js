@@ -1,0 +1,183 @@
+// One call: answers as they come, the conversation as it was heard, the recording.
+import * as api from "./api.js";
+import { feed } from "./store.js";
+import { cell, duration, endReason, fact, isEnded, part, showState, template, toast, when } from "./view.js";
+
+const statusNames = { pending: ["open", ""], answered: ["answered", "good"], unclear: ["unclear", "warn"], refused: ["refused", "bad"], not_asked: ["not asked", ""] };
+
+function valueText(answer) {
+  if (answer.status !== "answered") return "–";
+  if (answer.value === true) return "Yes";
+  if (answer.value === false) return "No";
+  return String(answer.value ?? answer.answer_summary ?? answer.answer_text ?? "");
+}
+
+export async function callPage(root, callID) {
+  let call = await api.call(callID);
+  let result = await api.result(callID);
+  root.append(template("call"));
+  const audio = root.querySelector('[data-cell="audio"]');
+  const transcript = part(root, "transcript");
+  let clock = 0;
+
+  function playFrom(seconds) {
+    audio.currentTime = Math.max(0, seconds);
+    audio.play().catch(() => {});
+  }
+
+  function showHead() {
+    document.title = `${call.purpose} · Trunkline`;
+    cell(root, "purpose", call.purpose);
+    showState(root.querySelector('[data-cell="state"]'), call.state);
+    const button = (name) => root.querySelector(`[data-action="${name}"]`);
+    button("cancel").hidden = !["queued", "dialing", "ringing"].includes(call.state);
+    button("hangup").hidden = call.state !== "connected";
+    button("retry").hidden = !isEnded(call.state);
+    const facts = part(root, "facts");
+    facts.replaceChildren();
+    fact(facts, "Callee", call.callee_number);
+    fact(facts, "Caller shown", call.caller_number);
+    fact(facts, "On behalf of", call.caller_display_name);
+    fact(facts, "Language", call.language);
+    fact(facts, "Created", when(call.created_at));
+    fact(facts, "Answered", when(call.answered_at));
+    fact(facts, "Duration", duration(liveDuration()));
+    fact(facts, "Ended because", call.end_reason ? endReason(call.end_reason) : call.failure_reason);
+    fact(facts, "Answered by", call.answered_by === "unknown" ? "" : call.answered_by);
+    fact(facts, "Next attempt", when(call.next_attempt_at));
+    fact(facts, "Summary", result.summary);
+    fact(facts, "Id", call.outbound_id);
+    const attempts = part(root, "attempts");
+    attempts.replaceChildren();
+    for (const attempt of call.attempts) {
+      const row = document.createElement("li");
+      const time = document.createElement("span");
+      const text = document.createElement("span");
+      time.textContent = when(attempt.started_at);
+      text.className = "muted";
+      text.textContent = attempt.outcome ? `${attempt.outcome.replace("_", " ")}${attempt.reason ? `: ${attempt.reason}` : ""}` : "under way";
+      row.append(time, text);
+      attempts.append(row);
+    }
+    part(root, "no-attempts").hidden = call.attempts.length > 0;
+  }
+
+  function liveDuration() {
+    if (call.state === "connected" && call.answered_at) return (Date.now() - Date.parse(call.answered_at)) / 1000;
+    return call.duration_seconds;
+  }
+
+  function showAnswers() {
+    const list = part(root, "answers");
+    list.replaceChildren();
+    const settled = result.answers.filter((answer) => answer.status !== "pending").length;
+    cell(root, "progress", `${settled} of ${result.answers.length}`);
+    const bar = root.querySelector('[data-cell="bar"]');
+    bar.max = result.answers.length || 1;
+    bar.value = settled;
+    for (const answer of result.answers) {
+      const row = template("answer").querySelector("li");
+      cell(row, "question", answer.question_text);
+      cell(row, "value", valueText(answer));
+      const [name, tone] = statusNames[answer.status] ?? [answer.status, ""];
+      const chip = cell(row, "status", name);
+      if (tone) chip.dataset.tone = tone;
+      cell(row, "words", answer.answer_text);
+      cell(row, "confidence", answer.confidence == null ? "" : `confidence ${Math.round(answer.confidence * 100)} %`);
+      const play = row.querySelector('[data-cell="play"]');
+      if (answer.evidence && result.recording_url && result.final) {
+        play.hidden = false;
+        play.addEventListener("click", () => playFrom(answer.evidence.start_ms / 1000 - 0.3));
+      }
+      list.append(row);
+    }
+  }
+
+  function addEntry(entry) {
+    const row = template("entry").querySelector("li");
+    row.dataset.speaker = entry.speaker;
+    cell(row, "who", entry.speaker === "ai" ? "AI" : "Callee");
+    cell(row, "time", duration(entry.timestamp)).addEventListener("click", () => playFrom(entry.timestamp));
+    if (entry.interrupted) {
+      const heard = entry.heard_text ?? "";
+      cell(row, "heard", heard);
+      const rest = row.querySelector('[data-cell="unheard"]');
+      rest.hidden = false;
+      rest.textContent = ` ${entry.text.startsWith(heard) ? entry.text.slice(heard.length).trim() : entry.text}`;
+      rest.title = "not heard: the callee cut in";
+    } else {
+      cell(row, "heard", entry.text || "(not understood)");
+    }
+    transcript.append(row);
+    part(root, "no-transcript").hidden = true;
+    cell(root, "turns", `${transcript.children.length} turns`);
+  }
+
+  function showTranscript() {
+    transcript.replaceChildren();
+    part(root, "no-transcript").hidden = result.transcript.length > 0;
+    for (const entry of result.transcript) addEntry(entry);
+  }
+
+  function showRecording() {
+    const ready = result.final && result.recording_url;
+    part(root, "recording").hidden = !ready;
+    if (ready && audio.getAttribute("src") !== result.recording_url) audio.src = result.recording_url;
+    const latency = result.latency;
+    part(root, "latency").hidden = !latency;
+    if (!latency) return;
+    const list = part(root, "latencies");
+    list.replaceChildren();
+    const show = (name, value) => fact(list, name, `${value.p50_ms} ms, p95 ${value.p95_ms} ms`);
+    show("Whole", latency.voice_to_voice);
+    show("End of turn", latency.end_of_turn);
+    show("Speech to text", latency.speech_to_text);
+    show("Dialogue", latency.language_model);
+    show("Text to speech", latency.text_to_speech);
+  }
+
+  function showAll() {
+    showHead();
+    showAnswers();
+    showTranscript();
+    showRecording();
+  }
+
+  async function refresh() {
+    [call, result] = await Promise.all([api.call(callID), api.result(callID)]);
+    showAll();
+  }
+
+  const onEvent = ({ detail }) => {
+    if (detail.outbound_id !== callID) return;
+    if (detail.event === "outbound_transcript") {
+      result.transcript.push(detail.entry);
+      addEntry(detail.entry);
+    } else if (detail.event === "outbound_progress") {
+      for (const change of detail.answers) {
+        const answer = result.answers.find((one) => one.question_id === change.question_id);
+        if (answer) Object.assign(answer, change);
+      }
+      showAnswers();
+    } else {
+      refresh().catch((problem) => toast(problem.message));
+    }
+  };
+  feed.addEventListener("event", onEvent);
+  for (const button of root.querySelectorAll("[data-action]")) {
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      try { await api.act(callID, button.dataset.action); } catch (problem) { toast(problem.message); }
+      button.disabled = false;
+    });
+  }
+  showAll();
+  // What happened between the first answer and the subscription.
+  refresh().catch(() => {});
+  clock = setInterval(() => { if (call.state === "connected") showHead(); }, 1000);
+  return () => {
+    clearInterval(clock);
+    feed.removeEventListener("event", onEvent);
+    audio.pause();
+  };
+}

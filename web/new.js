@@ -1,0 +1,76 @@
+// The form for a new call. The server decides what is right; its answer names every bad field.
+import * as api from "./api.js";
+import { part, template, toast } from "./view.js";
+
+const questionLimit = 20;
+
+export function newPage(root, go) {
+  document.title = "New call · Trunkline";
+  root.append(template("new"));
+  const form = root.querySelector("form");
+  const questions = part(root, "questions");
+  const addButton = root.querySelector('[data-action="add-question"]');
+
+  function addQuestion() {
+    const row = template("question").querySelector("li");
+    const type = row.querySelector('[data-field="type"]');
+    type.addEventListener("change", () => { part(row, "choices").hidden = type.value !== "choice"; });
+    row.querySelector('[data-action="remove-question"]').addEventListener("click", () => {
+      row.remove();
+      if (!questions.children.length) addQuestion();
+      addButton.disabled = false;
+    });
+    questions.append(row);
+    addButton.disabled = questions.children.length >= questionLimit;
+    return row;
+  }
+  addQuestion();
+  addButton.addEventListener("click", () => addQuestion().querySelector("input").focus());
+
+  function body() {
+    const call = {};
+    for (const name of ["callee_number", "caller_number", "caller_display_name", "purpose", "language"]) {
+      if (form[name].value.trim()) call[name] = form[name].value.trim();
+    }
+    for (const name of ["priority", "max_duration", "max_retries"]) if (form[name].value !== "") call[name] = Number(form[name].value);
+    if (form.scheduled_at.value) call.scheduled_at = new Date(form.scheduled_at.value).toISOString();
+    call.retry_on_no_answer = form.retry_on_no_answer.checked;
+    call.questions = [...questions.children].map((row) => {
+      const field = (name) => row.querySelector(`[data-field="${name}"]`).value;
+      const question = { text: field("text").trim(), type: field("type") };
+      if (question.type === "choice") question.choices = field("choices").split(",").map((text) => text.trim()).filter(Boolean);
+      return question.type === "text" ? question.text : question;
+    });
+    return call;
+  }
+
+  function showErrors(problem) {
+    const rest = [];
+    for (const { field, message } of problem.fields) {
+      const row = field.match(/^questions\[(\d+)\]/);
+      const target = row ? questions.children[Number(row[1])]?.querySelector("[data-error-row]") : form.querySelector(`[data-error="${CSS.escape(field)}"]`);
+      if (target) target.textContent += (target.textContent ? " " : "") + `This ${message}.`; else rest.push(`${field} ${message}`);
+      (row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field])?.setAttribute?.("aria-invalid", "true");
+    }
+    form.querySelector('[data-error=""]').textContent = problem.fields.length ? rest.join("; ") : problem.message;
+    form.querySelector('[aria-invalid="true"]')?.focus();
+  }
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    for (const node of form.querySelectorAll("[data-error], [data-error-row]")) node.textContent = "";
+    for (const node of form.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
+    const submit = form.querySelector('[type="submit"]');
+    submit.disabled = true;
+    try {
+      const created = await api.createCall(body());
+      for (const warning of created.warnings ?? []) toast(warning);
+      go(`/outbound/${created.outbound_id}`);
+    } catch (problem) {
+      showErrors(problem);
+      submit.disabled = false;
+    }
+  });
+  form.callee_number.focus();
+  return () => {};
+}

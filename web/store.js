@@ -1,0 +1,51 @@
+// The event feed: reconnects by itself, replays what was missed, tells every page.
+import { openEvents } from "./api.js";
+
+const longestWait = 15000;
+
+class Feed extends EventTarget {
+  #socket = null;
+  #last = 0;
+  #wait = 500;
+  #timer = 0;
+  #wanted = false;
+
+  start() {
+    if (this.#wanted) return;
+    this.#wanted = true;
+    this.#connect();
+  }
+
+  stop() {
+    this.#wanted = false;
+    clearTimeout(this.#timer);
+    this.#socket?.close();
+  }
+
+  #connect() {
+    const socket = openEvents(this.#last);
+    this.#socket = socket;
+    socket.addEventListener("open", () => {
+      this.#wait = 500;
+      this.#state("on");
+    });
+    socket.addEventListener("message", ({ data }) => {
+      const event = JSON.parse(data);
+      if (event.id <= this.#last) return;
+      this.#last = event.id;
+      this.dispatchEvent(new CustomEvent("event", { detail: event }));
+    });
+    socket.addEventListener("close", () => {
+      if (!this.#wanted) return;
+      this.#state("off");
+      this.#timer = setTimeout(() => this.#connect(), this.#wait);
+      this.#wait = Math.min(this.#wait * 2, longestWait);
+    });
+  }
+
+  #state(state) {
+    this.dispatchEvent(new CustomEvent("state", { detail: state }));
+  }
+}
+
+export const feed = new Feed();
