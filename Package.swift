@@ -69,6 +69,16 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
+
+        .target(
+            name: "TestSupport", dependencies: ["Pipeline", "Realtime", "Bridge", "Net"], path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "NetTests", dependencies: ["Net", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "BridgeTests", dependencies: ["Bridge", "Net", "Pipeline", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "CallsTests", dependencies: ["Calls", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "APITests", dependencies: ["API", "Calls", "Net", "Realtime", "Bridge", "TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

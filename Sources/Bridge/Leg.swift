@@ -72,7 +72,8 @@ public final class Leg {
 
     private func beat(_ now: UInt64) {
         rtp.poll(now: now)
-        rtp.send(playout.next(reached: &reached))
+        // A digit takes the place of speech on the wire; the speech waits for it.
+        rtp.send(rtp.isSendingDigit ? nil : playout.next(reached: &reached))
         if !reached.isEmpty {
             for name in reached { stream.send(.mark(name)) }
             reached.removeAll(keepingCapacity: true)

@@ -162,6 +162,8 @@ public final class RTPSession {
         needsMarker = false
     }
 
+    public var isSendingDigit: Bool { !digitPayloads.isEmpty }
+
     /// Sends a DTMF digit over the next beats. False without telephone-event on the far end.
     @discardableResult
     public func send(digit: Character) -> Bool {

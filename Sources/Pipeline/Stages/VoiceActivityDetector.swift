@@ -24,12 +24,16 @@ public struct VoiceActivityDetector: Processor {
         }
     }
 
-    /// The noise floor follows falls at once and rises by this much a frame (3 dB/s).
-    private static let floorRise: Float = 0.06
-    private static let floorRange: ClosedRange<Float> = -70...(-30)
+    /// The noise floor is the quietest frame of the last one to two windows: speech has gaps that often, steady noise has
+    /// none.
+    private static let floorWindow = 50
+    private static let floorRange: ClosedRange<Float> = -70...(-35)
 
     private let configuration: Configuration
     private var noiseFloor: Float = -60
+    private var previousMinimum: Float = -60
+    private var currentMinimum: Float = 0
+    private var framesInWindow = 0
 
     public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
 
@@ -58,9 +62,19 @@ public struct VoiceActivityDetector: Processor {
         // Fricatives are weak but cross zero often: they keep a word together.
         let isFricative = crossings > 60 && level > noiseFloor + margin * 0.6
         let isSpeech = level > configuration.minimumLevel && (level > noiseFloor + margin || isFricative)
-        let rise = isSpeech ? Self.floorRise / 4 : Self.floorRise
-        noiseFloor = min(max(min(level, noiseFloor + rise), Self.floorRange.lowerBound), Self.floorRange.upperBound)
+        track(level)
         return VoiceActivity(isSpeech: isSpeech, level: level)
+    }
+
+    private mutating func track(_ level: Float) {
+        currentMinimum = min(currentMinimum, level)
+        framesInWindow += 1
+        if framesInWindow == Self.floorWindow {
+            previousMinimum = currentMinimum
+            currentMinimum = 0
+            framesInWindow = 0
+        }
+        noiseFloor = min(max(min(previousMinimum, currentMinimum), Self.floorRange.lowerBound), Self.floorRange.upperBound)
     }
 
     /// Mean square of 16-bit samples as dB below full scale, from the exponent and a quadratic of the mantissa:

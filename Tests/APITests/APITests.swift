@@ -1,0 +1,130 @@
+import Bridge
+import Calls
+import Foundation
+import Net
+import Realtime
+import Testing
+
+@testable import API
+
+@Suite struct JSONValueTests {
+    private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
+
+    @Test func valuesSurvive() throws {
+        let text = #"{"a":[1,-2.5,1000,true,null,"x\"\\\u0001é"],"b":{}}"#
+        #expect(try parse(text).text == text)
+        #expect(try parse(#""\ud83d\ude00""#) == .string("😀"))
+    }
+    @Test(arguments: [
+        "", "{", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "01", "1.", "-", "nul", "\"\\x\"", "\"\u{1}\"", "1 2", "{'a':1}", "\"\\ud800\"", "1e999",
+        String(repeating: "[", count: 100), "\"abc",
+    ])
+    func nonsenseIsAnError(text: String) { #expect(throws: JSONValue.ParseError.self) { _ = try parse(text) } }
+    @Test func badUTF8IsAnError() { #expect(throws: JSONValue.ParseError.self) { _ = try JSONValue(parsing: [0x22, 0xFF, 0x22]) } }
+}
+
+@Suite struct CallRequestTests {
+    private let now = Date(timeIntervalSince1970: 1_800_000_000)
+    private static let good = #""caller_number":"025550100","callee_number":"sip:bob@127.0.0.1:5090","purpose":"to ask","questions":["Will you come?"]"#
+
+    private func parse(_ members: String, settings: CallSettings = CallSettings()) throws(APIError) -> CallRequest {
+        try CallRequest(Array("{\(members)}".utf8), settings: settings, requestedBy: "t", now: now)
+    }
+    private func fields(_ members: String) -> [String] {
+        do throws(APIError) { _ = try parse(members) } catch { return error.errors.map(\.field) }
+        return []
+    }
+
+    @Test func defaultsAreThoseOfTheContract() throws {
+        let call = try parse(Self.good).call
+        #expect(call.maxDuration == 180 && call.priority == 5 && call.maxRetries == 2 && call.retryOnNoAnswer && call.state == .queued)
+        #expect(call.outboundID.count == 11 && call.brief.questions.map(\.id) == ["q1"])
+    }
+    @Test func everyBadFieldIsNamed() {
+        #expect(fields("") == ["caller_number", "callee_number", "purpose", "questions"])
+        #expect(
+            fields(#""caller_number":"x","callee_number":5,"purpose":"  ","questions":[],"priority":11,"max_duration":"long","extra":1,"scheduled_at":"2020-01-01T00:00:00Z","language":"e","metadata":[]"#).sorted()
+                == ["callee_number", "caller_number", "extra", "language", "max_duration", "metadata", "priority", "purpose", "questions", "scheduled_at"])
+    }
+    @Test(arguments: [
+        (#""questions":[]"#, "questions"), (#""questions":["a",""]"#, "questions[1]"), (#""questions":[{"text":"a","type":"x"}]"#, "questions[0].type"),
+        (#""questions":[{"text":"a","type":"choice"}]"#, "questions[0].choices"), (#""questions":[{"text":"a","ask_if":{}}]"#, "questions[0].ask_if"),
+        (#""questions":[7]"#, "questions[0]"), (#""questions":"a""#, "questions"), (#""agent":"x""#, "agent"), (#""webhook_url":"https://x""#, "webhook_url"),
+        (#""max_duration":9"#, "max_duration"), (#""priority":1.5"#, "priority"), (#""retry_on_no_answer":"yes""#, "retry_on_no_answer"),
+        (#""scheduled_at":"2027-02-01 10:00""#, "scheduled_at"), (#""callee_number":"browser:""#, "callee_number"),
+    ])
+    func oneBadFieldIsNamed(member: String, field: String) {
+        let name = String(member.dropFirst().prefix { $0 != "\"" })
+        let rest = Self.good.components(separatedBy: ",\"").map { $0.hasPrefix("\"") ? $0 : "\"" + $0 }.filter { !$0.hasPrefix("\"\(name)\"") }
+        #expect(fields((rest + [member]).joined(separator: ",")) == [field])
+    }
+    @Test func twentyOneQuestionsAreTooMany() {
+        let many = "[" + (0..<21).map { _ in "\"q\"" }.joined(separator: ",") + "]"
+        #expect(fields(#""caller_number":"025550100","callee_number":"sip:bob@127.0.0.1","purpose":"p","questions":"# + many) == ["questions"])
+    }
+    @Test func refusalsHaveTheirCodes() {
+        func error(_ members: String, _ settings: CallSettings = CallSettings()) -> APIError? {
+            do throws(APIError) { _ = try parse(members, settings: settings) } catch { return error }
+            return nil
+        }
+        #expect(error(Self.good.replacing("127.0.0.1:5090", with: "example.org"))?.code == "no_route")
+        #expect(error(Self.good + #","agent":"a""#)?.code == "not_supported_yet")
+        var strict = CallSettings()
+        strict.routing.allowedCallers = ["999999"]
+        let refused = error(Self.good, strict)
+        #expect(refused?.status == 403 && refused?.code == "caller_not_allowed")
+        let twice = error(Self.good + #","purpose":"again""#)
+        #expect(twice?.status == 422)
+    }
+    @Test func aLongDurationIsLoweredAndSaidSo() throws {
+        let request = try parse(Self.good + #","max_duration":3600"#)
+        #expect(request.call.maxDuration == 300 && request.warnings.count == 1)
+    }
+}
+
+@Suite struct PayloadTests {
+    @Test(arguments: [("01098765432", "010****5432"), ("sip:alice@127.0.0.1", "sip:a***@127.0.0.1"), ("12345", "1***")])
+    func numbersAreMasked(number: String, masked: String) { #expect(Payloads.masked(number) == masked) }
+
+    @Test func eventsCarryTheirPayloadInTheEnvelope() throws {
+        let event = CallEvent(id: 3, name: "x", at: Date(timeIntervalSince1970: 0), outboundID: "ob-1", payload: #"{"a":1}"#)
+        #expect(Payloads.event(event) == #"{"id":3,"event":"x","at":"1970-01-01T00:00:00.000Z","outbound_id":"ob-1","a":1}"#)
+    }
+}
+
+@Suite struct AuthenticatorTests {
+    private func request(_ headers: [String: String]) -> HTTPRequest { HTTPRequest(method: "GET", path: "/", headers: headers) }
+
+    @Test func keysAndSessions() throws {
+        let authenticator = Authenticator()
+        authenticator.add(hash: Authenticator.hash("secret-key"), name: "me", role: .operator)
+        #expect(authenticator.principal(of: request(["authorization": "Bearer secret-key"]))?.role == .operator)
+        #expect(authenticator.principal(of: request(["authorization": "Bearer other"])) == nil)
+        #expect(authenticator.principal(of: request([:])) == nil)
+        let session = try #require(authenticator.logIn(key: "secret-key"))
+        let cookie = request(["cookie": "a=b; \(Authenticator.cookie)=\(session.token)"])
+        #expect(authenticator.principal(of: cookie)?.isSession == true)
+        authenticator.logOut(cookie)
+        #expect(authenticator.principal(of: cookie) == nil && authenticator.logIn(key: "wrong") == nil)
+    }
+    @Test func aCookieNeedsOurOwnOrigin() {
+        #expect(Authenticator.isSameOrigin(request(["sec-fetch-site": "same-origin"])))
+        #expect(!Authenticator.isSameOrigin(request(["sec-fetch-site": "cross-site"])))
+        #expect(Authenticator.isSameOrigin(request(["origin": "http://h:1", "host": "h:1"])))
+        #expect(!Authenticator.isSameOrigin(request(["origin": "http://evil", "host": "h:1"])) && !Authenticator.isSameOrigin(request([:])))
+    }
+    @Test func theRateIsLimited() {
+        let authenticator = Authenticator(rate: (1, 3), now: { Date(timeIntervalSince1970: 0) })
+        #expect((0..<4).map { _ in authenticator.secondsToWait(for: "x") } == [nil, nil, nil, 1])
+        #expect(authenticator.secondsToWait(for: "y") == nil)
+    }
+}
+
+@Suite struct DashboardTests {
+    @Test(arguments: ["../Package.swift", "a/../../x.js", ".hidden.js", "", "a//b.js", "x.exe"])
+    func pathsStayInside(path: String) {
+        var request = HTTPRequest(method: "GET", path: "/web/" + path)
+        request.parameters = ["path": path]
+        #expect(Dashboard(root: FileManager.default.currentDirectoryPath + "/web").file(request).status == 404)
+    }
+}

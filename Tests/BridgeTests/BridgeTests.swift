@@ -1,0 +1,309 @@
+import Foundation
+import Net
+import Pipeline
+import Testing
+
+@testable import Bridge
+
+@Suite struct SessionDescriptionTests {
+    @Test func anAnswerIsUnderstood() throws {
+        let sdp = """
+            v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=-\r\nc=IN IP4 192.0.2.9\r\nt=0 0\r\nm=audio 4000 RTP/AVP 8 0 96\r\na=rtpmap:8 PCMA/8000\r\n\
+            a=rtpmap:96 telephone-event/8000\r\na=ptime:30\r\na=sendonly\r\n
+            """
+        let parsed = try SessionDescription(parsing: sdp)
+        #expect(parsed.address == SocketAddress("192.0.2.9", port: 4_000))
+        #expect(parsed.codecs == [.aLaw, .muLaw] && parsed.telephoneEvent == 96 && parsed.ptime == 30)
+        #expect(parsed.direction == .sendonly && parsed.answerDirection == .recvonly)
+    }
+
+    @Test(arguments: ["", "v=0\r\n", "m=video 4000 RTP/AVP 96\r\n", "m=audio x RTP/AVP 0\r\n", "m=audio 4000 RTP/SAVP 0\r\n", "m=audio 99999 RTP/AVP 0\r\n"])
+    func nonsenseIsAnError(sdp: String) { #expect(throws: SDPError.self) { _ = try SessionDescription(parsing: sdp) } }
+
+    @Test func holdByZeroAddressHasNoAddress() throws {
+        let parsed = try SessionDescription(parsing: "v=0\r\nc=IN IP4 0.0.0.0\r\nm=audio 4000 RTP/AVP 0\r\n")
+        #expect(parsed.address == nil && parsed.codecs == [.muLaw])
+    }
+
+    @Test func ourOfferIsUnderstoodByOurselves() throws {
+        let offer = SessionDescription.body(host: "127.0.0.1", port: 10_002, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: 1, version: 1)
+        let parsed = try SessionDescription(parsing: offer)
+        #expect(parsed.codecs == [.muLaw, .aLaw] && parsed.telephoneEvent == 101 && parsed.address?.port == 10_002)
+        #expect(offer.contains("s=Talk\r\n") && offer.contains("a=rtcp:10003\r\n"))
+    }
+}
+
+@Suite struct RTPPacketTests {
+    private func parse(_ bytes: [UInt8]) -> RTPPacket? { bytes.withUnsafeBytes { RTPPacket(parsing: $0) } }
+    private let header: [UInt8] = [0x80, 0x00, 0x12, 0x34, 0, 0, 0, 160, 0, 0, 0, 1]
+
+    @Test func headerAndPayload() throws {
+        let packet = try #require(parse(header + [1, 2, 3]))
+        #expect(packet.sequence == 0x1234 && packet.timestamp == 160 && packet.ssrc == 1 && packet.payload == 12..<15)
+    }
+    @Test func extensionContributorsAndPaddingAreSkipped() throws {
+        var bytes = header
+        bytes[0] = 0x80 | 0x20 | 0x10 | 1
+        bytes += [9, 9, 9, 9] + [0xBE, 0xDE, 0, 1, 5, 5, 5, 5] + [7, 7] + [0, 2]
+        #expect(try #require(parse(bytes)).payload == 24..<26)
+    }
+    @Test(arguments: [[], [0x80], [0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x9F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0xA0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200], [0x80, 72, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]] as [[UInt8]])
+    func malformedPacketsAreRefused(bytes: [UInt8]) { #expect(parse(bytes) == nil) }
+
+    @Test func randomBytesNeverTrap() {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<20_000 {
+            let bytes = (0..<Int.random(in: 0...40)).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+            if let packet = parse(bytes) { #expect(packet.payload.upperBound <= bytes.count) }
+        }
+    }
+}
+
+@Suite struct JitterBufferTests {
+    /// `5@0`: sequence 5 at 0 ms. Output: sequences in order, `x` for a loss; polled at the end.
+    private func run(_ script: [(UInt16, UInt64)], pollAt: UInt64? = nil) -> String {
+        var buffer = JitterBuffer()
+        var output: [JitterBuffer.Output] = []
+        for (sequence, now) in script {
+            buffer.poll(now: now, into: &output)
+            buffer.insert(sequence: sequence, timestamp: 0, payload: [UInt8(truncatingIfNeeded: sequence)], now: now, into: &output)
+        }
+        if let pollAt { buffer.poll(now: pollAt, into: &output) }
+        return output.map { if case .packet(_, let payload) = $0 { String(payload[0]) } else { "x" } }.joined(separator: " ")
+    }
+    @Test func packetsInOrderLeaveAtOnce() { #expect(run([(1, 0), (2, 20), (3, 40)]) == "1 2 3") }
+    @Test func swappedPacketsAreSorted() { #expect(run([(1, 0), (3, 20), (2, 30), (4, 60)]) == "1 2 3 4") }
+    @Test func aGapIsWaitedForThenConcealed() {
+        #expect(run([(1, 0), (3, 20)]) == "1")
+        #expect(run([(1, 0), (3, 20)], pollAt: 59) == "1")
+        #expect(run([(1, 0), (3, 20)], pollAt: 60) == "1 x 3")
+    }
+    @Test func lateAndDoubledPacketsAreDropped() { #expect(run([(1, 0), (2, 20), (2, 21), (1, 22), (4, 40), (4, 41), (3, 45)]) == "1 2 3 4") }
+    @Test func sequenceNumbersWrap() { #expect(run([(65_535, 0), (0, 20), (1, 40)]) == "255 0 1") }
+    @Test func aRestartIsFollowed() { #expect(run([(100, 0), (101, 20), (30_000, 40), (30_001, 60)]) == "100 101 48 49") }
+    @Test func aLongGapIsNotFilledForEver() {
+        let output = run([(1, 0), (200, 4_000)], pollAt: 4_200)
+        #expect(output.split(separator: " ").count { $0 == "x" } == JitterBuffer.concealLimit)
+    }
+}
+
+@Suite struct SourceLockTests {
+    private let announced = SocketAddress("127.0.0.1", port: 4_000)
+    private let other = SocketAddress(address: 0x0200_007F, port: 5_000)
+
+    @Test func theAnnouncedSourceIsBelievedAtOnceAndKept() throws {
+        var lock = SourceLock(announced: announced)
+        let first = lock.admit(try #require(announced), ssrc: 1, sequence: 1)
+        let second = lock.admit(other, ssrc: 1, sequence: 2)
+        #expect(first && !second && lock.rejected == 1)
+    }
+    @Test func anotherSourceMustProveItself() {
+        var lock = SourceLock(announced: announced)
+        let admitted = (0..<6).map { lock.admit(other, ssrc: 9, sequence: UInt16($0)) }
+        #expect(admitted == [false, false, false, true, true, true])
+    }
+    @Test func changingStreamsProveNothing() {
+        var lock = SourceLock(announced: announced)
+        let admitted = (0..<10).map { lock.admit(other, ssrc: UInt32($0), sequence: 1) }
+        #expect(!admitted.contains(true))
+    }
+    @Test func aReinviteMovesTheSource() {
+        var lock = SourceLock(announced: announced)
+        _ = announced.map { lock.admit($0, ssrc: 1, sequence: 1) }
+        lock.move(to: other)
+        let admitted = lock.admit(other, ssrc: 1, sequence: 2)
+        #expect(admitted)
+    }
+}
+
+@Suite struct TelephoneEventTests {
+    @Test func everyPacketOfADigitReportsItOnce() throws {
+        var receiver = TelephoneEvent.Receiver()
+        let payloads = try #require(TelephoneEvent.payloads(for: "5"))
+        let digits = payloads.compactMap { payload in payload.withUnsafeBytes { receiver.receive($0, timestamp: 1_000) } }
+        #expect(digits == ["5"])
+        #expect(payloads.suffix(3).allSatisfy { $0[1] & 0x80 != 0 }, "the end is sent three times")
+    }
+    @Test func lostFirstPacketsDoNotLoseTheDigit() throws {
+        var receiver = TelephoneEvent.Receiver()
+        let payloads = try #require(TelephoneEvent.payloads(for: "#"))
+        #expect(payloads.suffix(1).compactMap { payload in payload.withUnsafeBytes { receiver.receive($0, timestamp: 7) } } == ["#"])
+    }
+    @Test func nonsenseIsIgnored() {
+        var receiver = TelephoneEvent.Receiver()
+        let digits = [[], [1, 2], [16, 0, 0, 0], [255, 0, 0, 0]].compactMap { (bytes: [UInt8]) in
+            bytes.withUnsafeBytes { receiver.receive($0, timestamp: 1) }
+        }
+        #expect(digits.isEmpty)
+        #expect(TelephoneEvent.payloads(for: "x") == nil)
+    }
+}
+
+@Suite struct PlayoutTests {
+    @Test func marksComeBackWhenWhatIsBeforeThemHasLeft() {
+        var playout = Playout()
+        var reached: [String] = []
+        playout.append(EncodedFrame(turn: 1))
+        playout.append(mark: "a")
+        playout.append(EncodedFrame(turn: 2))
+        let first = playout.next(reached: &reached)
+        #expect(first?.turn == 1 && reached == [])
+        let second = playout.next(reached: &reached)
+        #expect(second?.turn == 2 && reached == ["a"])
+        let third = playout.next(reached: &reached)
+        #expect(third == nil)
+    }
+    @Test func clearGivesTheMarksBack() {
+        var playout = Playout()
+        playout.append(EncodedFrame())
+        playout.append(mark: "a")
+        let marks = playout.clear()
+        #expect(marks == ["a"] && playout.frames == 0)
+    }
+    @Test func itIsBounded() {
+        var playout = Playout()
+        for _ in 0...Playout.capacity { playout.append(EncodedFrame()) }
+        #expect(playout.frames == Playout.capacity && playout.refused == 1)
+    }
+}
+
+@Suite struct ConcealmentTests {
+    @Test func itFadesToSilence() {
+        var concealment = Concealment()
+        var loud = EncodedFrame()
+        for index in loud.bytes.indices { loud.bytes[index] = MuLaw.encode(10_000) }
+        concealment.heard(loud)
+        let levels = (0..<4).map { _ in abs(Int(MuLaw.decode(concealment.conceal(law: .muLaw).bytes[0]))) }
+        #expect(levels[0] > levels[1] && levels[1] > levels[2] && levels[3] == 0)
+    }
+}
+
+@Suite struct TwilioDialectTests {
+    private func decode(_ text: String, role: MediaStreamRole = .application) throws -> MediaStreamMessage? {
+        var dialect = TwilioDialect(role: role)
+        return try Array(text.utf8).withUnsafeBufferPointer { try dialect.decode($0) }
+    }
+    private func encode(_ message: MediaStreamMessage, _ dialect: inout TwilioDialect) -> String? {
+        var buffer = [UInt8](repeating: 0, count: dialect.capacity(for: message))
+        let count = buffer.withUnsafeMutableBufferPointer { dialect.encode(message, into: $0) }
+        return count.map { String(decoding: buffer[..<$0], as: UTF8.self) }
+    }
+
+    @Test func twilioMessagesAreUnderstood() throws {
+        #expect(try decode(#"{"event":"connected","protocol":"Call","version":"1.0.0"}"#) == .connected)
+        let start = #"{"event":"start","sequenceNumber":"1","streamSid":"MZ1","start":{"streamSid":"MZ1","accountSid":"AC","callSid":"CA1","tracks":["inbound"],"customParameters":{"k":"v"},"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1}}}"#
+        #expect(try decode(start) == .start(StreamStart(streamID: "MZ1", callID: "CA1", parameters: ["k": "v"])))
+        #expect(try decode(##"{"event":"dtmf","streamSid":"MZ1","dtmf":{"track":"inbound_track","digit":"#"}}"##) == .dtmf("#"))
+        #expect(try decode(#"{"event":"mark","streamSid":"MZ1","mark":{"name":"m1"}}"#) == .mark("m1"))
+        #expect(try decode(#"{"event":"stop","streamSid":"MZ1","stop":{}}"#) == .stop)
+        #expect(try decode(#"{"event":"something-new"}"#) == nil)
+        guard case .media(let frame)? = try decode(#" { "media" : {"payload":"AQID","timestamp":"40","track":"inbound"}, "event":"media" } "#) else {
+            Issue.record("no media")
+            return
+        }
+        #expect(frame.bytes[0] == 1 && frame.bytes[2] == 3 && frame.bytes[3] == 0xFF && frame.timestampMs == 40)
+    }
+
+    @Test(arguments: [
+        "", "[]", "{", "{\"event\":", "{\"event\":\"media\"}", "{\"event\":\"media\",\"media\":{\"payload\":\"!!!!\"}}",
+        "{\"event\":\"media\",\"media\":{\"payload\":\"QQ=\"}}", "{\"event\":\"mark\"}", "{\"event\":\"dtmf\",\"dtmf\":{\"digit\":\"z\"}}", "{\"event\":\"start\"}",
+        "}}}}", "{\"a\":{\"b\":{\"c\":{\"d\":{\"e\":{\"f\":{\"g\":{\"h\":{\"i\":1}}}}}}}}}",
+    ])
+    func malformedMessagesAreErrors(text: String) { #expect(throws: MediaStreamError.self) { _ = try decode(text) } }
+
+    @Test func aFrameSurvivesTheWire() throws {
+        var frame = EncodedFrame(timestampMs: 1_234)
+        for index in frame.bytes.indices { frame.bytes[index] = UInt8(truncatingIfNeeded: index &* 7) }
+        var carrier = TwilioDialect(role: .carrier, streamSid: "MZ9")
+        let text = try #require(encode(.media(frame), &carrier))
+        #expect(try decode(text) == .media(frame))
+        #expect(text.contains(#""sequenceNumber":"1""#) && text.contains(#""timestamp":"1234""#))
+        #expect((try? JSONSerialization.jsonObject(with: Data(text.utf8))) != nil)
+    }
+
+    @Test func theApplicationSaysOnlyWhatTwilioTakes() throws {
+        var application = TwilioDialect(role: .application, streamSid: "MZ9")
+        let clear = encode(.clear, &application)
+        #expect(clear == #"{"event":"clear","streamSid":"MZ9"}"#)
+        let mark = encode(.mark("a\"b"), &application)
+        #expect(mark == ##"{"event":"mark","mark":{"name":"a\"b"},"streamSid":"MZ9"}"##)
+        let digit = encode(.dtmf("1"), &application)
+        let stop = encode(.stop, &application)
+        #expect(digit == nil && stop == nil)
+        let media = try #require(encode(.media(EncodedFrame()), &application))
+        let object = try #require(JSONSerialization.jsonObject(with: Data(media.utf8)) as? [String: Any])
+        #expect(Set(object.keys) == ["event", "streamSid", "media"])
+        #expect(Set((object["media"] as? [String: Any])?.keys ?? [:].keys) == ["payload"])
+    }
+
+    @Test func randomBytesNeverTrap() {
+        var dialect = TwilioDialect(role: .application)
+        let valid = Array(#"{"event":"media","streamSid":"MZ1","media":{"payload":"AQID","timestamp":"40"}}"#.utf8)
+        for _ in 0..<5_000 {
+            var bytes = valid
+            for _ in 0..<Int.random(in: 1...4) { bytes[Int.random(in: bytes.indices)] = UInt8.random(in: .min ... .max) }
+            bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count)))
+            _ = try? bytes.withUnsafeBufferPointer { try dialect.decode($0) }
+        }
+    }
+}
+
+@Suite struct LegTests {
+    /// Two legs on one loop, talking RTP over loopback, each joined to one end of a pair.
+    @Test func framesAndDigitsCrossTheWire() async throws {
+        let loop = try EventLoop(name: "leg-test")
+        loop.start()
+        defer { loop.stop() }
+        let heard = await LegPair.run(on: loop)
+        #expect(heard.frames > 10 && heard.loudest > 5_000 && heard.digits == ["7"])
+        #expect(heard.marks == ["done"])
+    }
+}
+
+/// Confined to its loop.
+private final class LegPair {
+    struct Heard: Sendable { var frames = 0, loudest = 0, digits: [Character] = [], marks: [String] = [] }
+    private var heard = Heard()
+    private var legs: [Leg] = []
+    private var ends: [any MediaStream] = []
+    private var ticker: EventLoop.Ticker?
+
+    static func run(on loop: EventLoop) async -> Heard {
+        await withCheckedContinuation { continuation in
+            loop.post {
+                let pair = LegPair()
+                guard let a = try? RTPSession(loop: loop, host: "127.0.0.1", ports: PortRange(41_000...41_100)),
+                    let b = try? RTPSession(loop: loop, host: "127.0.0.1", ports: PortRange(41_000...41_100))
+                else { return continuation.resume(returning: Heard()) }
+                for (mine, theirs) in [(a, b), (b, a)] {
+                    let sdp = SessionDescription.body(host: "127.0.0.1", port: theirs.localPort, codecs: [.aLaw], telephoneEvent: 101, session: 1, version: 1)
+                    if let description = try? SessionDescription(parsing: sdp) { mine.negotiate(description, law: .aLaw) }
+                    let stream = MediaStreamPair.make()
+                    pair.ends.append(stream.application)
+                    pair.legs.append(Leg(rtp: mine, stream: stream.carrier, start: StreamStart(streamID: "s", callID: "c")))
+                }
+                pair.ends[1].onMessage = { message in
+                    if case .media(let frame) = message {
+                        pair.heard.frames += 1
+                        for index in frame.bytes.indices { pair.heard.loudest = max(pair.heard.loudest, abs(Int(ALaw.decode(frame.bytes[index])))) }
+                    }
+                    if case .dtmf(let digit) = message { pair.heard.digits.append(digit) }
+                }
+                pair.ends[0].onMessage = { if case .mark(let name) = $0 { pair.heard.marks.append(name) } }
+                for leg in pair.legs { leg.open() }
+                var loud = EncodedFrame()
+                for index in loud.bytes.indices { loud.bytes[index] = MuLaw.encode(8_000) }
+                for _ in 0..<5 { pair.ends[0].send(.media(loud)) }
+                pair.ends[0].send(.mark("done"))
+                pair.ends[0].send(.dtmf("7"))
+                let end = EventLoop.nowMs() + 500
+                pair.ticker = loop.addTicker { now in
+                    guard now >= end else { return }
+                    pair.ticker?.cancel()
+                    for leg in pair.legs { leg.close() }
+                    continuation.resume(returning: pair.heard)
+                }
+            }
+        }
+    }
+}

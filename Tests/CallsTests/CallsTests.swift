@@ -1,0 +1,259 @@
+import Foundation
+import Pipeline
+import Realtime
+import Testing
+
+@testable import Calls
+
+@Suite struct CallStateMachineTests {
+    @Test func theUsualWay() throws {
+        var machine = CallStateMachine()
+        for (event, state) in [(.dial, .dialing), (.ringing, .ringing), (.answered, .connected), (.conversationEnded(isFailure: false), .completed), (.retry, .queued)]
+            as [(CallStateMachine.Event, CallState)]
+        {
+            let next = try machine.apply(event)
+            #expect(next == state)
+        }
+    }
+    @Test func anAttemptThatWillBeRepeatedIsQueuedAgain() throws {
+        var machine = CallStateMachine(.ringing)
+        let next = try machine.apply(.attemptEnded(.busy, willRetry: true))
+        #expect(next == .queued)
+    }
+    @Test func everyTerminalStateRefusesEverythingButRetry() {
+        let events: [CallStateMachine.Event] = [
+            .dial, .ringing, .answered, .attemptEnded(.busy, willRetry: false), .conversationEnded(isFailure: false), .cancel, .recovered,
+        ]
+        for state in CallState.allCases where state.isTerminal {
+            for event in events {
+                #expect(throws: CallStateMachine.ImpossibleTransition.self) {
+                    var machine = CallStateMachine(state)
+                    try machine.apply(event)
+                }
+            }
+        }
+    }
+    @Test(arguments: [
+        (408, CallState.noAnswer), (480, .noAnswer), (486, .busy), (600, .busy), (603, .rejected), (607, .rejected), (608, .rejected), (403, .failed),
+        (404, .failed), (500, .failed), (503, .failed), (302, .failed), (904, .failed),
+    ])
+    func finalCodesHaveTheirState(code: Int, state: CallState) {
+        #expect(AttemptOutcome(sipStatus: code, phrase: "x").state == state)
+    }
+}
+
+@Suite struct DialQueueTests {
+    private let start = Date(timeIntervalSince1970: 1_000_000)
+    private func entry(_ id: String, priority: Int = 5, after: TimeInterval = 0, notBefore: TimeInterval? = nil, callee: String? = nil) -> DialQueue.Entry {
+        .init(
+            outboundID: id, priority: priority, createdAt: start.addingTimeInterval(after), notBefore: notBefore.map { start.addingTimeInterval($0) },
+            callee: callee ?? id)
+    }
+    private func order(_ queue: DialQueue, at: TimeInterval, busy: Set<String> = []) -> [String] {
+        var queue = queue
+        var result: [String] = []
+        while let next = queue.next(at: start.addingTimeInterval(at), busyCallees: busy) { result.append(next.outboundID) }
+        return result
+    }
+    @Test func byPriorityThenAge() {
+        var queue = DialQueue(priorityAgeing: 600)
+        for item in [entry("a"), entry("b", priority: 9, after: 2), entry("c", after: 1)] { queue.add(item) }
+        #expect(order(queue, at: 3) == ["b", "a", "c"])
+    }
+    @Test func waitingRaisesThePriority() {
+        var queue = DialQueue(priorityAgeing: 600)
+        queue.add(entry("old", priority: 5))
+        queue.add(entry("new", priority: 6, after: 1_300))
+        #expect(order(queue, at: 1_300) == ["old", "new"])
+    }
+    @Test func whatIsNotDueWaits() {
+        var queue = DialQueue(priorityAgeing: 600)
+        queue.add(entry("later", priority: 10, notBefore: 60))
+        queue.add(entry("now"))
+        #expect(order(queue, at: 0) == ["now"])
+        #expect(order(queue, at: 60) == ["later", "now"])
+        #expect(queue.nextDue(after: start) == start.addingTimeInterval(60))
+    }
+    @Test func aCalleeIsNotDialledTwiceAtOnce() {
+        var queue = DialQueue(priorityAgeing: 600)
+        queue.add(entry("a", callee: "x"))
+        #expect(order(queue, at: 0, busy: ["x"]) == [])
+    }
+}
+
+@Suite struct RoutingTests {
+    private func routing(_ change: (inout Routing) -> Void = { _ in }) -> Routing {
+        var routing = Routing()
+        change(&routing)
+        return routing
+    }
+    private func code(_ body: () throws(Routing.Refusal) -> Void) -> Routing.Refusal.Code? {
+        do throws(Routing.Refusal) { try body() } catch { return error.code }
+        return nil
+    }
+    @Test func numbersGoThroughTheGateway() throws {
+        let routing = routing { $0.gateway = .init(address: "10.1.2.3:5070") }
+        #expect(try routing.route(to: "010-9876 5432").requestURI == "sip:01098765432@10.1.2.3:5070")
+        #expect(try routing.route(to: "+82 10 9876 5432").requestURI == "sip:+821098765432@10.1.2.3:5070")
+        #expect(code { () throws(Routing.Refusal) in _ = try self.routing().route(to: "01098765432") } == .noRoute)
+    }
+    @Test(arguments: ["911", "119", "1-1-2"]) func emergencyNumbersAreNeverDialled(number: String) {
+        let routing = routing { $0.gateway = .init(address: "10.1.2.3") }
+        #expect(code { () throws(Routing.Refusal) in _ = try routing.route(to: number) } == .noRoute)
+    }
+    @Test(arguments: ["sip:x", "sip:@127.0.0.1", "sip:a b@127.0.0.1", "sip:a@127.0.0.1:0", "sip:a@127.0.0.1:x", "sip:a@b@c", "12", "abc", "sip:a@127.0.0.1;transport=tcp", "+1234567890123456"])
+    func badCalleesAreInvalid(callee: String) { #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: callee) } == .invalid) }
+    @Test func sipHostsAreAllowListed() throws {
+        #expect(try routing().route(to: "sip:bob@127.0.0.1:5090").requestURI == "sip:bob@127.0.0.1:5090")
+        #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: "sip:bob@example.org") } == .noRoute)
+        #expect(try routing { $0.sipHosts = ["example.org"] }.route(to: "sip:bob@example.org").requestURI == "sip:bob@example.org")
+    }
+    @Test func callersAreWhitelisted() {
+        #expect(code { () throws(Routing.Refusal) in try routing().checkCaller("02 555 0100") } == nil)
+        let strict = routing { $0.allowedCallers = ["+8225550100"] }
+        #expect(code { () throws(Routing.Refusal) in try strict.checkCaller("+82 2 555 0100") } == nil)
+        #expect(code { () throws(Routing.Refusal) in try strict.checkCaller("025550100") } == .callerNotAllowed)
+        #expect(code { () throws(Routing.Refusal) in try routing { $0.isBoundToLoopback = false }.checkCaller("025550100") } == .callerNotAllowed)
+    }
+}
+
+@Suite struct RetryPolicyTests {
+    private func call(attempts: Int, maxRetries: Int = 2, retryOnNoAnswer: Bool = true) -> Call {
+        var call = Call(
+            callerNumber: "1", calleeNumber: "2", brief: Brief(purpose: "p", questions: [Question(id: "q1", text: "A?")]), retryOnNoAnswer: retryOnNoAnswer,
+            maxRetries: maxRetries, createdAt: Date())
+        call.state = .ringing
+        call.attemptsThisRound = attempts
+        call.attempts = [.init(startedAt: Date())]
+        return call
+    }
+    @Test func busyIsTriedAgainThenEnds() throws {
+        let policy = RetryPolicy(.init())
+        var first = call(attempts: 1)
+        let events = try policy.conclude(&first, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
+        #expect(first.state == .queued && first.nextAttemptAt != nil && events.map(\.name) == ["outbound_attempt_failed", "outbound_retry_scheduled"])
+        var last = call(attempts: 3)
+        let final = try policy.conclude(&last, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
+        #expect(last.state == .busy && final.map(\.name) == ["outbound_attempt_failed", "outbound_failed"])
+        #expect(last.answers.map(\.status) == [.notAsked])
+    }
+    @Test func whatIsNotToBeRetriedIsNot() {
+        let policy = RetryPolicy(.init())
+        #expect(!policy.retries(call(attempts: 1), after: .rejected))
+        #expect(!policy.retries(call(attempts: 1, retryOnNoAnswer: false), after: .noAnswer))
+        #expect(!policy.retries(call(attempts: 1, maxRetries: 0), after: .busy))
+    }
+}
+
+/// A real SQLite file.
+@Suite struct CallStoreTests {
+    private func folder() -> String { NSTemporaryDirectory() + "trunkline-test-" + UUID().uuidString }
+    private func call(_ purpose: String = "p") -> Call {
+        Call(callerNumber: "025550100", calleeNumber: "01012345678", brief: Brief(purpose: purpose, questions: [Question(id: "q1", text: "A?")]), createdAt: Date())
+    }
+    private func event(_ call: Call) -> CallEvent { CallEvent(name: "outbound_queued", at: Date(), outboundID: call.outboundID, payload: "{}") }
+
+    @Test func callsSurviveAndPage() async throws {
+        let folder = folder()
+        let store = try CallStore(folder: folder)
+        var ids: [String] = []
+        for index in 0..<7 {
+            let call = call("purpose 100%_\(index)")
+            ids.append(call.outboundID)
+            try await store.insert(call, event: event(call))
+        }
+        store.close()
+        let again = try CallStore(folder: folder)
+        var filter = CallFilter()
+        filter.limit = 3
+        let first = try await again.page(filter)
+        #expect(first.items.map(\.outboundID) == ids.reversed().prefix(3).map(\.self) && first.total == 7)
+        filter.cursor = first.nextCursor
+        let second = try await again.page(filter)
+        #expect(second.items.map(\.outboundID) == Array(ids.reversed()[3..<6]))
+        filter = CallFilter()
+        filter.search = "100%_3"
+        #expect(try await again.page(filter).items.map(\.outboundID) == [ids[3]])
+        again.close()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func anImpossibleChangeStoresNothing() async throws {
+        let folder = folder()
+        let store = try CallStore(folder: folder)
+        let call = call()
+        try await store.insert(call, event: event(call))
+        await #expect(throws: StoreError.self) {
+            try await store.update(call.outboundID) { call in
+                call.brief.purpose = "changed"
+                try call.apply(.answered)
+                return [CallEvent(name: "x", at: Date(), outboundID: call.outboundID, payload: "{}")]
+            }
+        }
+        #expect(try await store.call(call.outboundID)?.brief.purpose == "p")
+        #expect(try await store.events(after: 0).map(\.name) == ["outbound_queued"])
+        store.close()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func watchersSeeWhatIsStoredInOrder() async throws {
+        let folder = folder()
+        let store = try CallStore(folder: folder)
+        let live = store.feed.watch()
+        let call = call()
+        try await store.insert(call, event: event(call))
+        try await store.update(call.outboundID) { call in
+            try call.apply(.dial)
+            return [CallEvent(name: "outbound_dialing", at: Date(), outboundID: call.outboundID, payload: "{}")]
+        }
+        var names: [String] = []
+        for await event in live {
+            names.append(event.name)
+            if names.count == 2 { break }
+        }
+        #expect(names == ["outbound_queued", "outbound_dialing"])
+        store.close()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func aFolderThatCannotBeMadeIsAnErrorThatSaysSo() {
+        let error = #expect(throws: StoreError.self) { _ = try CallStore(folder: "/proc/nowhere/data") }
+        #expect(error?.code == .cannotOpen && error?.message.contains("/proc/nowhere/data") == true)
+    }
+
+    @Test func aDamagedFileIsAnErrorThatSaysSo() throws {
+        let folder = folder()
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try Data(repeating: 7, count: 10_000).write(to: URL(fileURLWithPath: folder + "/calls.sqlite"))
+        let error = #expect(throws: StoreError.self) { _ = try CallStore(folder: folder) }
+        #expect(error?.message.contains("damaged") == true)
+        try FileManager.default.removeItem(atPath: folder)
+    }
+}
+
+@Suite struct RecordingTests {
+    @Test func callerLeftAILeftOutWhatWasTakenBack() async throws {
+        let path = NSTemporaryDirectory() + UUID().uuidString + ".wav"
+        nonisolated(unsafe) let recording = try Recording(path: path)  // used by this test alone
+        var left = EncodedFrame()
+        var right = EncodedFrame()
+        for index in left.bytes.indices {
+            left.bytes[index] = MuLaw.encode(1_000)
+            right.bytes[index] = MuLaw.encode(-2_000)
+        }
+        recording.caller(left, now: 120)
+        recording.ai(right, startMs: 200)
+        recording.ai(right, startMs: 220)
+        recording.eraseAI(from: 220)
+        await withCheckedContinuation { continuation in recording.finish(now: 300) { continuation.resume() } }
+        let data = try Data(contentsOf: URL(fileURLWithPath: path))
+        #expect(data.count == 44 + 300 * 8 * 4)
+        func sample(_ ms: Int, right: Bool) -> Int16 {
+            let at = 44 + ms * 8 * 4 + (right ? 2 : 0)
+            return Int16(bitPattern: UInt16(data[at]) | UInt16(data[at + 1]) << 8)
+        }
+        #expect(sample(110, right: false) > 900 && sample(110, right: true) == 0)
+        #expect(sample(210, right: true) < -1_900 && sample(230, right: true) == 0 && sample(90, right: false) == 0)
+        try FileManager.default.removeItem(atPath: path)
+    }
+}

@@ -1,0 +1,258 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Net
+
+@Suite struct RouterTests {
+    private let router: Router = {
+        var router = Router()
+        let nothing: Router.Handler = { _ in HTTPResponse(status: 200) }
+        for (method, path) in [("GET", "/a"), ("POST", "/a/{id}"), ("GET", "/a/{id}/b"), ("GET", "/files/{path...}")] { router.add(method, path, nothing) }
+        return router
+    }()
+    private func parameters(_ method: String, _ path: String) -> [String: String]? {
+        if case .found(_, let parameters) = router.match(method: method, path: path) { parameters } else { nil }
+    }
+    @Test func parametersAreTaken() {
+        #expect(parameters("GET", "/a/") == [:])
+        #expect(parameters("POST", "/a/7") == ["id": "7"])
+        #expect(parameters("HEAD", "/a/x/b") == ["id": "x"])
+        #expect(parameters("GET", "/files/x/y.js") == ["path": "x/y.js"])
+        #expect(parameters("GET", "/b") == nil && parameters("GET", "/a/1/2/3") == nil)
+    }
+    @Test func anotherMethodIsNamed() {
+        guard case .wrongMethod(let allowed) = router.match(method: "DELETE", path: "/a/7") else {
+            Issue.record("no 405")
+            return
+        }
+        #expect(allowed == ["POST"])
+    }
+}
+
+@Suite struct ByteRangeTests {
+    @Test(arguments: [
+        ("bytes=0-4", ByteRange.part(0..<5)), ("bytes=5-", .part(5..<10)), ("bytes=-3", .part(7..<10)), ("bytes=0-99", .part(0..<10)),
+        ("bytes=10-", .unsatisfiable), ("bytes=-0", .unsatisfiable), ("bytes=4-2", nil), ("bytes=a-b", nil), ("lines=1-2", nil), ("bytes=0-1,3-4", nil),
+    ] as [(String, ByteRange?)])
+    func parses(header: String, range: ByteRange?) { #expect(ByteRange(header, size: 10) == range) }
+}
+
+@Suite struct EventLoopTests {
+    private actor Confined {
+        let loop: EventLoop
+        nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+        var count = 0
+        init(_ loop: EventLoop) { self.loop = loop }
+        func add() -> Bool {
+            count += 1
+            return loop.isCurrent
+        }
+        func addTwice() async -> Bool {
+            let first = add()
+            await Task.yield()
+            return first && add()
+        }
+    }
+
+    @Test func anActorOfTheLoopRunsOnItsThread() async throws {
+        let loop = try EventLoop(name: "test")
+        loop.start()
+        let actor = Confined(loop)
+        #expect(await actor.addTwice())
+        await withTaskGroup(of: Void.self) { group in for _ in 0..<100 { group.addTask { _ = await actor.add() } } }
+        #expect(await actor.count == 102)
+        loop.stop()
+    }
+
+    @Test func functionsRunInOrderAndTheTickerBeats() async throws {
+        let loop = try EventLoop(name: "test")
+        loop.start()
+        let seen = Mutex<[Int]>([])
+        for value in 0..<100 { loop.post { seen.withLock { $0.append(value) } } }
+        let beats = await withCheckedContinuation { continuation in
+            loop.post {
+                var count = 0
+                var ticker: EventLoop.Ticker?
+                let start = EventLoop.nowMs()
+                ticker = loop.addTicker { now in
+                    count += 1
+                    if count == 5 {
+                        ticker?.cancel()
+                        continuation.resume(returning: now - start)
+                    }
+                }
+            }
+        }
+        #expect(seen.withLock { $0 } == Array(0..<100))
+        #expect(beats >= 80)
+        loop.stop()
+    }
+}
+
+/// A real server and a real client on loopback.
+@Suite struct HTTPAndWebSocketTests {
+    private struct Running {
+        var loop: EventLoop
+        var server: HTTPServer
+        func stop() {
+            server.stop()
+            loop.stop()
+        }
+    }
+
+    private func start(maximumBody: Int = 1_000) throws -> Running {
+        let loop = try EventLoop(name: "server")
+        loop.start()
+        var configuration = HTTPServer.Configuration()
+        configuration.port = 0
+        configuration.maximumBody = maximumBody
+        let server = HTTPServer(
+            configuration, loops: [loop],
+            handler: { request in
+                if request.path == "/file" {
+                    return HTTPResponse.file(path: "/etc/passwd", contentType: "text/plain", request: request) ?? HTTPResponse(status: 404)
+                }
+                return HTTPResponse(
+                    status: 200, contentType: "text/plain",
+                    Array("\(request.method) \(request.path) \(request.queryValue("q") ?? "-") \(request.body.count) \(request.headers["authorization"] ?? "-")".utf8))
+            },
+            upgradeCheck: { $0.path == "/echo" ? 0 : 404 },
+            socketHandler: { socket in
+                socket.configuration.maximumMessage = 100_000
+                socket.onMessage = { bytes, kind in
+                    let copy = Array(bytes)
+                    socket.send(kind, capacity: copy.count) { $0.update(fromContentsOf: copy) }
+                }
+                return true
+            })
+        try server.start()
+        return Running(loop: loop, server: server)
+    }
+
+    /// Raw HTTP over a socket: what the server really says. On a thread of its own, since it blocks.
+    private func raw(_ port: UInt16, _ text: String) async -> String {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: Self.exchange(port, text)) }
+        }
+    }
+
+    private static func exchange(_ port: UInt16, _ text: String) -> String {
+        let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(fd) }
+        var limit = timeval(tv_sec: 5, tv_usec: 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        guard withUnsafePointer(to: &name, { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(fd, $0, size) } }) == 0 else { return "" }
+        _ = text.withCString { write(fd, $0, strlen($0)) }
+        var result: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(fd, &chunk, chunk.count)
+            guard count > 0 else { break }
+            result += chunk[..<count]
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    @Test func requestsWithQueryHeaderAndBody() async throws {
+        let running = try start()
+        defer { running.stop() }
+        let answer = await raw(
+            running.server.port,
+            "POST /a%20b?q=x%2By HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer k\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc")
+        #expect(answer.hasPrefix("HTTP/1.1 200") && answer.hasSuffix("POST /a b x+y 3 Bearer k"))
+    }
+
+    @Test func tooLargeAndChunkedBodiesAreRefused() async throws {
+        let running = try start()
+        defer { running.stop() }
+        #expect(await raw(running.server.port, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n").contains(" 413 "))
+        #expect(await raw(running.server.port, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n").contains(" 411 "))
+    }
+
+    @Test func rangesOfAFile() async throws {
+        let running = try start()
+        defer { running.stop() }
+        let answer = await raw(running.server.port, "GET /file HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\nConnection: close\r\n\r\n")
+        #expect(answer.contains(" 206 ") && answer.lowercased().contains("content-range: bytes 0-1/"))
+        #expect(answer.components(separatedBy: "\r\n\r\n").last?.count == 2)
+    }
+
+    @Test func aSocketOnAnUnknownPathGetsAStatus() async throws {
+        let running = try start()
+        defer { running.stop() }
+        let answer = await raw(
+            running.server.port,
+            "GET /nope HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
+        #expect(answer.contains(" 404 "))
+    }
+
+    @Test func messagesOfManySizesComeBack() async throws {
+        let running = try start()
+        let url = try #require(WebSocketURL("ws://127.0.0.1:\(running.server.port)/echo"))
+        let address = try #require(SocketAddress("127.0.0.1", port: running.server.port))
+        let loop = running.loop
+        let sizes = [0, 1, 125, 126, 20_000, 70_000]
+        let received: [Int] = await withCheckedContinuation { continuation in
+            loop.post {
+                let socket = loop.connect(url, address: address)
+                var got: [Int] = []
+                socket.onOpen = { for size in sizes { socket.send(.binary, capacity: size) { buffer in buffer.prefix(size).update(repeating: 7); return size } } }
+                socket.onMessage = { bytes, kind in
+                    got.append(kind == .binary ? bytes.count : -1)
+                    if got.count == sizes.count { socket.close() }
+                }
+                socket.onClose = { _, _ in continuation.resume(returning: got) }
+            }
+        }
+        #expect(received == sizes)
+        running.stop()
+    }
+
+    @Test func aMessageOverTheLimitClosesWith1009() async throws {
+        let running = try start()
+        let url = try #require(WebSocketURL("ws://127.0.0.1:\(running.server.port)/echo"))
+        let address = try #require(SocketAddress("127.0.0.1", port: running.server.port))
+        let loop = running.loop
+        let code: Int = await withCheckedContinuation { continuation in
+            loop.post {
+                let socket = loop.connect(url, address: address)
+                socket.onOpen = { socket.send(.text, capacity: 150_000) { buffer in buffer.prefix(150_000).update(repeating: 65); return 150_000 } }
+                socket.onClose = { code, _ in continuation.resume(returning: code) }
+            }
+        }
+        #expect(code == 1_009)
+        running.stop()
+    }
+
+    @Test func aRefusedConnectionIsReported() async throws {
+        let loop = try EventLoop(name: "client")
+        loop.start()
+        let url = try #require(WebSocketURL("ws://127.0.0.1:9/x"))
+        let address = try #require(SocketAddress("127.0.0.1", port: 9))
+        let code: Int = await withCheckedContinuation { continuation in
+            loop.post { loop.connect(url, address: address).onClose = { code, _ in continuation.resume(returning: code) } }
+        }
+        #expect(code == 1_006)
+        loop.stop()
+    }
+
+    @Test func aTakenPortIsAnErrorThatSaysSo() async throws {
+        let running = try start()
+        defer { running.stop() }
+        var configuration = HTTPServer.Configuration()
+        configuration.port = running.server.port
+        let second = HTTPServer(configuration, loops: [running.loop], handler: { _ in HTTPResponse(status: 200) })
+        let error = #expect(throws: NetError.self) { try second.start() }
+        #expect(error?.code == .addressInUse)
+    }
+}
+
+extension Slice where Base == UnsafeMutableBufferPointer<UInt8> {
+    fileprivate func update(repeating value: UInt8) { for index in indices { base[index] = value } }
+}
