@@ -118,7 +118,6 @@ public actor Dialler {
 
     /// Dials an ended call anew.
     public func retry(_ outboundID: String) async throws(StoreError) -> Call {
-        guard live[outboundID] == nil else { throw StoreError(.conflict, "the call is still being wound up") }
         let at = now()
         let call = try await store.update(outboundID) { call in
             try call.apply(.retry)
@@ -137,7 +136,8 @@ public actor Dialler {
                     payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
             ]
         }
-        enqueue(call)
+        // While the ended attempt is still being wound up (its BYE is under way), `ended` queues it.
+        if live[outboundID] == nil { enqueue(call) }
         return call
     }
 

@@ -1,0 +1,197 @@
+"""Real servers, real callees, real sockets on loopback. One folder a server; every process is ended by its pid."""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRUNKLINE = os.environ.get("TRUNKLINE", str(ROOT / ".build/debug/trunkline"))
+KEY = "end-to-end-test-key-0123456789"
+ENDED = {"completed", "no_answer", "busy", "rejected", "failed", "cancelled"}
+
+ATTEND = "Will you attend the dinner on Friday?"
+PARKING = "Do you need a parking space?"
+MOVED = "Have you moved to a new address?"
+GUESTS = "How many guests will you bring?"
+
+
+def free_port(kind=socket.SOCK_STREAM):
+    """A port that was free for TCP and UDP a moment ago."""
+    for _ in range(100):
+        port = random.randint(20_500, 29_500)
+        try:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                with socket.socket(socket.AF_INET, kind) as probe:
+                    probe.bind(("127.0.0.1", port))
+            return port
+        except OSError:
+            continue
+    raise RuntimeError("no free port")
+
+
+class Server:
+    """`trunkline serve` with its own folder and ports."""
+
+    def __init__(self, folder, **environment):
+        self.folder = pathlib.Path(folder)
+        self.http_port = free_port()
+        self.sip_port = free_port()
+        self.environment = {
+            "TRUNKLINE_API_KEY": KEY, "TRUNKLINE_DATA": str(self.folder / "data"), "TRUNKLINE_OUTBOUND_RETRY_ENABLED": "false",
+            "TRUNKLINE_SECURITY_RATE_LIMIT_PER_SECOND": "1000", "TRUNKLINE_SECURITY_RATE_LIMIT_BURST": "1000",
+            "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"), **environment,
+        }
+        self.process = None
+
+    def start(self):
+        self.log = open(self.folder / "server.log", "ab")
+        self.process = subprocess.Popen(
+            [TRUNKLINE, "serve", "--http-port", str(self.http_port), "--sip-port", str(self.sip_port)],
+            cwd=self.folder, env={**clean_environment(), **self.environment}, stdout=self.log, stderr=self.log)
+        deadline = time.time() + 30
+        while time.time() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError("the server ended: " + (self.folder / "server.log").read_text())
+            with contextlib.suppress(OSError):
+                if self.request("GET", "/ready", key=None)[0] == 200:
+                    return self
+            time.sleep(0.05)
+        raise RuntimeError("the server did not become ready")
+
+    def kill(self, number=signal.SIGTERM):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(number)
+            try:
+                self.process.wait(timeout=40)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise
+        return self.process.returncode if self.process else None
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.http_port}"
+
+    def request(self, method, path, body=None, key=KEY, headers=None, raw=False):
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=10)
+        headers = dict(headers or {})
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        data = None
+        if body is not None:
+            data = body if isinstance(body, (bytes, str)) else json.dumps(body)
+            headers.setdefault("Content-Type", "application/json")
+        connection.request(method, path, data, headers)
+        response = connection.getresponse()
+        content = response.read()
+        self.last_headers = {name.lower(): value for name, value in response.getheaders()}
+        connection.close()
+        if raw:
+            return response.status, content
+        try:
+            return response.status, json.loads(content)
+        except ValueError:
+            return response.status, content.decode(errors="replace")
+
+    def create(self, callee, questions=(ATTEND, GUESTS), **fields):
+        status, answer = self.request("POST", "/api/outbound/", {
+            "caller_number": "025550100", "callee_number": callee, "purpose": "to prepare the company dinner on Friday",
+            "caller_display_name": "Riverside Restaurant", "questions": list(questions), **fields})
+        assert status == 202, answer
+        return answer["outbound_id"]
+
+    def call(self, call_id):
+        return self.request("GET", f"/api/outbound/{call_id}")[1]
+
+    def result(self, call_id):
+        return self.request("GET", f"/api/outbound/{call_id}/result")[1]
+
+    def wait_for(self, call_id, states=ENDED, seconds=100):
+        deadline = time.time() + seconds
+        while time.time() < deadline:
+            call = self.call(call_id)
+            if call["state"] in states:
+                return call
+            time.sleep(0.1)
+        raise AssertionError(f"the call is still {self.call(call_id)['state']}: {self.result(call_id)}")
+
+    def events(self, call_id):
+        return [event["event"] for event in self.request("GET", f"/api/outbound/{call_id}/events")[1]["items"]]
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE")}
+
+
+class Callee:
+    """`trunkline callee` in a process of its own; its events are read from its log."""
+
+    def __init__(self, folder, persona):
+        self.port = free_port()
+        self.path = pathlib.Path(folder) / f"callee-{persona}-{self.port}.log"
+        self.log = open(self.path, "wb")
+        self.process = subprocess.Popen(
+            [TRUNKLINE, "callee", "--persona", persona, "--port", str(self.port), "--rtp-port", str(random.randrange(30_000, 60_000, 200))],
+            stdout=self.log, stderr=subprocess.STDOUT, env=clean_environment())
+        deadline = time.time() + 20
+        while not any(event["event"] == "ready" for event in self.events()):
+            assert self.process.poll() is None and time.time() < deadline, self.path.read_text()
+            time.sleep(0.05)
+
+    @property
+    def address(self):
+        return f"sip:callee@127.0.0.1:{self.port}"
+
+    def events(self):
+        lines = []
+        for line in self.path.read_text(errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                lines.append(json.loads(line))
+        return lines
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(timeout=20)
+
+
+@pytest.fixture
+def callee(tmp_path):
+    running = []
+
+    def start(persona):
+        running.append(Callee(tmp_path, persona))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture
+def make_server(tmp_path):
+    running = []
+
+    def start(**environment):
+        folder = tmp_path / f"server{len(running)}"
+        folder.mkdir()
+        running.append(Server(folder, **environment).start())
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.kill()
+
+
+@pytest.fixture
+def server(make_server):
+    return make_server()

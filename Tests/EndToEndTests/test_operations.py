@@ -1,0 +1,124 @@
+"""Start-up errors, restarts, the two-process bridge, the demo."""
+import json
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from conftest import ATTEND, GUESTS, TRUNKLINE, Server, clean_environment, free_port
+
+
+def run(*arguments, cwd, seconds=60, **environment):
+    return subprocess.run([TRUNKLINE, *arguments], cwd=cwd, env={**clean_environment(), **environment}, capture_output=True, text=True, timeout=seconds)
+
+
+@pytest.mark.parametrize("environment, words", [
+    ({"TRUNKLINE_OUTBOUND_RING_TIMOUT": "3"}, ["TRUNKLINE_OUTBOUND_RING_TIMOUT", "did you mean", "RING_TIMEOUT"]),
+    ({"TRUNKLINE_HTTP_PORT": "99999"}, ["TRUNKLINE_HTTP_PORT", "0…65535"]),
+    ({"TRUNKLINE_SPEECH_MODEL_DIR": "/nowhere"}, ["/nowhere", "pocketsphinx-en-us"]),
+    ({"TRUNKLINE_DATA": "/proc/nowhere"}, ["/proc/nowhere", "--data"]),
+    ({"TRUNKLINE_HTTP_HOST": "0.0.0.0"}, ["TRUNKLINE_API_KEY"]),
+    ({"TRUNKLINE_CONFIG": "/nowhere.yaml"}, ["/nowhere.yaml"]),
+])
+def test_start_up_errors_say_what_to_do(tmp_path, environment, words):
+    result = run("serve", "--http-port", str(free_port()), "--sip-port", str(free_port()), cwd=tmp_path, **environment)
+    assert result.returncode != 0 and all(word in result.stderr for word in words), result.stderr
+
+
+def test_errors_in_the_file_name_their_line(tmp_path):
+    (tmp_path / "c.yaml").write_text("ai_voicebot:\n  http:\n    port: 8080\n  outbound:\n    ring_timout: 5\n")
+    result = run("serve", "--config", "c.yaml", cwd=tmp_path)
+    assert result.returncode == 1 and "c.yaml:5" in result.stderr and "outbound.ring_timeout" in result.stderr
+    (tmp_path / "c.yaml").write_text("sip:\n  gateway:\n    password: secret\n")
+    result = run("serve", "--config", "c.yaml", cwd=tmp_path)
+    assert result.returncode == 1 and "TRUNKLINE_SIP_GATEWAY_PASSWORD" in result.stderr
+
+
+@pytest.mark.parametrize("kind, flag", [(socket.SOCK_STREAM, "--http-port"), (socket.SOCK_DGRAM, "--sip-port")])
+def test_a_taken_port_is_named(tmp_path, kind, flag):
+    with socket.socket(socket.AF_INET, kind) as taken:
+        taken.bind(("127.0.0.1", 0))
+        if kind == socket.SOCK_STREAM:
+            taken.listen()
+        port = taken.getsockname()[1]
+        ports = {"--http-port": str(free_port()), "--sip-port": str(free_port()), flag: str(port)}
+        result = run("serve", *[word for pair in ports.items() for word in pair], cwd=tmp_path)
+    assert result.returncode == 1 and str(port) in result.stderr
+
+
+def test_help_and_version(tmp_path):
+    assert run("--version", cwd=tmp_path).stdout.strip()
+    for command in ([], ["serve"], ["call"], ["callee"], ["demo"], ["bench"]):
+        assert "USAGE" in run(*command, "--help", cwd=tmp_path).stdout
+
+
+def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee):
+    server = Server(tmp_path).start()
+    try:
+        talking = server.create(callee("cooperative").address, [ATTEND, GUESTS])
+        ringing = server.create(callee("no-answer").address)
+        server.wait_for(talking, {"connected"})
+        deadline = time.time() + 60
+        while not any(entry["speaker"] == "customer" for entry in server.result(talking)["transcript"]):
+            assert time.time() < deadline
+            time.sleep(0.1)
+        time.sleep(0.3)
+        later = server.create("sip:later@127.0.0.1:9", scheduled_at="2099-01-01T00:00:00Z")
+        server.kill(signal.SIGKILL)
+        begun = time.time()
+        server.start()
+        assert time.time() - begun < 5
+        call, result = server.call(talking), server.result(talking)
+        assert call["state"] == "failed" and call["end_reason"] == "server_restart"
+        assert result["answers"][0]["status"] == "answered" and len(result["transcript"]) >= 2
+        assert server.call(ringing)["state"] == "no_answer"
+        assert server.call(later)["state"] == "queued"
+        status, wav = server.request("GET", f"/api/outbound/{talking}/recording", raw=True)
+        assert status == 200 and len(wav) > 32_000, "what was recorded is playable"
+    finally:
+        server.kill()
+
+
+def test_a_locked_database_is_a_503_and_recovers(server):
+    blocker = sqlite3.connect(server.folder / "data/calls.sqlite", timeout=1)
+    blocker.execute("BEGIN IMMEDIATE")
+    body = {"caller_number": "025550100", "callee_number": "sip:x@127.0.0.1:9", "purpose": "p", "questions": ["Will you come?"]}
+    status, answer = server.request("POST", "/api/outbound/", body)
+    assert status == 503 and "locked" in answer["detail"]
+    blocker.rollback()
+    blocker.close()
+    assert server.request("POST", "/api/outbound/", body)[0] == 202
+
+
+def test_the_leg_here_the_conversation_there(make_server, callee):
+    """bridge.stream_url: RTP in one process, pipeline in another, Twilio's dialect over a WebSocket between them."""
+    pipeline = make_server(TRUNKLINE_BRIDGE_STREAM_TOKEN="a-token-between-the-two")
+    gateway = make_server(
+        TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{pipeline.http_port}/media/twilio", TRUNKLINE_BRIDGE_STREAM_TOKEN="a-token-between-the-two")
+    call_id = gateway.create(callee("cooperative").address, [ATTEND, GUESTS])
+    there = None
+    deadline = time.time() + 100
+    while time.time() < deadline and (there is None or there["state"] not in ("completed", "failed")):
+        time.sleep(0.2)
+        there = pipeline.call(call_id)
+        there = there if "state" in there else None
+    assert there and there["state"] == "completed", (there, gateway.call(call_id))
+    assert [answer["value"] for answer in pipeline.result(call_id)["answers"]] == [True, 4]
+    assert gateway.wait_for(call_id, seconds=20)["state"] == "completed"
+    # Without the right token nothing is opened.
+    stranger = make_server(
+        TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{pipeline.http_port}/media/twilio", TRUNKLINE_BRIDGE_STREAM_TOKEN="another-token-of-them")
+    refused = stranger.create(callee("cooperative").address, [ATTEND])
+    stranger.wait_for(refused, seconds=40)
+    assert pipeline.request("GET", f"/api/outbound/{refused}")[0] == 404
+
+
+def test_demo_once_prints_the_result_last(tmp_path):
+    result = run(
+        "demo", "--once", "--data", str(tmp_path / "d"), "--http-port", str(free_port()), "--sip-port", str(free_port()), "--callee-port",
+        str(free_port()), cwd=tmp_path, seconds=120)
+    assert result.returncode == 0, result.stderr
+    last = json.loads(result.stdout.strip().splitlines()[-1])
+    assert last["state"] == "completed" and [answer["status"] for answer in last["answers"]] == ["answered", "answered"]

@@ -1,0 +1,60 @@
+"""The built-in callee in all its personas, several calls at once on one server."""
+from conftest import ATTEND, GUESTS, MOVED
+
+CASES = {
+    # persona: (state, end reason, statuses, values)
+    "cooperative": ("completed", "task_completed", ["answered", "answered", "answered"], [True, False, 4]),
+    "opposite": ("completed", "task_completed", ["answered", "answered", "answered"], [False, True, 2]),
+    "mumbles": ("completed", "task_completed", ["unclear"] * 3, [None] * 3),
+    "busy": ("completed", "callee_busy", None, [None] * 3),
+    "refuses": ("completed", "refused", ["refused", "not_asked", "not_asked"], [None] * 3),
+    "wrong-number": ("completed", "wrong_number", None, [None] * 3),
+    "interrupts": ("completed", "task_completed", ["answered", "answered", "answered"], [True, False, 4]),
+    "silent": ("completed", "silence", ["unclear", "not_asked", "not_asked"], [None] * 3),
+    "hangs-up": ("completed", "callee_hangup", ["answered", "unclear", "not_asked"], [True, None, None]),
+    "voicemail": ("completed", "voicemail", None, [None] * 3),
+    "rejects": ("rejected", None, ["not_asked"] * 3, [None] * 3),
+    "no-answer": ("no_answer", None, ["not_asked"] * 3, [None] * 3),
+    "keypad": ("completed", "task_completed", ["answered"] * 3, [True, True, 1]),
+}
+
+
+def test_every_persona_gets_its_result(make_server, callee):
+    server = make_server(
+        TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="4", TRUNKLINE_OUTBOUND_RING_TIMEOUT="3", TRUNKLINE_AGENT_SILENCE_PROMPT_MS="4000")
+    # The long ones first.
+    order = sorted(CASES, key=lambda persona: persona not in ("mumbles", "silent", "interrupts"))
+    callees = {persona: callee(persona) for persona in order}
+    calls = {persona: server.create(callees[persona].address, (ATTEND, MOVED, GUESTS)) for persona in order}
+    wrong = []
+    for persona, call_id in calls.items():
+        state, reason, statuses, values = CASES[persona]
+        call = server.wait_for(call_id, seconds=300)
+        result = server.result(call_id)
+        got = (call["state"], call["end_reason"], [a["status"] for a in result["answers"]], [a["value"] for a in result["answers"]])
+        want = (state, reason, statuses or got[2], values)
+        if got != want:
+            wrong.append(f"{persona}: {got}, wanted {want}; transcript {[(e['speaker'], e['text'][-40:]) for e in result['transcript']]}; "
+                         f"callee {callees[persona].events()}")
+        assert result["final"] and all(a["status"] != "pending" for a in result["answers"])
+        assert all(a["confidence"] is None for a in result["answers"]), "the engine gives no confidence"
+        terminal = [name for name in server.events(call_id) if name in ("outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled")]
+        assert len(terminal) == 1, f"{persona}: {terminal}"
+    assert not wrong, "\n".join(wrong)
+    # What was cut off is told as it was heard.
+    entries = server.result(calls["interrupts"])["transcript"]
+    cut = next(entry for entry in entries if entry.get("interrupted"))
+    assert cut["speaker"] == "ai" and cut["text"].startswith(cut["heard_text"]) and len(cut["heard_text"]) < len(cut["text"])
+    assert any(event["event"] == "barge_in" for event in callees["interrupts"].events())
+    assert server.call(calls["voicemail"])["answered_by"] == "voicemail"
+    assert server.call(calls["hangs-up"])["task_completed"] is False
+    assert "outbound_ended" in server.events(calls["hangs-up"])
+
+
+def test_korean_is_spoken_and_answered_by_keypad(server, callee):
+    keypad = callee("keypad")
+    call_id = server.create(keypad.address, ["금요일 저녁 식사에 참석하시나요?"], language="ko", purpose="회식 준비를 위해 전화드렸습니다")
+    call = server.wait_for(call_id)
+    result = server.result(call_id)
+    assert call["state"] == "completed" and result["answers"][0]["value"] is True and result["answers"][0]["answer_text"] == "1"
+    assert any("일번" in entry["text"] for entry in result["transcript"])
