@@ -34,7 +34,7 @@ export const logOut = () => request("DELETE", "/api/session");
 export const createCall = (call) => request("POST", "/api/outbound/", call);
 export const listCalls = (filter) => {
   const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
-  return request("GET", `/api/outbound/?${query}`);
+  return request("GET", `/api/outbound/${query.size ? `?${query}` : ""}`);
 };
 export const statistics = () => request("GET", "/api/outbound/stats");
 export const call = (callID) => request("GET", `/api/outbound/${id(callID)}`);

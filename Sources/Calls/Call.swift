@@ -110,6 +110,7 @@ public struct Call: Sendable, Equatable, Codable {
         answeredBy = outcome.answeredBy
         latencies = outcome.latencies
         interruptions = outcome.interruptions
+        if outcome.endReason == .providerError { failureReason = outcome.failure.map { "a speech engine failed: \($0)" } }
         endAttempt(at: date)
         summary = TemplateSummary.of(self)
     }

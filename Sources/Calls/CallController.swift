@@ -417,7 +417,7 @@ public actor CallController {
                 try call.apply(.conversationEnded(isFailure: isFailure))
                 call.media = figures
                 if let outcome { call.take(outcome, at: at) } else { call.takeNothing(endReason: reason, at: at) }
-                if isFailure { call.failureReason = reason?.rawValue }
+                if isFailure, call.failureReason == nil { call.failureReason = reason?.rawValue }
                 if !generatesSummary { call.summary = nil }
                 return [CallEvent.terminal(of: call, at: at)]
             }

@@ -67,6 +67,7 @@ public actor CallGraph {
     private var interruptions: [Interruption] = []
     private var resampled: [AudioFrame] = []
     private var interruptionCount = 0
+    private var failure: String?
 
     // Speaking.
     private enum Outgoing { case frame(EncodedFrame, utterance: Int) }
@@ -127,7 +128,7 @@ public actor CallGraph {
         graph.add("transcripts") { [weak self] in await self?.takeTranscripts() }
         graph.add("audio") { [weak self] in await self?.takeAudio() }
         services = Task(executorPreference: loop) { [graph, weak self] in
-            do { try await graph.run() } catch { await self?.engineFailed() }
+            do { try await graph.run() } catch { await self?.engineFailed(error) }
         }
         stream.onMessage = { [weak self] message in self?.assumeIsolated { $0.received(message) } }
         stream.onClose = { [weak self] _ in self?.assumeIsolated { $0.streamClosed() } }
@@ -281,7 +282,7 @@ public actor CallGraph {
                 for try await event in model.respond(to: conversation) { await self?.modelSaid(event, generation) }
                 await self?.modelFinished(generation)
             } catch is CancellationError {
-            } catch { await self?.modelFailed(generation) }
+            } catch { await self?.modelFailed(error, generation) }
         }
     }
 
@@ -289,8 +290,14 @@ public actor CallGraph {
         perform(machine.model(event, generation: generation, at: now))
     }
     private func modelFinished(_ generation: Int) { perform(machine.modelFinished(generation: generation, at: now)) }
-    private func modelFailed(_ generation: Int) { perform(machine.modelFailed(generation: generation, at: now)) }
-    private func engineFailed() { finish(.providerError) }
+    private func modelFailed(_ error: any Error, _ generation: Int) {
+        failure = "language-model: \(error)"
+        perform(machine.modelFailed(generation: generation, at: now))
+    }
+    private func engineFailed(_ error: any Error) {
+        failure = "\(error)"
+        finish(.providerError)
+    }
 
     // MARK: To the caller
 
@@ -448,7 +455,7 @@ public actor CallGraph {
         tracker.close()
         let outcome = Outcome(
             endReason: reason, tracker: tracker, answeredBy: machine.answeredBy, transcript: transcript, latencies: latencies,
-            interruptions: interruptionCount)
+            interruptions: interruptionCount, failure: failure)
         let report: @Sendable () -> Void = { [loop, observer] in loop.post { observer(.ended(outcome)) } }
         if let recording { recording.finish(now: now, completion: report) } else { report() }
     }

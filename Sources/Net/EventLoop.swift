@@ -14,6 +14,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     static let batchLimit = 256
     /// The beat of all calls of a loop, milliseconds.
     public static let tickMilliseconds = 20
+    /// The timer may fire this much before its beat, ms.
+    static let earlyMs: UInt64 = 5
+    /// Missed beats are made up for over this long, ms.
+    static let catchUpLimitMs: UInt64 = 1_000
 
     enum Item {
         case job(UnownedJob)
@@ -42,7 +46,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var isStopping = false
     private var contextHooks: [() -> Void] = []
     var clientVhost: OpaquePointer?
-    var pendingTicks = 0
+    private var nextTickMs: UInt64 = 0
 
     /// - Throws: `NetError.unavailable` if libwebsockets cannot make a context.
     public init(name: String) throws(NetError) {
@@ -180,8 +184,31 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
+    /// Beats that were missed while the thread was not run are made up for, so that speech never slows down; after a
+    /// longer stop the rest is given up.
     private func tick() {
         let now = Self.nowMs()
-        for body in tickers.values { body(now) }
+        if nextTickMs == 0 || now > nextTickMs + Self.catchUpLimitMs { nextTickMs = now }
+        lateness.record(now - min(now, nextTickMs))
+        while nextTickMs <= now + Self.earlyMs {
+            nextTickMs += UInt64(Self.tickMilliseconds)
+            for body in tickers.values { body(now) }
+        }
     }
+
+    /// How late the beats were, since the loop began.
+    public struct Lateness: Sendable {
+        public private(set) var beats = 0
+        public private(set) var lateBeats = 0
+        public private(set) var worstMs: UInt64 = 0
+        /// A beat more than its own length late makes RTP late.
+        mutating func record(_ ms: UInt64) {
+            beats += 1
+            if ms > UInt64(EventLoop.tickMilliseconds) { lateBeats += 1 }
+            worstMs = max(worstMs, ms)
+        }
+    }
+
+    /// On the loop only.
+    public private(set) var lateness = Lateness()
 }

@@ -85,8 +85,9 @@ private func readHead(_ wsi: OpaquePointer) -> HTTPRequest {
             let count = lws_hdr_copy_fragment(wsi, buffer.baseAddress, 4_096, WSI_TOKEN_HTTP_URI_ARGS, index)
             if count < 0 { break }
             let item = String(decoding: UnsafeRawBufferPointer(start: buffer.baseAddress, count: Int(count)), as: UTF8.self)
-            if item.isEmpty { if index > 0 { break } else { continue } }
+            if count == 0, index > 0 { break }
             let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard !pair[0].isEmpty else { continue }
             query.append((String(pair[0]), pair.count > 1 ? String(pair[1]) : ""))
         }
     }

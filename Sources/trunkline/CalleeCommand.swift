@@ -12,15 +12,15 @@ struct Callee: AsyncParsableCommand {
     @Option(help: "How it behaves: \(Persona.allCases.map(\.rawValue).joined(separator: ", ")).") var persona: Persona = .cooperative
     @Option(help: "IPv4 address.") var host = "127.0.0.1"
     @Option(help: "SIP port.") var port: UInt16 = 5090
-    @Option(help: "First RTP port; a hundred are used.") var rtpPort: UInt16 = 30_000
+    @Option(help: "First RTP port; two thousand are used.") var rtpPort: UInt16 = 30_000
     @Option(help: "Milliseconds it rings.") var ring = 300
 
     func run() async throws {
-        guard rtpPort < UInt16.max - 100 else { throw ValidationError("--rtp-port must be below 65435") }
+        guard rtpPort < UInt16.max - 2_000 else { throw ValidationError("--rtp-port must be below 63535") }
         let server: CalleeServer
         do {
             server = try CalleeServer(
-                host: host, port: port, persona: persona, ports: PortRange(rtpPort...(rtpPort + 100)), voice: .rms, ringMs: max(0, ring)
+                host: host, port: port, persona: persona, ports: PortRange(rtpPort...(rtpPort + 2_000)), voice: .rms, ringMs: max(0, ring)
             ) { Self.print($0) }
         } catch {
             FileHandle.standardError.write(Data("trunkline callee: \(error)\n".utf8))

@@ -30,13 +30,19 @@ struct Demo: AsyncParsableCommand {
         let server: Server
         do { server = try await Server(configuration, logger: logger) } catch { throw fail("\(error)") }
 
-        let callee = try await startCallee()
-        defer { callee.terminate() }
+        let verbose = ProcessInfo.processInfo.environment["DEMO_VERBOSE"] != nil
+        let callee: CalleeProcess
+        do {
+            callee = try await CalleeProcess(persona: persona, port: calleePort) { line in
+                if verbose { FileHandle.standardError.write(line + Data("\n".utf8)) }
+            }
+        } catch { throw fail("\(error)") }
+        defer { callee.stop() }
 
         let items = DemoScript.draw()
         tell("Trunkline \(Trunkline.version) demo: a real SIP call over loopback, embedded engines on both ends")
         tell("dashboard  \(server.address)/" + (server.newKey.map { "   API key \($0)" } ?? ""))
-        tell("callee     sip:callee@127.0.0.1:\(calleePort), process \(callee.processIdentifier), persona \(persona.rawValue)")
+        tell("callee     sip:callee@127.0.0.1:\(calleePort), process \(callee.identifier), persona \(persona.rawValue)")
         for (index, item) in items.enumerated() { tell("question \(index + 1) \(item.text)") }
         tell("")
 
@@ -66,7 +72,7 @@ struct Demo: AsyncParsableCommand {
 
         if once {
             await server.stop()
-            callee.terminate()
+            callee.stop()
             print(API.ResultText.of(final, transcript: transcript))
             throw ExitCode(wrong.isEmpty ? 0 : 1)
         }
@@ -131,40 +137,6 @@ struct Demo: AsyncParsableCommand {
             tell(stamp + "        answers \(progress["completed"] ?? 0) of \(progress["total"] ?? 0)")
         default: tell(stamp + event.name.replacing("outbound_", with: "") + "  " + (payload["reason"] as? String ?? ""))
         }
-    }
-
-    private func startCallee() async throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["callee", "--persona", persona.rawValue, "--port", String(calleePort)]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        do { try process.run() } catch { throw fail("cannot start the callee: \(error)") }
-        // Its first line says that it is ready.
-        let deadline = ContinuousClock.now + .seconds(10)
-        let handle = pipe.fileHandleForReading
-        let ready = await Task.detached { () -> Bool in
-            var line = Data()
-            while ContinuousClock.now < deadline {
-                let data = handle.availableData
-                if data.isEmpty { return false }
-                line += data
-                if line.contains(UInt8(ascii: "\n")) { return true }
-            }
-            return false
-        }.value
-        guard ready else {
-            process.terminate()
-            throw fail("the callee did not start: is UDP port \(calleePort) taken? (--callee-port)")
-        }
-        // Keep reading, so that the callee never blocks on a full pipe.
-        let showsHearing = ProcessInfo.processInfo.environment["DEMO_VERBOSE"] != nil
-        handle.readabilityHandler = { handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            if showsHearing { FileHandle.standardError.write(data) }
-        }
-        return process
     }
 
     private func fail(_ message: String) -> ExitCode {

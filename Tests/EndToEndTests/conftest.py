@@ -140,7 +140,7 @@ class Callee:
         self.path = pathlib.Path(folder) / f"callee-{persona}-{self.port}.log"
         self.log = open(self.path, "wb")
         self.process = subprocess.Popen(
-            [TRUNKLINE, "callee", "--persona", persona, "--port", str(self.port), "--rtp-port", str(random.randrange(30_000, 60_000, 200))],
+            [TRUNKLINE, "callee", "--persona", persona, "--port", str(self.port), "--rtp-port", str(random.randrange(30_000, 60_000, 2_000))],
             stdout=self.log, stderr=subprocess.STDOUT, env=clean_environment())
         deadline = time.time() + 20
         while not any(event["event"] == "ready" for event in self.events()):

@@ -53,9 +53,11 @@ public struct Outcome: Sendable, Equatable {
     public var transcript: [TranscriptEntry]
     public var latencies: [TurnLatency]
     public var interruptions: Int
+    /// What broke, where `endReason` is `providerError`; for the operator.
+    public var failure: String?
     public init(
         endReason: EndReason, tracker: TaskTracker, answeredBy: AnsweredBy, transcript: [TranscriptEntry],
-        latencies: [TurnLatency], interruptions: Int
+        latencies: [TurnLatency], interruptions: Int, failure: String? = nil
     ) {
         self.endReason = endReason
         self.tracker = tracker
@@ -63,5 +65,6 @@ public struct Outcome: Sendable, Equatable {
         self.transcript = transcript
         self.latencies = latencies
         self.interruptions = interruptions
+        self.failure = failure
     }
 }

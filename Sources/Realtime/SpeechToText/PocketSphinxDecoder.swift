@@ -34,6 +34,7 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
     private let decoder: OpaquePointer
     private var grammars: Set<String> = []
     private var frames = 0
+    private var isInUtterance = false
 
     /// - Parameter tight: narrower beams, for a search whose score matters more than its words.
     public init(model: AcousticModel, words: some Sequence<String>, extraDictionary: String = "", tight: Bool = false) throws(SpeechError) {
@@ -67,6 +68,10 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
 
     /// Compiles the grammar if this decoder does not know it yet, and selects it.
     public func select(grammar name: String, text: String) throws(SpeechError) {
+        if isInUtterance {  // a search cannot be changed in mid-utterance
+            ps_end_utt(decoder)
+            isInUtterance = false
+        }
         if !grammars.contains(name) {
             guard ps_set_jsgf_string(decoder, name, text) == 0 else { throw SpeechError("pocketsphinx refuses the grammar \(name)") }
             grammars.insert(name)
@@ -75,10 +80,14 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
     }
 
     public func start() throws(SpeechError) {
+        // A call that ended in mid-turn left its utterance open.
+        if isInUtterance { ps_end_utt(decoder) }
+        isInUtterance = false
         var mean = Self.telephoneMean
         cps_reset_cepstral_mean(decoder, &mean)
         frames = 0
         guard ps_start_utt(decoder) == 0 else { throw SpeechError("pocketsphinx cannot start an utterance") }
+        isInUtterance = true
     }
 
     public func process(_ samples: UnsafeBufferPointer<Int16>) {
@@ -89,6 +98,7 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
     /// Ends the utterance. `score` is the path's log likelihood in pocketsphinx's units.
     public func finish() -> (text: String, score: Int32, samples: Int) {
         ps_end_utt(decoder)
+        isInUtterance = false
         var score: Int32 = 0
         let text = ps_get_hyp(decoder, &score).map { String(cString: $0) } ?? ""
         return (text, score, frames)

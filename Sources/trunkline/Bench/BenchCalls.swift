@@ -1,6 +1,115 @@
 import ArgumentParser
+import Calls
+import Foundation
+import Net
+import Pipeline
+import Realtime
+import Synchronization
 
+/// `trunkline bench calls`: whole calls over SIP and RTP on loopback, embedded engines, callees in another process.
 struct BenchCalls: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "calls", abstract: "Full calls over SIP and RTP on loopback.")
-    func run() async throws {}
+    static let configuration = CommandConfiguration(
+        commandName: "calls", abstract: "Full calls at once: latency, barge-in, late RTP, CPU and memory a call.",
+        discussion: """
+            --persona load answers cheaply, so that this machine's cores are the server's; cooperative and interrupts measure \
+            what a callee hears on the wire. Pin with taskset for comparable figures.
+            """)
+
+    @Option(help: "Calls at once.") var calls = 5
+    @Option(help: "Rounds of so many calls.") var rounds = 1
+    @Option(help: "The callees' persona.") var persona: Persona = .load
+    @Option(help: "HTTP port; SIP and the callee take the two above.") var port: UInt16 = 18_080
+
+    private struct Measured { var voiceToVoice: [Double] = [], bargeIn: [Double] = [], worstGap: [Double] = [] }
+
+    func run() async throws {
+        guard (1...500).contains(calls), (1...100).contains(rounds), port < 65_000 else { throw ValidationError("1…500 calls, 1…100 rounds") }
+        let folder = NSTemporaryDirectory() + "trunkline-bench-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let configuration = try Configuration.read(
+            file: nil,
+            flags: [
+                ("http.port", String(port)), ("sip.port", String(port + 1)), ("data", folder), ("log.level", "error"),
+                ("outbound.max_concurrent_calls", String(calls)), ("outbound.retry.enabled", "false"),
+            ], environment: [:])
+        let server = try await Server(configuration, logger: Serve.logger(configuration))
+        let measured = Mutex(Measured())
+        let callee = try await CalleeProcess(persona: persona, port: port + 2) { line in
+            guard let event = (try? JSONSerialization.jsonObject(with: line)) as? [String: Any] else { return }
+            measured.withLock {
+                if let value = event["voice_to_voice_ms"] as? Int { $0.voiceToVoice.append(Double(value)) }
+                if let value = event["silent_after_ms"] as? Int { $0.bargeIn.append(Double(value)) }
+                if let value = event["worst_rtp_gap_ms"] as? Int { $0.worstGap.append(Double(value)) }
+            }
+        }
+        let memoryBefore = Self.residentKilobytes()
+        var memoryPeak = memoryBefore
+        let cpuBefore = Self.cpuSeconds()
+        let begun = ContinuousClock.now
+        var ids: [String] = []
+        for _ in 0..<rounds {
+            var round: Set<String> = []
+            for index in 0..<calls {
+                let items = persona == .load ? [DemoScript.plain[0], DemoScript.plain[1]] : DemoScript.draw()
+                let call = Call(
+                    callerNumber: "025550100", calleeNumber: "sip:c\(index)@127.0.0.1:\(port + 2)",
+                    brief: Brief(
+                        purpose: DemoScript.purpose, callerDisplayName: DemoScript.callerName,
+                        questions: items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }),
+                    requestedBy: "bench", createdAt: Date())
+                round.insert(call.outboundID)
+                ids.append(call.outboundID)
+                try await server.dialler.create(call)
+                try? await Task.sleep(for: .milliseconds(100))
+            }
+            while !round.isEmpty {
+                try? await Task.sleep(for: .milliseconds(200))
+                memoryPeak = max(memoryPeak, Self.residentKilobytes())
+                for id in round { if try await server.store.call(id)?.state.isTerminal == true { round.remove(id) } }
+            }
+        }
+        let wall = begun.duration(to: .now) / .seconds(1)
+        let cpu = Self.cpuSeconds() - cpuBefore
+        var finished: [Call] = []
+        for id in ids { if let call = try await server.store.call(id) { finished.append(call) } }
+        let lateness = await withCheckedContinuation { continuation in
+            let loop = server.loops[0]
+            loop.post { continuation.resume(returning: loop.lateness) }
+        }
+        try? await Task.sleep(for: .milliseconds(500))
+        callee.stop()
+        await server.stop()
+
+        let completed = finished.count { $0.state == .completed && $0.endReason == .taskCompleted }
+        let callSeconds = finished.reduce(0.0) { $0 + ($1.duration(at: Date()) ?? 0) }
+        let latencies = finished.flatMap(\.latencies)
+        print("calls \(finished.count), \(calls) at once, completed with all answers \(completed), \(String(format: "%.0f", wall)) s")
+        print("beats \(lateness.beats), late by more than 20 ms \(lateness.lateBeats), worst \(lateness.worstMs) ms")
+        print(String(format: "CPU of the server %.2f s: %.1f ms a call-second, %.1f %% of a core", cpu, cpu * 1_000 / max(1, callSeconds), cpu / wall * 100))
+        print("memory \(memoryBefore / 1_024) MiB before, peak \(memoryPeak / 1_024) MiB: \((memoryPeak - memoryBefore) / max(1, calls)) KiB a call")
+        func line(_ name: String, _ values: [Double]) {
+            guard let p50 = Meter.quantile(0.5, of: values), let p95 = Meter.quantile(0.95, of: values) else { return }
+            print("\(name): p50 \(Int(p50)) ms, p95 \(Int(p95)) ms, n \(values.count)")
+        }
+        line("on the wire, last speech sample to first of ours", measured.withLock { $0.voiceToVoice })
+        line("  end-of-turn wait", latencies.map { Double($0.endOfTurnMs) })
+        line("  speech to text", latencies.map { Double($0.speechToTextMs) })
+        line("  dialogue", latencies.map { Double($0.languageModelMs) })
+        line("  text to speech", latencies.map { Double($0.textToSpeechMs) })
+        line("  queueing", latencies.map { Double($0.queueingMs) })
+        line("  beyond the end-of-turn wait", latencies.map { Double($0.voiceToVoiceMs - $0.endOfTurnMs) })
+        line("barge-in, first speech sample to silence on the wire", measured.withLock { $0.bargeIn })
+        line("worst gap between two RTP packets of a call", measured.withLock { $0.worstGap })
+    }
+
+    private static func cpuSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+    }
+
+    private static func residentKilobytes() -> Int {
+        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+        return (Int(text.split(separator: " ").dropFirst().first ?? "0") ?? 0) * 4
+    }
 }

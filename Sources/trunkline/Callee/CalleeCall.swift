@@ -15,7 +15,7 @@ actor CalleeCall {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let persona: Persona
     private let dialog: Dialog
-    private let ear: CalleeEar
+    private let ear: CalleeEar?
     private let voice: FliteVoice
     private let report: @Sendable ([String: any Sendable]) -> Void
 
@@ -44,7 +44,7 @@ actor CalleeCall {
     private var aiBeganAt: UInt64?
 
     init(
-        loop: EventLoop, persona: Persona, dialog: Dialog, ear: CalleeEar, voice: FliteVoice,
+        loop: EventLoop, persona: Persona, dialog: Dialog, ear: CalleeEar?, voice: FliteVoice,
         report: @escaping @Sendable ([String: any Sendable]) -> Void
     ) {
         self.loop = loop
@@ -141,7 +141,7 @@ actor CalleeCall {
         guard !batch.isEmpty else { return }
         let frames = batch
         batch.removeAll(keepingCapacity: true)
-        Task(executorPreference: loop) { [ear] in await ear.hear(frames) }
+        Task(executorPreference: loop) { [ear] in await ear?.hear(frames) }
     }
 
     private func aiEnded() {
@@ -150,8 +150,8 @@ actor CalleeCall {
         batch.removeAll(keepingCapacity: true)
         aiTurns += 1
         Task { [ear] in
-            if !frames.isEmpty { await ear.hear(frames) }
-            let words = await ear.finish()
+            if !frames.isEmpty { await ear?.hear(frames) }
+            let words = await ear?.finish() ?? ""
             await self.react(to: words)
         }
     }
@@ -176,6 +176,7 @@ actor CalleeCall {
             } else {
                 dialog.hangUp()
             }
+        case .load: await answer("Yes, I will be there.")
         case .mumbles: await mumble()
         case .busy: await say("I'm busy right now.")
         case .refuses: await say("Please stop calling me.")

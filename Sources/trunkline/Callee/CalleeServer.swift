@@ -22,7 +22,8 @@ final class CalleeServer: Sendable {
         let model = try AcousticModel()
         userAgent = try UserAgent(configuration) { incoming in
             report(["event": "invite", "from": incoming.from, "outbound_id": incoming.outboundID ?? ""])
-            guard let ear = try? CalleeEar(model: model) else { return nil }
+            let ear = persona == .load ? nil : try? CalleeEar(model: model)
+            guard ear != nil || persona == .load else { return nil }
             let call = CalleeCall(loop: loop, persona: persona, dialog: incoming.dialog, ear: ear, voice: voice, report: report)
             if persona == .rejects {
                 incoming.dialog.reject(603)

@@ -20,4 +20,6 @@ enum Persona: String, CaseIterable, ExpressibleByArgument, Sendable {
     case voicemail
     /// Presses 1 after every turn of the AI and says nothing.
     case keypad
+    /// Says yes after every turn of the AI without listening to it: cheap, for load.
+    case load
 }

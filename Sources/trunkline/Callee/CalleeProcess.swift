@@ -1,0 +1,42 @@
+import Foundation
+
+/// `trunkline callee` as a child process: its own SIP socket, its own recognition.
+final class CalleeProcess: Sendable {
+    private let process: Process
+
+    /// Returns when the callee has said that it is ready; `onLine` gets every line after that.
+    init(persona: Persona, port: UInt16, onLine: @escaping @Sendable (Data) -> Void) async throws {
+        let process = Process()
+        self.process = process
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = ["callee", "--persona", persona.rawValue, "--port", String(port)]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        do { try process.run() } catch { throw ConfigurationError("cannot start the callee: \(error)") }
+        let lines = AsyncStream<Data> { continuation in
+            let handle = pipe.fileHandleForReading
+            Thread.detachNewThread {
+                var pending = Data()
+                while true {
+                    let data = handle.availableData
+                    if data.isEmpty { break }
+                    pending += data
+                    while let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+                        continuation.yield(pending[pending.startIndex..<end])
+                        pending = Data(pending[pending.index(after: end)...])
+                    }
+                }
+                continuation.finish()
+            }
+        }
+        var iterator = lines.makeAsyncIterator()
+        guard await iterator.next() != nil else {
+            throw ConfigurationError("the callee did not start: is UDP port \(port) taken? (--callee-port)")
+        }
+        Task { for await line in lines { onLine(line) } }
+    }
+
+    var identifier: Int32 { process.processIdentifier }
+
+    func stop() { process.terminate() }
+}

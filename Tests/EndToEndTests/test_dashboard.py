@@ -1,0 +1,108 @@
+"""The dashboard in Debian's Chromium: log in, fill in the form, watch the call, read the answers."""
+import os
+import pathlib
+import re
+
+import pytest
+from conftest import ATTEND, KEY, MOVED
+from playwright.sync_api import expect, sync_playwright
+
+SCREENSHOTS = os.environ.get("SCREENSHOTS")
+
+
+@pytest.fixture
+def browser():
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def shots(browser, server, path, name):
+    """Pictures at three widths, light and dark, to be looked at; and no page scrolls sideways."""
+    for width in (390, 768, 1440):
+        for scheme in ("light", "dark"):
+            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            page = context.new_page()
+            page.goto(server.url + "/login")
+            page.get_by_label("API key").fill(KEY)
+            page.get_by_role("button", name="Log in").click()
+            expect(page.get_by_role("heading", name="Calls")).to_be_visible()
+            page.goto(server.url + path)
+            page.wait_for_timeout(400)
+            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow <= 0, f"{name} scrolls sideways by {overflow} px at {width}"
+            if SCREENSHOTS:
+                pathlib.Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=f"{SCREENSHOTS}/{name}-{width}-{scheme}.png", full_page=True)
+            context.close()
+
+
+def test_a_call_from_the_form_to_its_answers(server, callee, browser):
+    errors = []
+    page = browser.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" and "401" not in message.text and "422" not in message.text else None)
+    page.on("request", lambda request: errors.append("outside: " + request.url) if not request.url.startswith((server.url, "data:", "ws:")) else None)
+    page.goto(server.url + "/")
+    page.get_by_label("API key").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("This key is not known.")).to_be_visible()
+    page.get_by_label("API key").fill(KEY)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("No calls yet.")).to_be_visible()
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
+
+    page.get_by_role("link", name="New call").first.click()
+    page.get_by_role("button", name="Call", exact=True).click()
+    expect(page.locator('[data-error="callee_number"]')).to_contain_text("is required")
+    expect(page.locator('[data-error="purpose"]')).to_contain_text("is required")
+    peer = callee("cooperative")
+    page.get_by_label("Callee").fill(peer.address)
+    page.get_by_label("Caller number shown").fill("02 555 0100")
+    page.get_by_label("On behalf of").fill("<b>Riverside</b> Restaurant")
+    page.get_by_label("Purpose").fill("to prepare the company dinner on Friday <script>alert(1)</script>")
+    page.get_by_label("Question", exact=True).first.fill(ATTEND)
+    page.get_by_role("button", name="Add a question").click()
+    page.get_by_label("Question", exact=True).nth(1).fill(MOVED)
+    page.get_by_role("button", name="Call", exact=True).click()
+
+    expect(page).to_have_url(re.compile(r"/outbound/ob-[0-9a-f]{8}$"))
+    expect(page.locator(".state.big")).to_have_text("Connected", timeout=20_000)
+    # Live: the conversation and the answers come while the call lasts.
+    expect(page.locator(".transcript li").first).to_contain_text("automated assistant", timeout=40_000)
+    expect(page.locator(".answers li").first).to_contain_text("Yes", timeout=60_000)
+    expect(page.locator(".state.big")).to_have_text("Completed", timeout=60_000)
+    expect(page.locator(".answers li").nth(1)).to_contain_text("No")
+    expect(page.get_by_text("2 of 2", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Recording")).to_be_visible()
+    page.wait_for_function("document.querySelector('audio').duration > 10", timeout=10_000)
+    assert page.locator(".transcript li").count() >= 5
+    assert page.evaluate("document.querySelector('h1').children.length") == 0, "the purpose is text"
+    path = page.url[len(server.url):]
+
+    page.get_by_role("link", name="Calls").first.click()
+    expect(page.locator('[data-figure="completed"]')).to_have_text("1")
+    expect(page.locator('[data-figure="success_rate"]')).to_have_text("100 %")
+    row = page.locator("tbody tr").first
+    expect(row).to_contain_text("Completed")
+    page.get_by_placeholder("Search purpose").fill("nothing like this")
+    expect(page.get_by_text("No call fits the filter.")).to_be_visible()
+    assert errors == [], errors
+
+    for path, name in ((path, "call"), ("/outbound", "list"), ("/outbound/new", "new")):
+        shots(browser, server, path, name)
+
+
+def test_an_open_page_survives_a_restart(server, callee, browser):
+    page = browser.new_page()
+    page.goto(server.url + "/")
+    page.get_by_label("API key").fill(KEY)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
+    server.kill()
+    expect(page.get_by_text("offline, trying again")).to_be_visible(timeout=10_000)
+    server.start()
+    # Sessions end with the server; the page says so instead of hanging.
+    page.reload()
+    expect(page.get_by_label("API key")).to_be_visible(timeout=10_000)

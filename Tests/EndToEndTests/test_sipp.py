@@ -1,0 +1,188 @@
+"""sipp as the callee, in scenarios of our own: every way an INVITE can end, and BYE from both sides."""
+import subprocess
+import time
+
+from conftest import ATTEND, free_port
+
+SDP = """\
+      Content-Type: application/sdp
+      Content-Length: [len]
+
+      v=0
+      o=sipp 1 1 IN IP4 127.0.0.1
+      s=-
+      c=IN IP4 127.0.0.1
+      t=0 0
+      m=audio {rtp} RTP/AVP 0 101
+      a=rtpmap:0 PCMU/8000
+      a=rtpmap:101 telephone-event/8000
+"""
+REPLY = """  <send><![CDATA[
+      SIP/2.0 {status}
+      [last_Via:]
+      [last_From:]
+      [last_To:];tag=[pid]S[call_number]
+      [last_Call-ID:]
+      [last_CSeq:]
+      Contact: <sip:127.0.0.1:[local_port]>
+{extra}{body}
+  ]]></send>
+"""
+
+
+def reply(status, body="      Content-Length: 0\n", extra=""):
+    return REPLY.format(status=status, body=body, extra="".join(f"      {line}\n" for line in extra.splitlines()))
+
+
+def answer(rtp):
+    return reply("180 Ringing") + reply("200 OK", SDP.format(rtp=rtp)) + '  <recv request="ACK"/>\n'
+
+
+OK_TO_LAST = """  <send><![CDATA[
+      SIP/2.0 200 OK
+      [last_Via:]
+      [last_From:]
+      [last_To:]
+      [last_Call-ID:]
+      [last_CSeq:]
+      Content-Length: 0
+  ]]></send>
+"""
+
+
+class Sipp:
+    def __init__(self, folder, steps, invite='  <recv request="INVITE"/>\n'):
+        self.port = free_port()
+        self.scenario = folder / f"scenario-{self.port}.xml"
+        self.scenario.write_text(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<scenario name="t">\n' + invite + steps + "</scenario>\n")
+        self.folder = folder
+        self.process = subprocess.Popen(
+            ["sipp", "-sf", str(self.scenario), "-i", "127.0.0.1", "-p", str(self.port), "-m", "1", "-nostdin", "-timeout", "60", "-trace_msg", "-message_file",
+             str(folder / f"messages-{self.port}.log")], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.4)
+
+    @property
+    def address(self):
+        return f"sip:sipp@127.0.0.1:{self.port}"
+
+    @property
+    def messages(self):
+        return (self.folder / f"messages-{self.port}.log").read_text(errors="replace")
+
+    def finish(self, seconds=20):
+        try:
+            return self.process.wait(timeout=seconds)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+
+
+REFUSALS = {
+    "486 Busy Here": "busy", "600 Busy Everywhere": "busy", "603 Decline": "rejected", "608 Rejected": "rejected", "404 Not Found": "failed",
+    "403 Forbidden": "failed", "480 Temporarily Unavailable": "no_answer", "408 Request Timeout": "no_answer", "503 Service Unavailable": "failed",
+    "500 Server Internal Error": "failed", "488 Not Acceptable Here": "failed",
+}
+
+
+def test_every_refusal_has_its_state(server, tmp_path):
+    calls = {}
+    for status, state in REFUSALS.items():
+        peer = Sipp(tmp_path, reply("180 Ringing") + reply(status, extra="Retry-After: 1" if status.startswith("503") else "") + '  <recv request="ACK"/>\n')
+        calls[status] = (peer, server.create(peer.address, [ATTEND]), state)
+    for status, (peer, call_id, state) in calls.items():
+        call = server.wait_for(call_id, seconds=40)
+        assert call["state"] == state and call["attempts"][0]["code"] == int(status[:3]) and call["failure_reason"], (status, call)
+        assert call["attempt_count"] == 1
+        assert peer.finish() == 0, f"{status}: sipp was not satisfied"
+
+
+def test_a_redirect_is_not_followed(server, tmp_path):
+    victim = Sipp(tmp_path, reply("603 Decline"))
+    peer = Sipp(tmp_path, reply("302 Moved Temporarily", extra=f"Contact: <sip:fraud@127.0.0.1:{victim.port}>") + '  <recv request="ACK"/>\n')
+    call = server.wait_for(server.create(peer.address, [ATTEND]), seconds=20)
+    assert call["state"] == "failed" and call["attempts"][0]["code"] == 302
+    assert peer.finish() == 0
+    time.sleep(0.5)
+    assert "INVITE" not in victim.messages
+    victim.process.kill()
+    victim.process.wait()
+
+
+def test_no_answer_is_cancelled_at_the_ring_timeout(make_server, tmp_path):
+    server = make_server(TRUNKLINE_OUTBOUND_RING_TIMEOUT="2")
+    peer = Sipp(tmp_path, reply("180 Ringing") + '  <recv request="CANCEL"/>\n' + OK_TO_LAST)
+    call = server.wait_for(server.create(peer.address, [ATTEND]), seconds=30)
+    assert call["state"] == "no_answer" and "2 s" in call["failure_reason"]
+    assert peer.finish() == 0, "no CANCEL came"
+
+
+def test_our_invite_is_what_the_contract_says(server, tmp_path):
+    peer = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n')
+    call_id = server.create(peer.address, [ATTEND])
+    call = server.wait_for(call_id, seconds=20)
+    assert peer.finish() == 0
+    text = peer.messages
+    assert f"X-Outbound-Call-ID: {call_id}" in text and f"Call-ID: outbound-{call_id}-" in text and ";tag=outb-" in text
+    assert call["call_id"].startswith(f"outbound-{call_id}-")
+    assert "s=Talk" in text and "a=rtcp:" in text and "m=audio" in text and "telephone-event/8000" in text and "Riverside Restaurant" in text
+
+
+def test_bye_from_the_callee(server, tmp_path):
+    bye = """  <pause milliseconds="1500"/>
+  <send retrans="500"><![CDATA[
+      BYE sip:trunkline@127.0.0.1:{port} SIP/2.0
+      Via: SIP/2.0/UDP 127.0.0.1:[local_port];branch=[branch]
+      From: <sip:sipp@127.0.0.1:[local_port]>;tag=[pid]S[call_number]
+      To[$from]
+      [last_Call-ID:]
+      CSeq: 2 BYE
+      Max-Forwards: 70
+      Content-Length: 0
+  ]]></send>
+  <recv response="200"/>
+"""
+    take_from = """  <recv request="INVITE"><action><ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>
+"""
+    peer = Sipp(tmp_path, answer(free_port()) + bye.format(port=server.sip_port), invite=take_from)
+    call_id = server.create(peer.address, [ATTEND])
+    call = server.wait_for(call_id, seconds=30)
+    assert call["state"] == "completed" and call["end_reason"] == "callee_hangup"
+    assert server.result(call_id)["answers"][0]["status"] in ("not_asked", "unclear")
+    assert peer.finish() == 0, "our answer to BYE was not right"
+
+
+def test_bye_from_us(server, tmp_path):
+    peer = Sipp(tmp_path, answer(free_port()) + '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST)
+    call_id = server.create(peer.address, [ATTEND])
+    server.wait_for(call_id, {"connected"}, seconds=20)
+    assert server.request("POST", f"/api/outbound/{call_id}/hangup", "{}")[0] == 202
+    assert server.wait_for(call_id)["end_reason"] == "operator_hangup"
+    assert peer.finish() == 0, "no BYE came"
+
+
+def test_an_answer_without_a_codec_of_ours_fails(server, tmp_path):
+    body = SDP.format(rtp=free_port()).replace("RTP/AVP 0 101", "RTP/AVP 18").replace("rtpmap:0 PCMU", "rtpmap:18 G729")
+    peer = Sipp(tmp_path, reply("200 OK", body) + '  <recv request="ACK"/>\n  <recv request="BYE"/>\n' + OK_TO_LAST)
+    call = server.wait_for(server.create(peer.address, [ATTEND]), seconds=20)
+    assert call["state"] == "failed" and "codec" in call["failure_reason"]
+    assert peer.finish() == 0
+
+
+def test_digest_toward_a_gateway(make_server, tmp_path):
+    challenge = reply("407 Proxy Authentication Required", extra='Proxy-Authenticate: Digest realm="trunk", nonce="abc", algorithm=MD5, qop="auth"')
+    steps = challenge + '  <recv request="ACK"/>\n  <recv request="INVITE"><action><ereg regexp="Digest .*username=.alice." search_in="hdr" header="Proxy-Authorization:" check_it="true" assign_to="1"/></action></recv>\n' + reply("486 Busy Here") + '  <recv request="ACK"/>\n  <Reference variables="1"/>\n'
+    peer = Sipp(tmp_path, steps)
+    server = make_server(
+        TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{peer.port}", TRUNKLINE_SIP_GATEWAY_USERNAME="alice", TRUNKLINE_SIP_GATEWAY_PASSWORD="secret-word")
+    call = server.wait_for(server.create("010-1234-5678", [ATTEND]), seconds=20)
+    assert call["state"] == "busy", call
+    assert peer.finish() == 0
+    assert "sip:01012345678@127.0.0.1" in peer.messages and "secret-word" not in (server.folder / "server.log").read_text()
+    # Without credentials the gateway's refusal is the reason.
+    peer = Sipp(tmp_path, challenge + '  <recv request="ACK"/>\n')
+    server = make_server(TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{peer.port}")
+    call = server.wait_for(server.create("01012345678", [ATTEND]), seconds=20)
+    assert call["state"] == "failed" and "credentials" in call["failure_reason"]
+    peer.finish()
