@@ -267,7 +267,9 @@ struct FieldReader {
 enum Timestamp {
     static func parse(_ text: String) -> Date? {
         // Without an offset a time means nothing.
-        guard text.count <= 40, text.last == "Z" || text.last == "z" || text.dropFirst(10).contains(where: { $0 == "+" || $0 == "-" }) else { return nil }
+        guard text.count <= 40, text.last == "Z" || text.last == "z" || text.dropFirst(10).contains(where: { $0 == "+" || $0 == "-" }) else {
+            return nil
+        }
         return try? Date(text.uppercased(), strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: text.contains(".")))
     }
     static func text(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }

@@ -42,7 +42,11 @@ struct CallRoutes: Sendable {
             switch name {
             case "state":
                 guard !value.isEmpty else { continue }
-                if let state = CallState(rawValue: value) { filter.state = state } else { errors.append(.init(field: "state", message: "is no state of a call")) }
+                if let state = CallState(rawValue: value) {
+                    filter.state = state
+                } else {
+                    errors.append(.init(field: "state", message: "is no state of a call"))
+                }
             case "q": filter.search = String(value.prefix(200))
             case "from", "to":
                 guard !value.isEmpty else { continue }
@@ -54,7 +58,10 @@ struct CallRoutes: Sendable {
                 if name == "from" { filter.from = date } else { filter.to = date }
             case "limit":
                 guard let limit = Int(value), CallFilter.limitRange.contains(limit) else {
-                    errors.append(.init(field: "limit", message: "must be a number from \(CallFilter.limitRange.lowerBound) to \(CallFilter.limitRange.upperBound)"))
+                    errors.append(
+                        .init(
+                            field: "limit",
+                            message: "must be a number from \(CallFilter.limitRange.lowerBound) to \(CallFilter.limitRange.upperBound)"))
                     continue
                 }
                 filter.limit = limit

@@ -34,7 +34,11 @@ enum Payloads {
             "task_completed": .bool(call.isTaskCompleted), "recording_url": .optional(recordingURL(call)),
         ]
         members["metadata"] = call.metadata.flatMap { try? JSONValue(parsing: Array($0.utf8)) } ?? .null
-        if call.state.isTerminal, call.answeredAt != nil { members["result"] = result(call, transcript: nil, now: now) } else { members["result"] = .null }
+        if call.state.isTerminal, call.answeredAt != nil {
+            members["result"] = result(call, transcript: nil, now: now)
+        } else {
+            members["result"] = .null
+        }
         return .object(members)
     }
 

@@ -106,7 +106,8 @@ public struct Routes: Sendable {
                 return APIError(error).response
             } catch {
                 services.logger.error("request failed: \(error)")
-                return APIError(status: 500, code: "internal", title: "Internal Server Error", detail: "something went wrong; the log has details").response
+                return APIError(status: 500, code: "internal", title: "Internal Server Error", detail: "something went wrong; the log has details")
+                    .response
             }
         }
     }
@@ -128,10 +129,11 @@ public struct Routes: Sendable {
             request.parameters = parameters
             response = await handler(request)
         case .wrongMethod(let allowed):
-            response = APIError(
-                status: 405, code: "method_not_allowed", title: "Method Not Allowed", detail: "\(request.method) is not possible here",
-                headers: [("allow", allowed.joined(separator: ", "))]
-            ).response
+            response =
+                APIError(
+                    status: 405, code: "method_not_allowed", title: "Method Not Allowed", detail: "\(request.method) is not possible here",
+                    headers: [("allow", allowed.joined(separator: ", "))]
+                ).response
         case .none: response = APIError.notFound("there is nothing at this path").response
         }
         response.headers += [

@@ -20,7 +20,10 @@ struct SessionRoutes: Sendable {
         }
         var response = Routes.json(["name": .string(session.principal.name), "role": .string(session.principal.role.rawValue)])
         response.headers.append(
-            ("set-cookie", "\(Authenticator.cookie)=\(session.token); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(Int(Authenticator.sessionHours * 3_600))"))
+            (
+                "set-cookie",
+                "\(Authenticator.cookie)=\(session.token); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(Int(Authenticator.sessionHours * 3_600))"
+            ))
         return response
     }
 

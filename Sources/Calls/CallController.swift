@@ -131,7 +131,9 @@ public actor CallController {
                 call.answers = TaskTracker(questions: call.brief.questions).answers
                 call.endReason = nil
                 call.failureReason = nil
-                return [CallEvent(name: "outbound_dialing", at: started, outboundID: id, payload: CallEvent.payload(["attempt": call.attempts.count]))]
+                return [
+                    CallEvent(name: "outbound_dialing", at: started, outboundID: id, payload: CallEvent.payload(["attempt": call.attempts.count]))
+                ]
             }
         }
         let route: Routing.Route

@@ -95,7 +95,8 @@ public final class DatagramSocket {
         local = SocketAddress(address: actual.sin_addr.s_addr, port: UInt16(bigEndian: actual.sin_port))
         descriptor = fd
         cev_io_start(
-            loop.ev, watcher, { _, watcher, _ in
+            loop.ev, watcher,
+            { _, watcher, _ in
                 guard let data = watcher?.pointee.data else { return }
                 Unmanaged<DatagramSocket>.fromOpaque(data).takeUnretainedValue().readable()
             }, fd, Unmanaged.passUnretained(self).toOpaque())

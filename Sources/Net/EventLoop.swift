@@ -77,13 +77,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             threadID.store(UInt(pthread_self()), ordering: .releasing)
             let me = Unmanaged.passUnretained(self).toOpaque()
             cev_async_start(
-                ev, wake, { _, watcher, _ in
+                ev, wake,
+                { _, watcher, _ in
                     guard let data = watcher?.pointee.data else { return }
                     Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue().drain()
                 }, me)
             let period = Double(Self.tickMilliseconds) / 1_000
             cev_timer_start(
-                ev, tickTimer, { _, watcher, _ in
+                ev, tickTimer,
+                { _, watcher, _ in
                     guard let data = watcher?.pointee.data else { return }
                     Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue().tick()
                 }, period, period, me)

@@ -155,7 +155,10 @@ final class HTTPExchange {
     func begin() -> Int32 {
         // libwebsockets cannot read a chunked request body.
         if request.headers["transfer-encoding"] != nil {
-            respond(.init(status: 411, contentType: "application/problem+json", Self.problem(411, "Length Required", "send the body with a Content-Length")))
+            respond(
+                .init(
+                    status: 411, contentType: "application/problem+json", Self.problem(411, "Length Required", "send the body with a Content-Length"))
+            )
             return 0
         }
         let header = request.headers["content-length"] ?? "0"
@@ -165,7 +168,10 @@ final class HTTPExchange {
         }
         declaredLength = length
         if length > server.configuration.maximumBody {
-            respond(.init(status: 413, contentType: "application/problem+json", Self.problem(413, "Content Too Large", "the body is larger than \(server.configuration.maximumBody) bytes")))
+            respond(
+                .init(
+                    status: 413, contentType: "application/problem+json",
+                    Self.problem(413, "Content Too Large", "the body is larger than \(server.configuration.maximumBody) bytes")))
             return 0
         }
         if length == 0 { dispatch() }

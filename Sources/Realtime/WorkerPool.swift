@@ -7,6 +7,9 @@ public final class WorkerPool: @unchecked Sendable {
     /// Jobs that may wait; more are refused, so that an overload shows instead of growing.
     public static let queueLimit = 1_024
 
+    /// How much the workers give way to the event loops (nice value).
+    private static let niceness: Int32 = 10
+
     private let condition = NSCondition()
     private var jobs: [() -> Void] = []
     private var isStopped = false
@@ -14,7 +17,11 @@ public final class WorkerPool: @unchecked Sendable {
     /// - Parameter threads: usually the number of cores.
     public init(name: String, threads: Int) {
         for index in 0..<max(1, threads) {
-            let thread = Thread { [self] in work() }
+            let thread = Thread { [self] in
+                // On Linux this concerns the calling thread alone: a recogniser may wait, a loop's beat may not.
+                setpriority(PRIO_PROCESS, 0, Self.niceness)
+                work()
+            }
             thread.name = "\(name)-\(index)"
             thread.stackSize = 4 << 20
             thread.start()

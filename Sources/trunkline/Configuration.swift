@@ -67,7 +67,9 @@ struct Configuration {
         Setting(key: "outbound.priority_ageing", help: "seconds of waiting that raise the priority by one (600)") {
             $0.calls.priorityAgeing = Double(try integer($1, 1...86_400))
         },
-        Setting(key: "outbound.allowed_callers", help: "caller numbers that may be shown, comma-separated") { $0.calls.routing.allowedCallers = list($1) },
+        Setting(key: "outbound.allowed_callers", help: "caller numbers that may be shown, comma-separated") {
+            $0.calls.routing.allowedCallers = list($1)
+        },
         Setting(key: "outbound.sip_hosts", help: "hosts a sip: callee may name, comma-separated") { $0.calls.routing.sipHosts = list($1) },
         Setting(key: "outbound.retry.enabled", help: "dial again after no answer (true)") { $0.calls.retry.isEnabled = try boolean($1) },
         Setting(key: "outbound.retry.max_retries", help: "attempts after the first (2)") { $0.calls.retry.maxRetries = try integer($1, 0...10) },
@@ -81,7 +83,9 @@ struct Configuration {
                     return state
                 })
         },
-        Setting(key: "outbound.ai.greeting_template", help: "first sentence; {caller} and {purpose} are filled in") { $0.calls.greetingTemplate = $1 },
+        Setting(key: "outbound.ai.greeting_template", help: "first sentence; {caller} and {purpose} are filled in") {
+            $0.calls.greetingTemplate = $1
+        },
         Setting(key: "outbound.ai.closing_template", help: "last sentence") { $0.calls.closingTemplate = $1 },
         Setting(key: "outbound.ai.max_turns", help: "AI turns a call (20)") { $0.calls.maxTurns = try integer($1, 1...200) },
         Setting(key: "outbound.ai.task_completion_check", help: "end the call when every question is settled (true)") { _, text in
@@ -107,11 +111,15 @@ struct Configuration {
             guard WebSocketURLCheck.isValid(text) else { throw ConfigurationError("must be a ws:// URL") }
             configuration.calls.streamURL = text
         },
-        Setting(key: "bridge.stream_token", help: "token told to, and wanted from, a stream's other end", isSecret: true) { $0.calls.streamToken = $1 },
+        Setting(key: "bridge.stream_token", help: "token told to, and wanted from, a stream's other end", isSecret: true) {
+            $0.calls.streamToken = $1
+        },
         Setting(key: "speech.model_dir", help: "pocketsphinx's model (\(AcousticModel.defaultFolder))") { $0.modelFolder = $1 },
         Setting(key: "speech.workers", help: "threads for recognition and synthesis (cores)") { $0.speechWorkers = try integer($1, 1...256) },
         Setting(key: "speech.decoders", help: "recognisers, 16 MB each (twice the cores)") { $0.speechDecoders = try integer($1, 1...1_024) },
-        Setting(key: "security.rate_limit.per_second", help: "requests a key and source (50)") { $0.rate.perSecond = Double(try integer($1, 1...100_000)) },
+        Setting(key: "security.rate_limit.per_second", help: "requests a key and source (50)") {
+            $0.rate.perSecond = Double(try integer($1, 1...100_000))
+        },
         Setting(key: "security.rate_limit.burst", help: "requests at once (100)") { $0.rate.burst = Double(try integer($1, 1...100_000)) },
         Setting(key: "log.level", help: "trace, debug, info, notice, warning, error (info)") { configuration, text in
             guard let level = Logger.Level(rawValue: text) else { throw ConfigurationError("\(text) is no log level") }
@@ -141,7 +149,9 @@ struct Configuration {
         if let path = file ?? environment["TRUNKLINE_CONFIG"] { try configuration.read(yaml: path) }
         let names = Dictionary(uniqueKeysWithValues: settings.map { (environmentName($0.key), $0) })
         for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("TRUNKLINE_") && name != "TRUNKLINE_CONFIG" {
-            guard let setting = names[name] else { throw ConfigurationError("environment: \(name) is not a setting\(suggestion(for: name, among: Array(names.keys)))") }
+            guard let setting = names[name] else {
+                throw ConfigurationError("environment: \(name) is not a setting\(suggestion(for: name, among: Array(names.keys)))")
+            }
             do { try setting.apply(&configuration, value) } catch { throw ConfigurationError("environment: \(name) \(error)") }
         }
         for (key, value) in flags {
@@ -218,7 +228,9 @@ struct Configuration {
             if text.isEmpty || text.hasPrefix("#") { continue }
             guard let equals = text.firstIndex(of: "=") else { throw ConfigurationError(".env:\(number + 1): expected NAME=value") }
             var value = String(text[text.index(after: equals)...]).trimmingCharacters(in: .whitespaces)
-            if value.count >= 2, let quote = value.first, quote == "\"" || quote == "'", value.last == quote { value = String(value.dropFirst().dropLast()) }
+            if value.count >= 2, let quote = value.first, quote == "\"" || quote == "'", value.last == quote {
+                value = String(value.dropFirst().dropLast())
+            }
             result.append((String(text[..<equals]).trimmingCharacters(in: .whitespaces), value))
         }
         return result

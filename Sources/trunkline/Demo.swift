@@ -89,9 +89,13 @@ struct Demo: AsyncParsableCommand {
         for (answer, item) in zip(call.answers, items) {
             switch persona {
             case .cooperative, .interrupts:
-                if answer.status != .answered || answer.value != item.cooperative.value { wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")") }
+                if answer.status != .answered || answer.value != item.cooperative.value {
+                    wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")")
+                }
             case .opposite:
-                if answer.status != .answered || answer.value != item.opposite.value { wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")") }
+                if answer.status != .answered || answer.value != item.opposite.value {
+                    wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")")
+                }
             case .mumbles:
                 if answer.status != .unclear { wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")") }
             default: break

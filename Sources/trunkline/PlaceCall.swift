@@ -56,7 +56,9 @@ struct PlaceCall: AsyncParsableCommand {
         }
         let data: Data
         let response: URLResponse
-        do { (data, response) = try await URLSession.shared.data(for: request) } catch { throw fail("cannot reach \(server): is `trunkline serve` running?") }
+        do { (data, response) = try await URLSession.shared.data(for: request) } catch {
+            throw fail("cannot reach \(server): is `trunkline serve` running?")
+        }
         let object = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
         guard let status = (response as? HTTPURLResponse)?.statusCode, (200..<300).contains(status) else {
             let fields = (object["errors"] as? [[String: String]] ?? []).map { "\n  \($0["field"] ?? "") \($0["message"] ?? "")" }.joined()

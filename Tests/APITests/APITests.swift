@@ -25,7 +25,8 @@ import Testing
 
 @Suite struct CallRequestTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
-    private static let good = #""caller_number":"025550100","callee_number":"sip:bob@127.0.0.1:5090","purpose":"to ask","questions":["Will you come?"]"#
+    private static let good =
+        #""caller_number":"025550100","callee_number":"sip:bob@127.0.0.1:5090","purpose":"to ask","questions":["Will you come?"]"#
 
     private func parse(_ members: String, settings: CallSettings = CallSettings()) throws(APIError) -> CallRequest {
         try CallRequest(Array("{\(members)}".utf8), settings: settings, requestedBy: "t", now: now)
@@ -43,13 +44,20 @@ import Testing
     @Test func everyBadFieldIsNamed() {
         #expect(fields("") == ["caller_number", "callee_number", "purpose", "questions"])
         #expect(
-            fields(#""caller_number":"x","callee_number":5,"purpose":"  ","questions":[],"priority":11,"max_duration":"long","extra":1,"scheduled_at":"2020-01-01T00:00:00Z","language":"e","metadata":[]"#).sorted()
-                == ["callee_number", "caller_number", "extra", "language", "max_duration", "metadata", "priority", "purpose", "questions", "scheduled_at"])
+            fields(
+                #""caller_number":"x","callee_number":5,"purpose":"  ","questions":[],"priority":11,"max_duration":"long","extra":1,"scheduled_at":"2020-01-01T00:00:00Z","language":"e","metadata":[]"#
+            ).sorted()
+                == [
+                    "callee_number", "caller_number", "extra", "language", "max_duration", "metadata", "priority", "purpose", "questions",
+                    "scheduled_at",
+                ])
     }
     @Test(arguments: [
-        (#""questions":[]"#, "questions"), (#""questions":["a",""]"#, "questions[1]"), (#""questions":[{"text":"a","type":"x"}]"#, "questions[0].type"),
+        (#""questions":[]"#, "questions"), (#""questions":["a",""]"#, "questions[1]"),
+        (#""questions":[{"text":"a","type":"x"}]"#, "questions[0].type"),
         (#""questions":[{"text":"a","type":"choice"}]"#, "questions[0].choices"), (#""questions":[{"text":"a","ask_if":{}}]"#, "questions[0].ask_if"),
-        (#""questions":[7]"#, "questions[0]"), (#""questions":"a""#, "questions"), (#""agent":"x""#, "agent"), (#""webhook_url":"https://x""#, "webhook_url"),
+        (#""questions":[7]"#, "questions[0]"), (#""questions":"a""#, "questions"), (#""agent":"x""#, "agent"),
+        (#""webhook_url":"https://x""#, "webhook_url"),
         (#""max_duration":9"#, "max_duration"), (#""priority":1.5"#, "priority"), (#""retry_on_no_answer":"yes""#, "retry_on_no_answer"),
         (#""scheduled_at":"2027-02-01 10:00""#, "scheduled_at"), (#""callee_number":"browser:""#, "callee_number"),
     ])

@@ -17,7 +17,9 @@ import Testing
         #expect(parsed.direction == .sendonly && parsed.answerDirection == .recvonly)
     }
 
-    @Test(arguments: ["", "v=0\r\n", "m=video 4000 RTP/AVP 96\r\n", "m=audio x RTP/AVP 0\r\n", "m=audio 4000 RTP/SAVP 0\r\n", "m=audio 99999 RTP/AVP 0\r\n"])
+    @Test(arguments: [
+        "", "v=0\r\n", "m=video 4000 RTP/AVP 96\r\n", "m=audio x RTP/AVP 0\r\n", "m=audio 4000 RTP/SAVP 0\r\n", "m=audio 99999 RTP/AVP 0\r\n",
+    ])
     func nonsenseIsAnError(sdp: String) { #expect(throws: SDPError.self) { _ = try SessionDescription(parsing: sdp) } }
 
     @Test func holdByZeroAddressHasNoAddress() throws {
@@ -47,7 +49,11 @@ import Testing
         bytes += [9, 9, 9, 9] + [0xBE, 0xDE, 0, 1, 5, 5, 5, 5] + [7, 7] + [0, 2]
         #expect(try #require(parse(bytes)).payload == 24..<26)
     }
-    @Test(arguments: [[], [0x80], [0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x9F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0xA0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200], [0x80, 72, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]] as [[UInt8]])
+    @Test(
+        arguments: [
+            [], [0x80], [0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x9F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0xA0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200],
+            [0x80, 72, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ] as [[UInt8]])
     func malformedPacketsAreRefused(bytes: [UInt8]) { #expect(parse(bytes) == nil) }
 
     @Test func randomBytesNeverTrap() {
@@ -191,7 +197,8 @@ import Testing
 
     @Test func twilioMessagesAreUnderstood() throws {
         #expect(try decode(#"{"event":"connected","protocol":"Call","version":"1.0.0"}"#) == .connected)
-        let start = #"{"event":"start","sequenceNumber":"1","streamSid":"MZ1","start":{"streamSid":"MZ1","accountSid":"AC","callSid":"CA1","tracks":["inbound"],"customParameters":{"k":"v"},"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1}}}"#
+        let start =
+            #"{"event":"start","sequenceNumber":"1","streamSid":"MZ1","start":{"streamSid":"MZ1","accountSid":"AC","callSid":"CA1","tracks":["inbound"],"customParameters":{"k":"v"},"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1}}}"#
         #expect(try decode(start) == .start(StreamStart(streamID: "MZ1", callID: "CA1", parameters: ["k": "v"])))
         #expect(try decode(##"{"event":"dtmf","streamSid":"MZ1","dtmf":{"track":"inbound_track","digit":"#"}}"##) == .dtmf("#"))
         #expect(try decode(#"{"event":"mark","streamSid":"MZ1","mark":{"name":"m1"}}"#) == .mark("m1"))
@@ -206,7 +213,8 @@ import Testing
 
     @Test(arguments: [
         "", "[]", "{", "{\"event\":", "{\"event\":\"media\"}", "{\"event\":\"media\",\"media\":{\"payload\":\"!!!!\"}}",
-        "{\"event\":\"media\",\"media\":{\"payload\":\"QQ=\"}}", "{\"event\":\"mark\"}", "{\"event\":\"dtmf\",\"dtmf\":{\"digit\":\"z\"}}", "{\"event\":\"start\"}",
+        "{\"event\":\"media\",\"media\":{\"payload\":\"QQ=\"}}", "{\"event\":\"mark\"}", "{\"event\":\"dtmf\",\"dtmf\":{\"digit\":\"z\"}}",
+        "{\"event\":\"start\"}",
         "}}}}", "{\"a\":{\"b\":{\"c\":{\"d\":{\"e\":{\"f\":{\"g\":{\"h\":{\"i\":1}}}}}}}}}",
     ])
     func malformedMessagesAreErrors(text: String) { #expect(throws: MediaStreamError.self) { _ = try decode(text) } }
@@ -276,7 +284,8 @@ private final class LegPair {
                     let b = try? RTPSession(loop: loop, host: "127.0.0.1", ports: PortRange(41_000...41_100))
                 else { return continuation.resume(returning: Heard()) }
                 for (mine, theirs) in [(a, b), (b, a)] {
-                    let sdp = SessionDescription.body(host: "127.0.0.1", port: theirs.localPort, codecs: [.aLaw], telephoneEvent: 101, session: 1, version: 1)
+                    let sdp = SessionDescription.body(
+                        host: "127.0.0.1", port: theirs.localPort, codecs: [.aLaw], telephoneEvent: 101, session: 1, version: 1)
                     if let description = try? SessionDescription(parsing: sdp) { mine.negotiate(description, law: .aLaw) }
                     let stream = MediaStreamPair.make()
                     pair.ends.append(stream.application)

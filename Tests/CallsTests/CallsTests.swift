@@ -8,7 +8,9 @@ import Testing
 @Suite struct CallStateMachineTests {
     @Test func theUsualWay() throws {
         var machine = CallStateMachine()
-        for (event, state) in [(.dial, .dialing), (.ringing, .ringing), (.answered, .connected), (.conversationEnded(isFailure: false), .completed), (.retry, .queued)]
+        for (event, state) in [
+            (.dial, .dialing), (.ringing, .ringing), (.answered, .connected), (.conversationEnded(isFailure: false), .completed), (.retry, .queued),
+        ]
             as [(CallStateMachine.Event, CallState)]
         {
             let next = try machine.apply(event)
@@ -44,7 +46,9 @@ import Testing
 
 @Suite struct DialQueueTests {
     private let start = Date(timeIntervalSince1970: 1_000_000)
-    private func entry(_ id: String, priority: Int = 5, after: TimeInterval = 0, notBefore: TimeInterval? = nil, callee: String? = nil) -> DialQueue.Entry {
+    private func entry(_ id: String, priority: Int = 5, after: TimeInterval = 0, notBefore: TimeInterval? = nil, callee: String? = nil)
+        -> DialQueue.Entry
+    {
         .init(
             outboundID: id, priority: priority, createdAt: start.addingTimeInterval(after), notBefore: notBefore.map { start.addingTimeInterval($0) },
             callee: callee ?? id)
@@ -101,7 +105,10 @@ import Testing
         let routing = routing { $0.gateway = .init(address: "10.1.2.3") }
         #expect(code { () throws(Routing.Refusal) in _ = try routing.route(to: number) } == .noRoute)
     }
-    @Test(arguments: ["sip:x", "sip:@127.0.0.1", "sip:a b@127.0.0.1", "sip:a@127.0.0.1:0", "sip:a@127.0.0.1:x", "sip:a@b@c", "12", "abc", "sip:a@127.0.0.1;transport=tcp", "+1234567890123456"])
+    @Test(arguments: [
+        "sip:x", "sip:@127.0.0.1", "sip:a b@127.0.0.1", "sip:a@127.0.0.1:0", "sip:a@127.0.0.1:x", "sip:a@b@c", "12", "abc",
+        "sip:a@127.0.0.1;transport=tcp", "+1234567890123456",
+    ])
     func badCalleesAreInvalid(callee: String) { #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: callee) } == .invalid) }
     @Test func sipHostsAreAllowListed() throws {
         #expect(try routing().route(to: "sip:bob@127.0.0.1:5090").requestURI == "sip:bob@127.0.0.1:5090")
@@ -120,7 +127,8 @@ import Testing
 @Suite struct RetryPolicyTests {
     private func call(attempts: Int, maxRetries: Int = 2, retryOnNoAnswer: Bool = true) -> Call {
         var call = Call(
-            callerNumber: "1", calleeNumber: "2", brief: Brief(purpose: "p", questions: [Question(id: "q1", text: "A?")]), retryOnNoAnswer: retryOnNoAnswer,
+            callerNumber: "1", calleeNumber: "2", brief: Brief(purpose: "p", questions: [Question(id: "q1", text: "A?")]),
+            retryOnNoAnswer: retryOnNoAnswer,
             maxRetries: maxRetries, createdAt: Date())
         call.state = .ringing
         call.attemptsThisRound = attempts
@@ -131,7 +139,8 @@ import Testing
         let policy = RetryPolicy(.init())
         var first = call(attempts: 1)
         let events = try policy.conclude(&first, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
-        #expect(first.state == .queued && first.nextAttemptAt != nil && events.map(\.name) == ["outbound_attempt_failed", "outbound_retry_scheduled"])
+        #expect(
+            first.state == .queued && first.nextAttemptAt != nil && events.map(\.name) == ["outbound_attempt_failed", "outbound_retry_scheduled"])
         var last = call(attempts: 3)
         let final = try policy.conclude(&last, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
         #expect(last.state == .busy && final.map(\.name) == ["outbound_attempt_failed", "outbound_failed"])
@@ -149,7 +158,9 @@ import Testing
 @Suite struct CallStoreTests {
     private func folder() -> String { NSTemporaryDirectory() + "trunkline-test-" + UUID().uuidString }
     private func call(_ purpose: String = "p") -> Call {
-        Call(callerNumber: "025550100", calleeNumber: "01012345678", brief: Brief(purpose: purpose, questions: [Question(id: "q1", text: "A?")]), createdAt: Date())
+        Call(
+            callerNumber: "025550100", calleeNumber: "01012345678", brief: Brief(purpose: purpose, questions: [Question(id: "q1", text: "A?")]),
+            createdAt: Date())
     }
     private func event(_ call: Call) -> CallEvent { CallEvent(name: "outbound_queued", at: Date(), outboundID: call.outboundID, payload: "{}") }
 

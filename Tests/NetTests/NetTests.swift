@@ -8,7 +8,9 @@ import Testing
     private let router: Router = {
         var router = Router()
         let nothing: Router.Handler = { _ in HTTPResponse(status: 200) }
-        for (method, path) in [("GET", "/a"), ("POST", "/a/{id}"), ("GET", "/a/{id}/b"), ("GET", "/files/{path...}")] { router.add(method, path, nothing) }
+        for (method, path) in [("GET", "/a"), ("POST", "/a/{id}"), ("GET", "/a/{id}/b"), ("GET", "/files/{path...}")] {
+            router.add(method, path, nothing)
+        }
         return router
     }()
     private func parameters(_ method: String, _ path: String) -> [String: String]? {
@@ -31,10 +33,12 @@ import Testing
 }
 
 @Suite struct ByteRangeTests {
-    @Test(arguments: [
-        ("bytes=0-4", ByteRange.part(0..<5)), ("bytes=5-", .part(5..<10)), ("bytes=-3", .part(7..<10)), ("bytes=0-99", .part(0..<10)),
-        ("bytes=10-", .unsatisfiable), ("bytes=-0", .unsatisfiable), ("bytes=4-2", nil), ("bytes=a-b", nil), ("lines=1-2", nil), ("bytes=0-1,3-4", nil),
-    ] as [(String, ByteRange?)])
+    @Test(
+        arguments: [
+            ("bytes=0-4", ByteRange.part(0..<5)), ("bytes=5-", .part(5..<10)), ("bytes=-3", .part(7..<10)), ("bytes=0-99", .part(0..<10)),
+            ("bytes=10-", .unsatisfiable), ("bytes=-0", .unsatisfiable), ("bytes=4-2", nil), ("bytes=a-b", nil), ("lines=1-2", nil),
+            ("bytes=0-1,3-4", nil),
+        ] as [(String, ByteRange?)])
     func parses(header: String, range: ByteRange?) { #expect(ByteRange(header, size: 10) == range) }
 }
 
@@ -115,7 +119,9 @@ import Testing
                 }
                 return HTTPResponse(
                     status: 200, contentType: "text/plain",
-                    Array("\(request.method) \(request.path) \(request.queryValue("q") ?? "-") \(request.body.count) \(request.headers["authorization"] ?? "-")".utf8))
+                    Array(
+                        "\(request.method) \(request.path) \(request.queryValue("q") ?? "-") \(request.body.count) \(request.headers["authorization"] ?? "-")"
+                            .utf8))
             },
             upgradeCheck: { $0.path == "/echo" ? 0 : 404 },
             socketHandler: { socket in
@@ -172,7 +178,10 @@ import Testing
         let running = try start()
         defer { running.stop() }
         #expect(await raw(running.server.port, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n").contains(" 413 "))
-        #expect(await raw(running.server.port, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n").contains(" 411 "))
+        #expect(
+            await raw(
+                running.server.port, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+            ).contains(" 411 "))
     }
 
     @Test func rangesOfAFile() async throws {
@@ -188,7 +197,8 @@ import Testing
         defer { running.stop() }
         let answer = await raw(
             running.server.port,
-            "GET /nope HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
+            "GET /nope HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
         #expect(answer.contains(" 404 "))
     }
 
@@ -202,7 +212,13 @@ import Testing
             loop.post {
                 let socket = loop.connect(url, address: address)
                 var got: [Int] = []
-                socket.onOpen = { for size in sizes { socket.send(.binary, capacity: size) { buffer in buffer.prefix(size).update(repeating: 7); return size } } }
+                socket.onOpen = {
+                    for size in sizes {
+                        socket.send(.binary, capacity: size) { buffer in
+                            buffer.prefix(size).update(repeating: 7); return size
+                        }
+                    }
+                }
                 socket.onMessage = { bytes, kind in
                     got.append(kind == .binary ? bytes.count : -1)
                     if got.count == sizes.count { socket.close() }
@@ -222,7 +238,11 @@ import Testing
         let code: Int = await withCheckedContinuation { continuation in
             loop.post {
                 let socket = loop.connect(url, address: address)
-                socket.onOpen = { socket.send(.text, capacity: 150_000) { buffer in buffer.prefix(150_000).update(repeating: 65); return 150_000 } }
+                socket.onOpen = {
+                    socket.send(.text, capacity: 150_000) { buffer in
+                        buffer.prefix(150_000).update(repeating: 65); return 150_000
+                    }
+                }
                 socket.onClose = { code, _ in continuation.resume(returning: code) }
             }
         }

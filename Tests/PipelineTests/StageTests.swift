@@ -1,6 +1,6 @@
 import Foundation
-import Testing
 import TestSupport
+import Testing
 
 @testable import Pipeline
 
@@ -110,7 +110,9 @@ import TestSupport
 }
 
 @Suite struct TurnDetectorTests {
-    private func events(_ pattern: String, _ configuration: TurnDetector.Configuration = .init(silenceMs: 100, monologueMs: 1_000)) throws -> [TurnEvent] {
+    private func events(_ pattern: String, _ configuration: TurnDetector.Configuration = .init(silenceMs: 100, monologueMs: 1_000)) throws
+        -> [TurnEvent]
+    {
         try StageHarness.run(TurnDetector(configuration), pattern.map { VoiceActivity(isSpeech: $0 == "#", level: -20) })
     }
 
@@ -122,7 +124,8 @@ import TestSupport
         #expect(try events("####...####.....") == [.speechStarted, .speechEnded(spokenMs: 220)])
     }
     @Test func aMonologueIsReportedOnce() throws {
-        #expect(try events(String(repeating: "#", count: 60) + ".....") == [.speechStarted, .monologue(spokenMs: 1_000), .speechEnded(spokenMs: 1_200)])
+        #expect(
+            try events(String(repeating: "#", count: 60) + ".....") == [.speechStarted, .monologue(spokenMs: 1_000), .speechEnded(spokenMs: 1_200)])
     }
     @Test func aClosedLineEndsTheTurn() throws { #expect(try events("####") == [.speechStarted, .speechEnded(spokenMs: 80)]) }
 }

@@ -65,7 +65,10 @@ import Testing
         #expect(first == ["q1"])
         #expect(tracker.answers[0].status == .answered && tracker.answers[0].value == .boolean(true) && tracker.answers[0].confidence == nil)
         let second = tracker.apply(json: "not json")
-        let third = tracker.apply(json: #"{"questions":[{"id":"q9","status":"answered"},{"id":"q2","status":"maybe"},{"id":"q1","status":"pending"},{"id":"q2","status":"not_asked"},{"id":"q2","status":"answered","confidence":7}]}"#)
+        let third = tracker.apply(
+            json:
+                #"{"questions":[{"id":"q9","status":"answered"},{"id":"q2","status":"maybe"},{"id":"q1","status":"pending"},{"id":"q2","status":"not_asked"},{"id":"q2","status":"answered","confidence":7}]}"#
+        )
         #expect(second == [] && third == [])
         #expect(tracker.ignoredReports == 6)
         #expect(tracker.isCompleted, "the open question is not required")
@@ -316,7 +319,13 @@ import Testing
             try await input.send(.expect(AnswerHints(kind: kind)))
             var up = try Resampler(from: 8_000, to: 16_000)
             var audio: [AudioFrame] = []
-            let silence = [AudioFrame](repeating: { var frame = AudioFrame(sampleRate: 8_000); frame.fill { $0.update(repeating: 0); return 160 }; return frame }(), count: 12)
+            let silence = [AudioFrame](
+                repeating: {
+                    var frame = AudioFrame(sampleRate: 8_000);
+                    frame.fill {
+                        $0.update(repeating: 0); return 160
+                    }; return frame
+                }(), count: 12)
             for frame in silence + frames + silence { try up.process(frame, into: &audio) }
             for frame in audio { try await input.send(.audio(frame)) }
             try await input.send(.turnEnded)

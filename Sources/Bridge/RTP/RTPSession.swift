@@ -68,7 +68,7 @@ public final class RTPSession {
                 socket = try DatagramSocket(loop: loop, bind: address) { [unowned self] in self.received($0, from: $1) }
                 localPort = port
                 return
-            } catch where error.code == .addressInUse {
+            } catch  where error.code == .addressInUse {
                 continue
             }
         }

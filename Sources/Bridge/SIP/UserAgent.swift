@@ -165,7 +165,11 @@ public final class UserAgent: @unchecked Sendable {
 
     // MARK: Commands, from any thread
 
-    private func nextID() -> Int { lock.withLock { lastID += 1; return lastID } }
+    private func nextID() -> Int {
+        lock.withLock {
+            lastID += 1; return lastID
+        }
+    }
 
     private final class Posted {
         let agent: UserAgent

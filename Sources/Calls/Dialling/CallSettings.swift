@@ -65,7 +65,9 @@ public struct Routing: Sendable, Equatable {
     static let emergencyNumbers: Set<String> = ["112", "119", "110", "911", "999", "000", "113", "117", "118", "101", "102", "103"]
 
     public struct Refusal: Error, Sendable, Equatable {
-        public enum Code: String, Sendable { case noRoute = "no_route", invalid, callerNotAllowed = "caller_not_allowed", notSupportedYet = "not_supported_yet" }
+        public enum Code: String, Sendable {
+            case noRoute = "no_route", invalid, callerNotAllowed = "caller_not_allowed", notSupportedYet = "not_supported_yet"
+        }
         public var code: Code
         public var message: String
     }
@@ -135,7 +137,9 @@ public struct Routing: Sendable, Equatable {
         guard parts[0].allSatisfy({ allowedInUser.contains($0) }) else { throw invalid }
         let host = parts[1].split(separator: ":", omittingEmptySubsequences: false)
         let allowedInHost = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.")
-        guard (1...2).contains(host.count), (1...253).contains(host[0].count), host[0].allSatisfy({ allowedInHost.contains($0) }) else { throw invalid }
+        guard (1...2).contains(host.count), (1...253).contains(host[0].count), host[0].allSatisfy({ allowedInHost.contains($0) }) else {
+            throw invalid
+        }
         if host.count == 2 { guard let port = UInt16(host[1]), port > 0 else { throw invalid } }
         return (String(parts[0]), String(parts[1]))
     }

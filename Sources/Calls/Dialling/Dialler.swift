@@ -1,8 +1,8 @@
 public import Foundation
+internal import Logging
 public import Net
 public import Pipeline
 internal import Realtime
-internal import Logging
 
 /// Takes requests, dials them when their turn comes, and answers for every call that is not ended.
 public actor Dialler {

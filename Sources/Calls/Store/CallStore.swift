@@ -195,7 +195,8 @@ public final class CallStore: Sendable {
             if let search = filter.search, !search.isEmpty {
                 let pattern = "%" + search.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_") + "%"
                 conditions.append(
-                    "(purpose LIKE ? ESCAPE '\\' OR outbound_id LIKE ? ESCAPE '\\' OR callee_number LIKE ? ESCAPE '\\' OR caller_number LIKE ? ESCAPE '\\')")
+                    "(purpose LIKE ? ESCAPE '\\' OR outbound_id LIKE ? ESCAPE '\\' OR callee_number LIKE ? ESCAPE '\\' OR caller_number LIKE ? ESCAPE '\\')"
+                )
                 arguments += [pattern, pattern, pattern, pattern]
             }
             if let from = filter.from {
@@ -238,7 +239,10 @@ public final class CallStore: Sendable {
                     """)
             result.days = days.map { .init(day: $0["day"], total: $0["n"], completed: $0["done"]) }
             let ended = try Row.fetchAll(
-                db, sql: "SELECT record FROM calls WHERE answered_at IS NOT NULL AND completed_at IS NOT NULL ORDER BY position DESC LIMIT \(Self.answerSampleLimit)")
+                db,
+                sql:
+                    "SELECT record FROM calls WHERE answered_at IS NOT NULL AND completed_at IS NOT NULL ORDER BY position DESC LIMIT \(Self.answerSampleLimit)"
+            )
             for row in ended {
                 let call = try Self.decode(row)
                 for question in call.brief.questions {

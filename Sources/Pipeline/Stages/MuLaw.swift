@@ -3,7 +3,7 @@ public enum MuLaw {
     /// Linear value of every code word.
     public static let decodeTable: [Int16] = (0...255).map { decodeByFormula(UInt8($0)) }
     /// Code word of every linear value, indexed by the upper 14 bits.
-    static let encodeTable: [UInt8] = (0..<16_384).map { encodeByFormula(Int16(truncatingIfNeeded: ($0 << 2)) ) }
+    static let encodeTable: [UInt8] = (0..<16_384).map { encodeByFormula(Int16(truncatingIfNeeded: ($0 << 2))) }
 
     static func decodeByFormula(_ byte: UInt8) -> Int16 {
         let inverted = ~byte

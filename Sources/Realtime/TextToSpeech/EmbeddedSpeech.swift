@@ -2,8 +2,9 @@ public import Pipeline
 
 /// Speech that needs no account: flite for English, espeak-ng for everything else.
 public struct EmbeddedSpeech: TextToSpeech {
-    /// Silence in front of and behind a sentence is cut to this, so that sentences follow each other as in speech.
-    private static let edgeSilenceMs = 60
+    /// Silence in front of and behind a sentence is cut to this, ms: none to wait for, and a pause as in speech.
+    private static let leadingSilenceMs = 10
+    private static let trailingSilenceMs = 110
 
     private let workers: WorkerPool
     private let voice: FliteVoice
@@ -39,7 +40,7 @@ public struct EmbeddedSpeech: TextToSpeech {
             LanguageTag.primary(sentence.language) == "en"
             ? try voice.synthesize(sentence.text) : try EspeakNG.synthesize(sentence.text, language: sentence.language)
         guard speech.sampleRate > 0 else { throw SpeechError("the speech engine gave audio without a sample rate") }
-        let samples = trimmed(speech.samples, edge: Int(speech.sampleRate) * edgeSilenceMs / 1_000)
+        let samples = trimmed(speech.samples, rate: Int(speech.sampleRate))
         var chain = try Resampler(from: speech.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000))
         var frames: [AudioFrame] = []
         let step = min(AudioFrame.capacity, Int(speech.sampleRate) / 50)
@@ -54,9 +55,11 @@ public struct EmbeddedSpeech: TextToSpeech {
         return frames
     }
 
-    private static func trimmed(_ samples: [Int16], edge: Int) -> ArraySlice<Int16> {
+    private static func trimmed(_ samples: [Int16], rate: Int) -> ArraySlice<Int16> {
+        let lead = rate * leadingSilenceMs / 1_000
+        let trail = rate * trailingSilenceMs / 1_000
         let loud: (Int16) -> Bool = { $0 > 200 || $0 < -200 }
         guard let first = samples.firstIndex(where: loud), let last = samples.lastIndex(where: loud) else { return [] }
-        return samples[max(0, first - edge)..<min(samples.count, last + edge)]
+        return samples[max(0, first - lead)..<min(samples.count, last + trail)]
     }
 }

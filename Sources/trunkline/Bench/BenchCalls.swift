@@ -85,7 +85,10 @@ struct BenchCalls: AsyncParsableCommand {
         let latencies = finished.flatMap(\.latencies)
         print("calls \(finished.count), \(calls) at once, completed with all answers \(completed), \(String(format: "%.0f", wall)) s")
         print("beats \(lateness.beats), late by more than 20 ms \(lateness.lateBeats), worst \(lateness.worstMs) ms")
-        print(String(format: "CPU of the server %.2f s: %.1f ms a call-second, %.1f %% of a core", cpu, cpu * 1_000 / max(1, callSeconds), cpu / wall * 100))
+        print(
+            String(
+                format: "CPU of the server %.2f s: %.1f ms a call-second, %.1f %% of a core", cpu, cpu * 1_000 / max(1, callSeconds), cpu / wall * 100
+            ))
         print("memory \(memoryBefore / 1_024) MiB before, peak \(memoryPeak / 1_024) MiB: \((memoryPeak - memoryBefore) / max(1, calls)) KiB a call")
         func line(_ name: String, _ values: [Double]) {
             guard let p50 = Meter.quantile(0.5, of: values), let p95 = Meter.quantile(0.95, of: values) else { return }

@@ -11,11 +11,15 @@ struct BenchRecognition: AsyncParsableCommand {
     @Flag(help: "Print every utterance.") var verbose = false
 
     private static let inGrammar: [(kind: Question.Kind, texts: [String])] = [
-        (.boolean, [
-            "Yes.", "Yes please.", "Yes, I will be there.", "Yes, I have.", "Yes I do.", "No.", "No thank you.", "No, I can't make it.", "No, I haven't.", "Sure.",
-            "That's correct.", "Can you repeat that?", "Who is this?", "I'm busy right now.", "You have the wrong number.",
-            "Please stop calling me.", "I don't know.", "Call me back later.", "Hello, who is this?",
-        ]),
+        (
+            .boolean,
+            [
+                "Yes.", "Yes please.", "Yes, I will be there.", "Yes, I have.", "Yes I do.", "No.", "No thank you.", "No, I can't make it.",
+                "No, I haven't.", "Sure.",
+                "That's correct.", "Can you repeat that?", "Who is this?", "I'm busy right now.", "You have the wrong number.",
+                "Please stop calling me.", "I don't know.", "Call me back later.", "Hello, who is this?",
+            ]
+        ),
         (.number, ["Four people.", "Just two.", "Twenty five.", "Three.", "There are six of us."]),
         (.date, ["On Friday.", "Tuesday afternoon.", "At three thirty.", "Tomorrow morning.", "The twenty first of May."]),
     ]
@@ -44,7 +48,12 @@ struct BenchRecognition: AsyncParsableCommand {
                     cost += probe.milliseconds
                     seconds += Double(audio.count) * 0.02
                     for (index, value) in probe.cepstralMean.enumerated() where index < 13 { mean[index] += Double(value) }
-                    if verbose { print(String(format: "%-6@ %6.2f %@ %@ → %@", voice.rawValue as NSString, probe.gap, probe.isAccepted ? "ok " : "REJ", text, probe.text)) }
+                    if verbose {
+                        print(
+                            String(
+                                format: "%-6@ %6.2f %@ %@ → %@", voice.rawValue as NSString, probe.gap, probe.isAccepted ? "ok " : "REJ", text,
+                                probe.text))
+                    }
                 }
             }
             for text in Self.outOfGrammar {
@@ -52,13 +61,21 @@ struct BenchRecognition: AsyncParsableCommand {
                 foreign += 1
                 if !probe.isAccepted { rejected += 1 }
                 if !probe.text.isEmpty { foreignGaps.append(probe.gap) }
-                if verbose { print(String(format: "%-6@ %6.2f %@ %@ → %@", voice.rawValue as NSString, probe.gap, probe.isAccepted ? "ACC" : "ok ", text, probe.text)) }
+                if verbose {
+                    print(
+                        String(
+                            format: "%-6@ %6.2f %@ %@ → %@", voice.rawValue as NSString, probe.gap, probe.isAccepted ? "ACC" : "ok ", text, probe.text
+                        ))
+                }
             }
         }
         let q = { (list: [Double], f: Double) in Meter.quantile(f, of: list) ?? 0 }
         print("in grammar: \(total) utterances, accepted \(accepted), word for word right \(right)")
         print("out of grammar: \(foreign) utterances, rejected \(rejected)")
-        print(String(format: "gap in grammar p50 %.1f p95 %.1f max %.1f; out of grammar min %.1f p50 %.1f", q(gaps, 0.5), q(gaps, 0.95), gaps.max() ?? 0, foreignGaps.min() ?? 0, q(foreignGaps, 0.5)))
+        print(
+            String(
+                format: "gap in grammar p50 %.1f p95 %.1f max %.1f; out of grammar min %.1f p50 %.1f", q(gaps, 0.5), q(gaps, 0.95), gaps.max() ?? 0,
+                foreignGaps.min() ?? 0, q(foreignGaps, 0.5)))
         print(String(format: "cost %.3f of real time", cost / 1_000 / seconds))
         print("cepstral mean: " + mean.map { String(format: "%.2f", $0 / Double(total)) }.joined(separator: ", "))
     }

@@ -194,7 +194,8 @@ actor CalleeCall {
     }
 
     private func say(_ text: String, isBargeIn: Bool = false) async {
-        guard let speech = try? voice.synthesize(text) else { return }
+        let voice = voice
+        guard let speech = try? await Task.detached(operation: { try voice.synthesize(text) }).value else { return }
         report(["event": "said", "text": text])
         send(speech.samples, rate: speech.sampleRate, isBargeIn: isBargeIn)
     }
