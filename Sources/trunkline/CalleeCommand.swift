@@ -15,6 +15,8 @@ struct Callee: AsyncParsableCommand {
     @Option(help: "First RTP port; two thousand are used.") var rtpPort: UInt16 = 30_000
     @Option(help: "Milliseconds it rings.") var ring = 300
 
+    @Flag(help: "End when the process that started it ends.") var withParent = false
+
     func run() async throws {
         guard rtpPort < UInt16.max - 2_000 else { throw ValidationError("--rtp-port must be below 63535") }
         let server: CalleeServer
@@ -27,7 +29,13 @@ struct Callee: AsyncParsableCommand {
             throw ExitCode(1)
         }
         Self.print(["event": "ready", "address": "sip:callee@\(host):\(port)", "persona": persona.rawValue])
+        let parent = getppid()
+        let watch = Task { [withParent] in
+            while withParent, getppid() == parent { try await Task.sleep(for: .seconds(1)) }
+            if withParent { kill(getpid(), SIGTERM) }
+        }
         await Signals.wait()
+        watch.cancel()
         server.stop()
     }
 

@@ -153,6 +153,50 @@ def test_bye_from_the_callee(server, tmp_path):
     assert peer.finish() == 0, "our answer to BYE was not right"
 
 
+def test_hold_and_resume_by_reinvite(server, tmp_path):
+    reinvite = """  <pause milliseconds="500"/>
+  <send retrans="500"><![CDATA[
+      INVITE sip:trunkline@127.0.0.1:{port} SIP/2.0
+      Via: SIP/2.0/UDP 127.0.0.1:[local_port];branch=[branch]
+      From: <sip:sipp@127.0.0.1:[local_port]>;tag=[pid]S[call_number]
+      To[$from]
+      [last_Call-ID:]
+      CSeq: {cseq} INVITE
+      Contact: <sip:127.0.0.1:[local_port]>
+      Max-Forwards: 70
+{body}
+  ]]></send>
+  <recv response="100" optional="true"/>
+  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" check_it="true" assign_to="{name}"/></action></recv>
+  <send><![CDATA[
+      ACK sip:trunkline@127.0.0.1:{port} SIP/2.0
+      Via: SIP/2.0/UDP 127.0.0.1:[local_port];branch=[branch]
+      From: <sip:sipp@127.0.0.1:[local_port]>;tag=[pid]S[call_number]
+      To[$from]
+      [last_Call-ID:]
+      CSeq: {cseq} ACK
+      Max-Forwards: 70
+      Content-Length: 0
+  ]]></send>
+"""
+    take_from = """  <recv request="INVITE"><action><ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>
+"""
+    rtp = free_port()
+    hold = reinvite.format(port=server.sip_port, cseq=2, body=SDP.format(rtp=rtp) + "      a=sendonly\n", expected="recvonly", name="held")
+    resume = reinvite.format(port=server.sip_port, cseq=3, body=SDP.format(rtp=rtp), expected="sendrecv", name="back")
+    steps = answer(rtp) + hold + resume + '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST + '  <Reference variables="held,back"/>\n'
+    peer = Sipp(tmp_path, steps, invite=take_from)
+    call_id = server.create(peer.address, [ATTEND])
+    server.wait_for(call_id, {"connected"}, seconds=20)
+    deadline = time.time() + 15
+    while peer.messages.count("ACK sip:") < 3:
+        assert time.time() < deadline and peer.process.poll() is None, peer.messages[-2000:]
+        time.sleep(0.2)
+    assert server.call(call_id)["state"] == "connected"
+    server.request("POST", f"/api/outbound/{call_id}/hangup", "{}")
+    assert peer.finish() == 0, "a re-INVITE was not answered as it should be"
+
+
 def test_bye_from_us(server, tmp_path):
     peer = Sipp(tmp_path, answer(free_port()) + '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST)
     call_id = server.create(peer.address, [ATTEND])

@@ -9,7 +9,7 @@ final class CalleeProcess: Sendable {
         let process = Process()
         self.process = process
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["callee", "--persona", persona.rawValue, "--port", String(port)]
+        process.arguments = ["callee", "--persona", persona.rawValue, "--port", String(port), "--with-parent"]
         let pipe = Pipe()
         process.standardOutput = pipe
         do { try process.run() } catch { throw ConfigurationError("cannot start the callee: \(error)") }
