@@ -13,6 +13,12 @@ struct CallRoutes: Sendable {
             throw APIError(
                 status: 415, code: "unsupported_media_type", title: "Unsupported Media Type", detail: "send application/json")
         }
+        // Taken and ignored it would let a client believe that a repeated request dials once.
+        guard request.headers["idempotency-key"] == nil else {
+            throw APIError(
+                status: 422, code: "not_supported_yet", title: "Unprocessable Content", detail: "Idempotency-Key is not supported yet",
+                errors: [.init(field: "Idempotency-Key", message: "is not supported yet")])
+        }
         let parsed = try CallRequest(request.body, settings: services.settings, requestedBy: principal.name, now: services.now())
         try await services.dialler.create(parsed.call)
         var answer: [String: JSONValue] = [

@@ -55,6 +55,8 @@ def test_bad_bodies_and_paths(server):
     assert server.request("GET", "/api/outbound/../../etc/passwd")[0] == 404
     assert server.request("GET", "/web/../Package.swift", key=None)[0] == 404
     assert server.request("DELETE", "/api/outbound/")[0] == 405
+    status, answer = server.request("POST", "/api/outbound/", GOOD, headers={"Idempotency-Key": "k"})
+    assert status == 422 and answer["code"] == "not_supported_yet", "refused, not ignored"
     assert server.request("GET", "/api/outbound/?limit=0")[0] == 422
     assert server.request("GET", "/api/outbound/?limit=201&state=x&nonsense=1")[1]["errors"].__len__() == 3
     assert server.request("GET", "/nothing")[0] == 404

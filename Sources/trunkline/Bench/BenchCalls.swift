@@ -45,6 +45,7 @@ struct BenchCalls: AsyncParsableCommand {
         let memoryBefore = Self.residentKilobytes()
         var memoryPeak = memoryBefore
         let cpuBefore = Self.cpuSeconds()
+        let partsBefore = Self.cpuByPart()
         let begun = ContinuousClock.now
         var ids: [String] = []
         for _ in 0..<rounds {
@@ -70,6 +71,7 @@ struct BenchCalls: AsyncParsableCommand {
         }
         let wall = begun.duration(to: .now) / .seconds(1)
         let cpu = Self.cpuSeconds() - cpuBefore
+        let parts = Self.cpuByPart().merging(partsBefore) { $0 - $1 }
         var finished: [Call] = []
         for id in ids { if let call = try await server.store.call(id) { finished.append(call) } }
         let lateness = await withCheckedContinuation { continuation in
@@ -89,6 +91,9 @@ struct BenchCalls: AsyncParsableCommand {
             String(
                 format: "CPU of the server %.2f s: %.1f ms a call-second, %.1f %% of a core", cpu, cpu * 1_000 / max(1, callSeconds), cpu / wall * 100
             ))
+        for (part, seconds) in parts.sorted(by: { $0.value > $1.value }) where seconds > 0.005 {
+            print(String(format: "  %@: %.2f ms a call-second", part, seconds * 1_000 / max(1, callSeconds)))
+        }
         print("memory \(memoryBefore / 1_024) MiB before, peak \(memoryPeak / 1_024) MiB: \((memoryPeak - memoryBefore) / max(1, calls)) KiB a call")
         func line(_ name: String, _ values: [Double]) {
             guard let p50 = Meter.quantile(0.5, of: values), let p95 = Meter.quantile(0.95, of: values) else { return }
@@ -109,6 +114,25 @@ struct BenchCalls: AsyncParsableCommand {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+    }
+
+    /// Seconds of CPU by what a thread does, told by its name.
+    private static func cpuByPart() -> [String: Double] {
+        let names = ["loop": "event loop: RTP, media path, graph", "spee": "recognition and synthesis", "sip": "SIP"]
+        let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
+        var result: [String: Double] = [:]
+        for thread in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? [] {
+            guard let text = try? String(contentsOfFile: "/proc/self/task/\(thread)/stat", encoding: .utf8),
+                let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")")
+            else { continue }
+            // Behind the name: state is field 3, user and system time are 14 and 15.
+            let fields = text[text.index(after: close)...].split(separator: " ")
+            guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { continue }
+            let name = text[text.index(after: open)..<close]
+            let part = names.first { name.hasPrefix($0.key) }?.value ?? "store, dialler, everything else"
+            result[part, default: 0] += (user + system) / ticks
+        }
+        return result
     }
 
     private static func residentKilobytes() -> Int {

@@ -27,7 +27,6 @@ actor CalleeCall {
     private var prefix: [EncodedFrame] = []
     private var batch: [EncodedFrame] = []
     private var ticker: EventLoop.Ticker?
-    private var aiTurns = 0
     private var answersGiven = 0
     private var hasInterrupted = false
     private var lastQuestion: String?
@@ -139,21 +138,15 @@ actor CalleeCall {
 
     private func flushBatch() {
         guard !batch.isEmpty else { return }
-        let frames = batch
+        ear?.hear(batch)
         batch.removeAll(keepingCapacity: true)
-        Task(executorPreference: loop) { [ear] in await ear?.hear(frames) }
     }
 
     private func aiEnded() {
         aiBeganAt = nil
-        let frames = batch
-        batch.removeAll(keepingCapacity: true)
-        aiTurns += 1
-        Task { [ear] in
-            if !frames.isEmpty { await ear?.hear(frames) }
-            let words = await ear?.finish() ?? ""
-            await self.react(to: words)
-        }
+        flushBatch()
+        let reaction: @Sendable (String) -> Void = { [weak self] words in Task { await self?.react(to: words) } }
+        if let ear { ear.finish(reaction) } else { reaction("") }
     }
 
     // MARK: Reactions

@@ -5,12 +5,16 @@ import Realtime
 /// The callee's own recognition: what the AI says, against a loop over the sentences and words of the demo's script.
 ///
 /// Nothing is shared with the server but the library: another process, another grammar, another decoder.
-actor CalleeEar {
-    private let decoder: PocketSphinxDecoder
-    private let workers = WorkerPool(name: "ear", threads: 1)
-    private var chain: Chain<MuLawDecoder, Resampler>
-    private var isListening = false
-    private var work: Task<Void, Never>?
+///
+/// What it is given is worked off by one task, in the order it was given.
+final class CalleeEar: Sendable {
+    private enum Work: Sendable {
+        case frames([EncodedFrame])
+        case turnEnded(@Sendable (String) -> Void)
+    }
+    private let work: AsyncStream<Work>.Continuation
+    /// Batches of 200 ms that may wait: a minute.
+    private static let backlogLimit = 300
 
     /// What an AI of ours says beside the questions.
     private static let phrases = [
@@ -27,46 +31,52 @@ actor CalleeEar {
         let sentences = DemoScript.all.map { Self.words($0.text).joined(separator: " ") } + Self.phrases
         let words = Set(sentences.flatMap { $0.split(separator: " ").map(String.init) }).filter { model.knows(word: $0) }
         let known = sentences.filter { $0.split(separator: " ").allSatisfy { words.contains(String($0)) } }
-        decoder = try PocketSphinxDecoder(model: model, words: words)
+        let decoder = try PocketSphinxDecoder(model: model, words: words)
         let grammar =
             "#JSGF V1.0;\ngrammar ear;\n<sentence> = \(known.joined(separator: " | "));\n"
             + "<word> = \(words.sorted().map { "/1e-20/ " + $0 }.joined(separator: " | "));\npublic <heard> = (<sentence> | <word>)+;\n"
         try decoder.select(grammar: "ear", text: grammar)
-        chain = try MuLawDecoder().then(Resampler(from: 8_000, to: 16_000))
+        let (stream, continuation) = AsyncStream<Work>.makeStream(bufferingPolicy: .bufferingNewest(Self.backlogLimit))
+        work = continuation
+        let workers = WorkerPool(name: "ear", threads: 1)
+        Task { await Self.listen(to: stream, decoder: decoder, workers: workers) }
+    }
+
+    deinit { work.finish() }
+
+    /// Frames of the AI's turn.
+    func hear(_ frames: [EncodedFrame]) { work.yield(.frames(frames)) }
+
+    /// The turn is over: `report` gets its words.
+    func finish(_ report: @escaping @Sendable (String) -> Void) { work.yield(.turnEnded(report)) }
+
+    private static func listen(to stream: AsyncStream<Work>, decoder: PocketSphinxDecoder, workers: WorkerPool) async {
+        var chain = try? MuLawDecoder().then(Resampler(from: 8_000, to: 16_000))
+        var isListening = false
+        for await item in stream {
+            switch item {
+            case .frames(let frames):
+                var audio: [AudioFrame] = []
+                for frame in frames { try? chain?.process(frame, into: &audio) }
+                let batch = audio
+                let isFirst = !isListening
+                isListening = true
+                try? await workers.run {
+                    if isFirst { try decoder.start() }
+                    for frame in batch { frame.withSamples { decoder.process($0) } }
+                }
+            case .turnEnded(let report):
+                chain?.flush()
+                let text = isListening ? (try? await workers.run { decoder.finish().text }) ?? "" : ""
+                isListening = false
+                report(text)
+            }
+        }
+        workers.stop()
     }
 
     static func words(_ text: String) -> [String] {
         text.lowercased().split { !($0.isLetter || $0 == "'") }.map(String.init)
-    }
-
-    /// A frame of the AI's turn.
-    func hear(_ frames: [EncodedFrame]) async {
-        var audio: [AudioFrame] = []
-        for frame in frames { try? chain.process(frame, into: &audio) }
-        let isFirst = !isListening
-        isListening = true
-        let decoder = decoder
-        let batch = audio
-        let before = work
-        let workers = workers
-        work = Task {
-            await before?.value
-            try? await workers.run {
-                if isFirst { try decoder.start() }
-                for frame in batch { frame.withSamples { decoder.process($0) } }
-            }
-        }
-    }
-
-    /// The turn is over: its words.
-    func finish() async -> String {
-        guard isListening else { return "" }
-        isListening = false
-        chain.flush()
-        await work?.value
-        work = nil
-        let decoder = decoder
-        return (try? await workers.run { decoder.finish().text }) ?? ""
     }
 
     /// The question of the script that was heard last: most of its words, in their order.
