@@ -74,6 +74,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Starts the service thread.
     public func start() {
         let thread = Thread { [self] in
+            Thread.current.name = name  // inside the thread, so that the system knows it too
             threadID.store(UInt(pthread_self()), ordering: .releasing)
             let me = Unmanaged.passUnretained(self).toOpaque()
             cev_async_start(
@@ -96,7 +97,6 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             threadID.store(0, ordering: .releasing)
             stopped.signal()
         }
-        thread.name = name
         thread.stackSize = 4 << 20
         thread.start()
     }

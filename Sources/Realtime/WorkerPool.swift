@@ -18,11 +18,11 @@ public final class WorkerPool: @unchecked Sendable {
     public init(name: String, threads: Int) {
         for index in 0..<max(1, threads) {
             let thread = Thread { [self] in
+                Thread.current.name = "\(name)-\(index)"
                 // On Linux this concerns the calling thread alone: a recogniser may wait, a loop's beat may not.
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
                 work()
             }
-            thread.name = "\(name)-\(index)"
             thread.stackSize = 4 << 20
             thread.start()
         }

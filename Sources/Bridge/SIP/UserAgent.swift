@@ -115,6 +115,7 @@ public final class UserAgent: @unchecked Sendable {
         self.onIncoming = onIncoming
         let started = DispatchSemaphore(value: 0)
         let thread = Thread { [self] in
+            Thread.current.name = "sip"
             csofia_init()
             let host = configuration.advertisedHost ?? configuration.host
             let maddr = host == configuration.host ? "" : ";maddr=\(configuration.host)"
@@ -140,7 +141,6 @@ public final class UserAgent: @unchecked Sendable {
             csofia_destroy(agent)
             finished.signal()
         }
-        thread.name = "sip"
         thread.stackSize = 2 << 20
         thread.start()
         started.wait()
