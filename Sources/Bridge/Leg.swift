@@ -14,8 +14,6 @@ public final class Leg {
     public let rtp: RTPSession
     /// The caller's line has gone silent for `mediaTimeoutMs`, or the stream's far end is gone.
     public var onFailure: ((Failure) -> Void)?
-    /// A beat's RTP left this late, ms; for the load figures.
-    public var onBeat: ((UInt64) -> Void)?
 
     public enum Failure: Sendable, Equatable {
         case mediaTimeout
@@ -78,7 +76,6 @@ public final class Leg {
             for name in reached { stream.send(.mark(name)) }
             reached.removeAll(keepingCapacity: true)
         }
-        onBeat?(now)
         if !isHeld, now &- min(now, rtp.lastPacketMs) > Self.mediaTimeoutMs { onFailure?(.mediaTimeout) }
     }
 

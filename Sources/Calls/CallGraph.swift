@@ -9,21 +9,15 @@ public import Realtime
 ///                      └──→ BargeIn                                                                        │
 ///                                                            DialogueMachine  ←──── every event ───────────┘
 ///                                                                  │
-///     stream.media ←─ pacer ←─ encode ←─ │audio│ ←─ TextToSpeech ←─ │sentences│ ←─ LanguageModel
+///     stream.media ←─ Speaker ←─ encode ←─ │audio│ ←─ TextToSpeech ←─ │sentences│ ←─ LanguageModel
 ///
 /// What computes is called straight through; a bounded queue stands only where something waits. An actor of its event
 /// loop: socket callbacks enter by `assumeIsolated`, so a frame costs no task switch.
 public actor CallGraph {
-    /// Frames sent ahead of the clock, for the network's jitter; a barge-in drops them at the far end.
-    static let leadFrames = 3
     /// Audio kept from before the detected start of speech, frames (300 ms).
     static let prefixFrames = 15
     /// Silence at a turn's end that is still recognised, frames (200 ms).
     static let tailFrames = 10
-    /// Synthesised frames that may wait to be sent (10 s); the speech engine waits beyond.
-    static let outgoingLimit = 500
-    /// A mark that is not echoed this long after its audio must have played counts as reached, ms.
-    static let markTimeoutMs = 2_000
 
     public enum Event: Sendable {
         case transcript(TranscriptEntry, position: Int)
@@ -52,7 +46,6 @@ public actor CallGraph {
     private let stream: any MediaStream
     private let recording: Recording?
     private let observer: @Sendable (Event) -> Void
-    private var ledger = HeardLedger()
     private var transcript: [TranscriptEntry] = []
 
     // Listening.
@@ -62,6 +55,7 @@ public actor CallGraph {
     private var listening: Chain<MuLawDecoder, Resampler>?
     private var prefix: [EncodedFrame] = []
     private var heldSilence: [EncodedFrame] = []
+    private var silentFrames = 0
     private var activity: [VoiceActivity] = []
     private var turnEvents: [TurnEvent] = []
     private var interruptions: [Interruption] = []
@@ -70,15 +64,10 @@ public actor CallGraph {
     private var failure: String?
 
     // Speaking.
-    private enum Outgoing { case frame(EncodedFrame, utterance: Int) }
-    private var outgoing: [Outgoing] = []
-    private var outgoingHead = 0
-    private var outgoingWaiter: CheckedContinuation<Void, Never>?
+    private let speaker: Speaker
+    private var speakerWaiter: CheckedContinuation<Void, Never>?
     private var encoder = MuLawEncoder()
     private var encoded: [EncodedFrame] = []
-    private var playsUntil = 0
-    private var completeTurn: Int32?
-    private var markedTurn: (turn: Int32, deadline: Int)?
 
     // Services and their edges.
     private var graph = Graph()
@@ -106,6 +95,7 @@ public actor CallGraph {
         self.engines = engines
         self.settings = settings
         self.recording = recording.value
+        speaker = Speaker(stream: stream.value, recording: recording.value)
         self.observer = observer
         machine = DialogueMachine(
             brief: brief, canRecognizeSpeech: engines.speechToText.recognizes(language: brief.language), policy: settings.turns)
@@ -121,7 +111,7 @@ public actor CallGraph {
 
     /// Begins the conversation; the answer is now.
     public func start() {
-        startedAt = EventLoop.nowMs()
+        startedAt = loop.timeMs
         listening = try? MuLawDecoder().then(Resampler(from: 8_000, to: engines.speechToText.sampleRate))
         add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
         add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
@@ -132,7 +122,7 @@ public actor CallGraph {
         }
         stream.onMessage = { [weak self] message in self?.assumeIsolated { $0.received(message) } }
         stream.onClose = { [weak self] _ in self?.assumeIsolated { $0.streamClosed() } }
-        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
+        ticker = loop.addTicker { [weak self] _ in self?.assumeIsolated { $0.beat() } }
     }
 
     /// The stream's `start` came before the graph was there.
@@ -156,7 +146,7 @@ public actor CallGraph {
         }
     }
 
-    private var now: Int { Int(EventLoop.nowMs() &- startedAt) }
+    private var now: Int { Int(loop.timeMs &- min(loop.timeMs, startedAt)) }
 
     /// Depth, age and drops of the queues.
     public var edges: [EdgeReading] { graph.edges }
@@ -170,7 +160,9 @@ public actor CallGraph {
         case .start: perform(machine.mediaStarted(at: now))
         case .media(let frame): heard(frame)
         case .dtmf(let digit): perform(machine.key(digit, at: now))
-        case .mark(let name): reached(mark: name)
+        case .mark(let name):
+            let now = now
+            if let turn = speaker.reached(mark: name, at: now) { turnHeard(turn, at: now) }
         case .stop: streamClosed()
         }
     }
@@ -186,7 +178,7 @@ public actor CallGraph {
         for event in turnEvents { handle(event, at: now) }
         interruptions.removeAll(keepingCapacity: true)
         bargeIn.process(
-            BargeInInput(isCallerSpeech: verdict.isSpeech, isAISpeaking: isAISpeaking, isMuted: !machine.isInterruptible),
+            BargeInInput(isCallerSpeech: verdict.isSpeech, isAISpeaking: speaker.isSpeaking, isMuted: !machine.isInterruptible),
             into: &interruptions)
         if !interruptions.isEmpty {
             interruptionCount += 1
@@ -194,25 +186,25 @@ public actor CallGraph {
         }
     }
 
-    /// Keeps a short past while nobody speaks; feeds the recogniser while somebody does. Silence inside a turn is held
-    /// back until speech goes on, so that the end of a turn is not recognised as words.
+    /// Keeps a short past while nobody speaks; feeds the recogniser while somebody does. Of a silence inside a turn only
+    /// the beginning is recognised as it comes, for it may be the turn's end, and then no more than that is wanted; the
+    /// rest follows when speech goes on.
     private func listen(_ frame: EncodedFrame, isSpeech: Bool) {
-        if turns.isInTurn {
-            if !prefix.isEmpty {
-                for old in prefix { recognize(old) }
-                prefix.removeAll(keepingCapacity: true)
-            }
-            if isSpeech {
-                for old in heldSilence { recognize(old) }
-                heldSilence.removeAll(keepingCapacity: true)
-                recognize(frame)
-            } else {
-                heldSilence.append(frame)
-            }
+        guard turns.isInTurn else {
+            if prefix.count >= Self.prefixFrames { prefix.removeFirst() }
+            prefix.append(frame)
             return
         }
-        if prefix.count >= Self.prefixFrames { prefix.removeFirst() }
-        prefix.append(frame)
+        for old in prefix { recognize(old) }
+        prefix.removeAll(keepingCapacity: true)
+        silentFrames = isSpeech ? 0 : silentFrames + 1
+        if silentFrames > Self.tailFrames {
+            heldSilence.append(frame)
+        } else {
+            for old in heldSilence { recognize(old) }
+            heldSilence.removeAll(keepingCapacity: true)
+            recognize(frame)
+        }
     }
 
     private func recognize(_ frame: EncodedFrame) {
@@ -228,8 +220,8 @@ public actor CallGraph {
         case .speechStarted:
             perform(machine.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds))
         case .speechEnded(let spokenMs):
-            for old in heldSilence.prefix(Self.tailFrames) { recognize(old) }
             heldSilence.removeAll(keepingCapacity: true)
+            silentFrames = 0
             prefix.removeAll(keepingCapacity: true)
             listening?.flush()
             latency.begin(speechEndedAt: now - settings.detector.silenceMs, now: now)
@@ -263,10 +255,10 @@ public actor CallGraph {
             modelTask = nil
         case .speak(let text, let turn):
             latency.worded(now)
-            let utterance = ledger.begin(turn: turn, text: text)
+            let utterance = speaker.begin(turn: turn, text: text)
             let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
-            if !sentences.offer(sentence) { ledger.complete(utterance) }
-        case .turnComplete(let turn): completeTurn = turn
+            if !sentences.offer(sentence) { speaker.complete(utterance) }
+        case .turnComplete(let turn): speaker.turnComplete(turn)
         case .flushSpeech: flushSpeech()
         case .expect(let hints): toRecognizer.offer(.expect(hints))
         case .progress(let tracker): observer(.progress(tracker))
@@ -303,64 +295,30 @@ public actor CallGraph {
 
     private func synthesized(_ piece: SynthesizedAudio) async {
         switch piece {
-        case .finished(let utterance): ledger.complete(utterance)
+        case .finished(let utterance): speaker.complete(utterance)
         case .audio(let frame, let utterance):
-            guard !ledger.utterances[utterance].isInterrupted else { return }
+            guard !speaker.ledger.utterances[utterance].isInterrupted else { return }
+            let now = now
             latency.synthesized(now)
             encoded.removeAll(keepingCapacity: true)
             encoder.process(frame, into: &encoded)
-            ledger.generated(EncodedFrame.milliseconds * encoded.count, of: utterance)
-            for frame in encoded { outgoing.append(.frame(frame, utterance: utterance)) }
-            // The first frame leaves at once; the beat sends the rest.
-            if isClockIdle { pace(now) }
-            if outgoing.count - outgoingHead >= Self.outgoingLimit, !isOver {
-                await withCheckedContinuation { outgoingWaiter = $0 }
-            }
+            for frame in encoded where speaker.say(frame, of: utterance, now: now) { latency.sent(now) }
+            if speaker.isFull, !isOver { await withCheckedContinuation { speakerWaiter = $0 } }
         }
     }
 
-    private var isClockIdle: Bool { playsUntil <= now }
-    private var isAISpeaking: Bool { ledger.inFlightMs > 0 || outgoingHead < outgoing.count || markedTurn != nil }
-
-    private func pace(_ now: Int) {
-        while outgoingHead < outgoing.count, playsUntil - now < Self.leadFrames * EncodedFrame.milliseconds {
-            guard case .frame(let frame, let utterance) = outgoing[outgoingHead] else { break }
-            let start = max(playsUntil, now)
-            guard stream.send(.media(frame)) else { break }
-            outgoingHead += 1
-            latency.sent(now)
-            ledger.sent(EncodedFrame.milliseconds, of: utterance, playsAt: start)
-            recording?.ai(frame, startMs: start)
-            playsUntil = start + EncodedFrame.milliseconds
-        }
-        if outgoingHead == outgoing.count {
-            outgoing.removeAll(keepingCapacity: true)
-            outgoingHead = 0
-        }
-        if let waiter = outgoingWaiter, outgoing.count - outgoingHead < Self.outgoingLimit / 2 {
-            outgoingWaiter = nil
-            waiter.resume()
-        }
+    private func releaseSpeech() {
+        speakerWaiter?.resume()
+        speakerWaiter = nil
     }
 
-    private func advanceLedger(_ now: Int) {
-        let stillAhead = max(0, playsUntil - now)
-        let played = ledger.inFlightMs - (stillAhead + EncodedFrame.milliseconds - 1) / EncodedFrame.milliseconds * EncodedFrame.milliseconds
-        if played > 0 { ledger.played(played, until: now) }
-    }
-
-    private func beat(_ monotonic: UInt64) {
+    private func beat() {
         guard !isOver else { return }
         let now = now
-        pace(now)
-        advanceLedger(now)
-        // The turn's last frame is on its way: ask to be told when it has been heard.
-        if let turn = completeTurn, outgoing.isEmpty, ledger.utterances.allSatisfy({ $0.turn != turn || $0.isComplete || $0.isInterrupted }) {
-            completeTurn = nil
-            markedTurn = (turn, max(playsUntil, now) + Self.markTimeoutMs)
-            stream.send(.mark("turn-\(turn)"))
-        }
-        if let marked = markedTurn, now >= marked.deadline { turnHeard(marked.turn) }
+        let (hasSent, heard) = speaker.beat(now)
+        if hasSent { latency.sent(now) }
+        if let heard { turnHeard(heard, at: now) }
+        if speaker.hasRoom { releaseSpeech() }
         if now - lastRecordingFlush >= 1_000 {
             lastRecordingFlush = now
             recording?.flush(now: now)
@@ -369,33 +327,17 @@ public actor CallGraph {
         perform(machine.tick(at: now))
     }
 
-    private func reached(mark name: String) {
-        // After a flush the far end echoes the marks it dropped: those are of no marked turn any more.
-        guard let marked = markedTurn, name == "turn-\(marked.turn)" else { return }
-        turnHeard(marked.turn)
-    }
-
-    private func turnHeard(_ turn: Int32) {
-        markedTurn = nil
-        ledger.played(ledger.inFlightMs, until: now)
+    private func turnHeard(_ turn: Int32, at now: Int) {
         closeTurn(turn)
-        perform(machine.turnHeard(ledger.heardText(turn: turn), turn: turn, isInterrupted: false, at: now))
+        perform(machine.turnHeard(speaker.ledger.heardText(turn: turn), turn: turn, isInterrupted: false, at: now))
     }
 
     private func flushSpeech() {
         let now = now
-        advanceLedger(now)
-        ledger.flush()
         sentences.flush()
-        outgoing.removeAll(keepingCapacity: true)
-        outgoingHead = 0
-        outgoingWaiter?.resume()
-        outgoingWaiter = nil
-        stream.send(.clear)
-        recording?.eraseAI(from: now)
-        playsUntil = now
-        completeTurn = nil
-        markedTurn = nil
+        speaker.flush(now: now)
+        releaseSpeech()
+        let ledger = speaker.ledger
         for turn in Set(ledger.utterances.filter(\.isInterrupted).map(\.turn)) where !closedTurns.contains(turn) {
             closeTurn(turn)
             perform(machine.turnHeard(ledger.heardText(turn: turn), turn: turn, isInterrupted: true, at: now))
@@ -407,6 +349,7 @@ public actor CallGraph {
     /// Writes a turn of ours into the transcript, as it was heard.
     private func closeTurn(_ turn: Int32) {
         guard closedTurns.insert(turn).inserted else { return }
+        let ledger = speaker.ledger
         let parts = ledger.utterances.filter { $0.turn == turn }
         guard let start = parts.compactMap(\.startedAt).min() else { return }
         let isInterrupted = ledger.isInterrupted(turn: turn)
@@ -435,10 +378,8 @@ public actor CallGraph {
         guard !isOver else { return }
         let now = now
         // What was being said when the line went is in the transcript as far as it was heard.
-        advanceLedger(now)
-        ledger.flush()
-        for turn in Set(ledger.utterances.map(\.turn)).sorted() where !closedTurns.contains(turn) { closeTurn(turn) }
-        recording?.eraseAI(from: now)
+        speaker.flush(now: now)
+        for turn in Set(speaker.ledger.utterances.map(\.turn)).sorted() where !closedTurns.contains(turn) { closeTurn(turn) }
         isOver = true
         machine.stop()
         ticker?.cancel()
@@ -447,8 +388,7 @@ public actor CallGraph {
         services?.cancel()
         toRecognizer.finish()
         sentences.finish()
-        outgoingWaiter?.resume()
-        outgoingWaiter = nil
+        releaseSpeech()
         stream.onMessage = nil
         stream.onClose = nil
         var tracker = machine.conversation.tracker

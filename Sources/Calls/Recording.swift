@@ -3,8 +3,8 @@ public import Pipeline
 
 /// A call's stereo recording, caller left and AI right, on the transcript's clock: sample 0 is the answer.
 ///
-/// The last two seconds stay in memory, so that speech which a barge-in took back is not in the file; what is older is
-/// written every second, header included, so that a killed server leaves a playable file. Confined to the call's loop;
+/// The last two seconds stay in memory, for what is known late: when our speech was heard. What is older is written
+/// every second, header included, so that a killed server leaves a playable file. Confined to the call's loop;
 /// the file is written on a queue of its own.
 public final class Recording {
     /// 8 kHz, 16 bit, two channels.
@@ -51,7 +51,7 @@ public final class Recording {
         callerEnd += EncodedFrame.byteCount
     }
 
-    /// A frame of ours that is heard from `startMs` on.
+    /// A frame of ours that was heard from `startMs` on.
     public func ai(_ frame: EncodedFrame, startMs: Int) {
         write(frame, at: max(0, startMs) * Self.sampleRate / 1_000, toLeft: false)
     }
@@ -65,13 +65,6 @@ public final class Recording {
             let sample = table[Int(frame.bytes[index])]
             if toLeft { left[start - base + index] = sample } else { right[start - base + index] = sample }
         }
-    }
-
-    /// Barge-in: what was to be heard from here on was not.
-    public func eraseAI(from ms: Int) {
-        let start = max(base, ms * Self.sampleRate / 1_000)
-        guard start - base < right.count else { return }
-        for index in (start - base)..<right.count { right[index] = 0 }
     }
 
     /// Writes what is older than the window; call it about once a second.

@@ -41,12 +41,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let wake = UnsafeMutablePointer<ev_async>.allocate(capacity: 1)
     private let tickTimer = UnsafeMutablePointer<ev_timer>.allocate(capacity: 1)
     private var spare: [Item] = []
-    private var tickers: [Int: (UInt64) -> Void] = [:]
+    private var tickers: [(id: Int, body: (UInt64) -> Void)] = []
     private var nextTicker = 0
     private var isStopping = false
     private var contextHooks: [() -> Void] = []
     var clientVhost: OpaquePointer?
     private var nextTickMs: UInt64 = 0
+    private var beatMs: UInt64?
 
     /// - Throws: `NetError.unavailable` if libwebsockets cannot make a context.
     public init(name: String) throws(NetError) {
@@ -160,19 +161,23 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Time
 
-    /// Monotonic milliseconds, the clock `every` reports.
+    /// Monotonic milliseconds.
     public static func nowMs() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
     }
 
-    /// Calls `body` with the monotonic time in ms at each beat of the loop, 50 times a second: one timer paces all calls.
-    /// On the loop only.
+    /// The media path's time, monotonic ms: the clock's, but inside a beat the time at which that beat is due, so that
+    /// beats which are made up for stay 20 ms apart. On the loop only.
+    public var timeMs: UInt64 { beatMs ?? Self.nowMs() }
+
+    /// Calls `body` with the time in ms at which each beat is due, 50 times a second: one timer paces all calls, in the
+    /// order in which they were added. On the loop only.
     public func addTicker(_ body: @escaping (UInt64) -> Void) -> Ticker {
         preconditionOnLoop()
         nextTicker += 1
-        tickers[nextTicker] = body
+        tickers.append((nextTicker, body))
         return Ticker(loop: self, id: nextTicker)
     }
 
@@ -182,7 +187,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         let id: Int
         public func cancel() {
             loop.preconditionOnLoop()
-            loop.tickers[id] = nil
+            loop.tickers.removeAll { $0.id == id }
         }
     }
 
@@ -193,8 +198,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         if nextTickMs == 0 || now > nextTickMs + Self.catchUpLimitMs { nextTickMs = now }
         lateness.record(now - min(now, nextTickMs))
         while nextTickMs <= now + Self.earlyMs {
+            let due = nextTickMs
             nextTickMs += UInt64(Self.tickMilliseconds)
-            for body in tickers.values { body(now) }
+            beatMs = due
+            for ticker in tickers { ticker.body(due) }
+            beatMs = nil
         }
     }
 

@@ -20,13 +20,8 @@ public struct HeardLedger: Sendable {
     }
 
     public private(set) var utterances: [Utterance] = []
-    /// Sent, perhaps not yet played: which utterance, and how many milliseconds.
-    private var inFlight: [(utterance: Int, ms: Int)] = []
 
     public init() {}
-
-    /// Milliseconds sent and not yet known to be played or dropped.
-    public var inFlightMs: Int { inFlight.reduce(0) { $0 + $1.ms } }
 
     public mutating func begin(turn: Int32, text: String) -> Int {
         utterances.append(Utterance(turn: turn, text: text))
@@ -43,32 +38,23 @@ public struct HeardLedger: Sendable {
         utterances[utterance].isComplete = true
     }
 
-    /// The frame will start to play at `time`.
-    public mutating func sent(_ ms: Int, of utterance: Int, playsAt time: Int) {
+    public mutating func sent(_ ms: Int, of utterance: Int) {
         guard utterances.indices.contains(utterance) else { return }
         utterances[utterance].sentMs += ms
+    }
+
+    /// So much of it has been heard, from `time` on.
+    public mutating func played(_ ms: Int, of utterance: Int, from time: Int) {
+        guard utterances.indices.contains(utterance) else { return }
+        utterances[utterance].playedMs += ms
         if utterances[utterance].startedAt == nil { utterances[utterance].startedAt = time }
-        inFlight.append((utterance, ms))
+        utterances[utterance].endedAt = time + ms
     }
 
-    /// The oldest `ms` of what is in flight has been played; `time` is when the last of it ended.
-    public mutating func played(_ ms: Int, until time: Int) {
-        var left = ms
-        while left > 0, let first = inFlight.first {
-            let part = min(left, first.ms)
-            utterances[first.utterance].playedMs += part
-            utterances[first.utterance].endedAt = time
-            left -= part
-            if part == first.ms { inFlight.removeFirst() } else { inFlight[0].ms -= part }
-        }
-    }
-
-    /// Barge-in: what is in flight and what was never sent is lost.
+    /// Barge-in: what has not been heard by now never will be.
     public mutating func flush() {
-        for part in inFlight { utterances[part.utterance].droppedMs += part.ms }
-        inFlight.removeAll(keepingCapacity: true)
         for index in utterances.indices where !isFullyHeard(index) && !utterances[index].isInterrupted {
-            utterances[index].droppedMs += utterances[index].generatedMs - utterances[index].sentMs
+            utterances[index].droppedMs = utterances[index].generatedMs - utterances[index].playedMs
             utterances[index].isInterrupted = true
         }
     }

@@ -72,10 +72,11 @@ import Testing
         var output: [JitterBuffer.Output] = []
         for (sequence, now) in script {
             buffer.poll(now: now, into: &output)
-            buffer.insert(sequence: sequence, timestamp: 0, payload: [UInt8(truncatingIfNeeded: sequence)], now: now, into: &output)
+            let payload = withUnsafeBytes(of: UInt8(truncatingIfNeeded: sequence)) { JitterBuffer.Payload($0) }
+            buffer.insert(sequence: sequence, payload: payload, now: now, into: &output)
         }
         if let pollAt { buffer.poll(now: pollAt, into: &output) }
-        return output.map { if case .packet(_, let payload) = $0 { String(payload[0]) } else { "x" } }.joined(separator: " ")
+        return output.map { if case .packet(let payload) = $0 { payload.withBytes { String($0[0]) } } else { "x" } }.joined(separator: " ")
     }
     @Test func packetsInOrderLeaveAtOnce() { #expect(run([(1, 0), (2, 20), (3, 40)]) == "1 2 3") }
     @Test func swappedPacketsAreSorted() { #expect(run([(1, 0), (3, 20), (2, 30), (4, 60)]) == "1 2 3 4") }

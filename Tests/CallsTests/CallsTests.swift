@@ -243,7 +243,7 @@ import Testing
 }
 
 @Suite struct RecordingTests {
-    @Test func callerLeftAILeftOutWhatWasTakenBack() async throws {
+    @Test func callerLeftAIRight() async throws {
         let path = NSTemporaryDirectory() + UUID().uuidString + ".wav"
         nonisolated(unsafe) let recording = try Recording(path: path)  // used by this test alone
         var left = EncodedFrame()
@@ -254,8 +254,6 @@ import Testing
         }
         recording.caller(left, now: 120)
         recording.ai(right, startMs: 200)
-        recording.ai(right, startMs: 220)
-        recording.eraseAI(from: 220)
         await withCheckedContinuation { continuation in recording.finish(now: 300) { continuation.resume() } }
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         #expect(data.count == 44 + 300 * 8 * 4)

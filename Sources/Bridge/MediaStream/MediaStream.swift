@@ -33,6 +33,8 @@ public protocol MediaStream: AnyObject {
     var onMessage: ((MediaStreamMessage) -> Void)? { get set }
     /// Called once, when the far end is gone; `reason` is for the operator.
     var onClose: ((_ reason: String) -> Void)? { get set }
+    /// What is sent takes time to arrive, and so does the answer: the far end is behind a network.
+    var isRemote: Bool { get }
     /// False: closed, or the far end takes nothing more at the moment.
     @discardableResult
     func send(_ message: MediaStreamMessage) -> Bool

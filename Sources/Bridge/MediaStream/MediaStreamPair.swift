@@ -13,6 +13,7 @@ public enum MediaStreamPair {
     private final class End: MediaStream {
         var onMessage: ((MediaStreamMessage) -> Void)?
         var onClose: ((String) -> Void)?
+        let isRemote = false
         /// Weak on one side would free an end that only its peer knows; `close` breaks the cycle.
         var peer: End?
 

@@ -11,6 +11,7 @@ public final class WebSocketMediaStream: MediaStream {
 
     public var onMessage: ((MediaStreamMessage) -> Void)?
     public var onClose: ((String) -> Void)?
+    public let isRemote = true
     public private(set) var malformed = 0
     /// Messages that found the queue full.
     public private(set) var refused = 0

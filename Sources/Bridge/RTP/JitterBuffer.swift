@@ -13,8 +13,36 @@ public struct JitterBuffer {
     /// Lost packets that are concealed one by one; a larger jump is a restart.
     static let concealLimit = 10
 
+    /// The bytes of a packet, stored inline so that a packet costs no allocation.
+    public struct Payload: Equatable {
+        /// Bytes: 60 ms, the longest packet time we take; what is beyond is cut off.
+        public static let capacity = 480
+
+        public private(set) var count: Int
+        private var storage: [480 of UInt8]
+
+        public init(_ source: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
+            storage = .init(repeating: 0)
+            count = min(source.count, Self.capacity)
+            var target = storage.mutableSpan
+            for index in 0..<count { target[index] = source[index] }
+        }
+
+        /// The valid bytes.
+        public func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
+            let span = storage.span
+            return try span.withUnsafeBufferPointer { try body(UnsafeBufferPointer(rebasing: $0[..<count])) }
+        }
+
+        public static func == (a: Payload, b: Payload) -> Bool {
+            guard a.count == b.count else { return false }
+            for index in 0..<a.count where a.storage[index] != b.storage[index] { return false }
+            return true
+        }
+    }
+
     public enum Output: Equatable {
-        case packet(timestamp: UInt32, payload: [UInt8])
+        case packet(Payload)
         case lost
     }
 
@@ -22,22 +50,22 @@ public struct JitterBuffer {
     public private(set) var late = 0
     public private(set) var duplicates = 0
     private var expected: UInt16?
-    private var held: [(sequence: UInt16, timestamp: UInt32, payload: [UInt8], arrived: UInt64)] = []
+    private var held: [(sequence: UInt16, payload: Payload, arrived: UInt64)] = []
     private var currentHold = JitterBuffer.holdMs.lowerBound
     private var inOrderSinceLate = 0
 
     public init() {}
 
-    public mutating func insert(sequence: UInt16, timestamp: UInt32, payload: [UInt8], now: UInt64, into output: inout [Output]) {
+    public mutating func insert(sequence: UInt16, payload: Payload, now: UInt64, into output: inout [Output]) {
         guard let next = expected else {
             expected = sequence &+ 1
-            output.append(.packet(timestamp: timestamp, payload: payload))
+            output.append(.packet(payload))
             return
         }
         let ahead = Int16(bitPattern: sequence &- next)
         if ahead < 0 {
             if ahead < -1_000 {  // the sender began anew
-                reset(to: sequence, timestamp: timestamp, payload: payload, into: &output)
+                reset(to: sequence, payload: payload, into: &output)
                 return
             }
             late += 1
@@ -46,11 +74,11 @@ public struct JitterBuffer {
             return
         }
         if Int(ahead) > 1_000 {
-            reset(to: sequence, timestamp: timestamp, payload: payload, into: &output)
+            reset(to: sequence, payload: payload, into: &output)
             return
         }
         if ahead == 0 {
-            output.append(.packet(timestamp: timestamp, payload: payload))
+            output.append(.packet(payload))
             expected = next &+ 1
             inOrderSinceLate += 1
             if inOrderSinceLate > 500 {
@@ -65,7 +93,7 @@ public struct JitterBuffer {
             duplicates += 1
             return
         }
-        held.insert((sequence, timestamp, payload, now), at: place)
+        held.insert((sequence, payload, now), at: place)
         if held.count > Self.capacity { giveUp(into: &output) }
     }
 
@@ -85,15 +113,15 @@ public struct JitterBuffer {
 
     private mutating func release(into output: inout [Output]) {
         while let first = held.first, first.sequence == expected {
-            output.append(.packet(timestamp: first.timestamp, payload: first.payload))
+            output.append(.packet(first.payload))
             expected = first.sequence &+ 1
             held.removeFirst()
         }
     }
 
-    private mutating func reset(to sequence: UInt16, timestamp: UInt32, payload: [UInt8], into output: inout [Output]) {
+    private mutating func reset(to sequence: UInt16, payload: Payload, into output: inout [Output]) {
         held.removeAll(keepingCapacity: true)
         expected = sequence &+ 1
-        output.append(.packet(timestamp: timestamp, payload: payload))
+        output.append(.packet(payload))
     }
 }

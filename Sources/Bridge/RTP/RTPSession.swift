@@ -32,6 +32,8 @@ public final class RTPSession {
     /// A frame of the caller's speech, in order, as it arrives.
     public var onFrame: ((EncodedFrame) -> Void)?
     public var onDigit: ((Character) -> Void)?
+    /// A frame of speech has just left; for measuring on the wire.
+    public var onTransmit: ((EncodedFrame) -> Void)?
     /// When the last packet was admitted, loop milliseconds.
     public private(set) var lastPacketMs: UInt64
 
@@ -44,8 +46,10 @@ public final class RTPSession {
     private var concealment = Concealment()
     private var events = TelephoneEvent.Receiver()
     private var ordered: [JitterBuffer.Output] = []
-    /// Bytes of a packet that did not fill a frame (ptime 10 or 30).
-    private var remainder: [UInt8] = []
+    private var spareOrdered: [JitterBuffer.Output] = []
+    /// A frame that is not yet full (ptime 10 or 30).
+    private var partial = EncodedFrame()
+    private var partialCount = 0
     private var ssrc = UInt32.random(in: 1...UInt32.max)
     private var sequence = UInt16.random(in: 0...UInt16.max)
     private var timestamp = UInt32.random(in: 0...UInt32.max)
@@ -106,15 +110,14 @@ public final class RTPSession {
         // Symmetric RTP (RFC 4961): answer where it comes from.
         remote = source
         let payload = UnsafeRawBufferPointer(rebasing: datagram[parsed.payload])
+        // An event, or what we cannot read, has its place in the row of sequence numbers, but no sound.
+        var sound = JitterBuffer.Payload()
         if let eventType, parsed.payloadType == eventType {
             if let digit = events.receive(payload, timestamp: parsed.timestamp) { onDigit?(digit) }
-            // Its sequence number belongs to the same row.
-            jitter.insert(sequence: parsed.sequence, timestamp: parsed.timestamp, payload: [], now: now, into: &ordered)
         } else if parsed.payloadType == SessionDescription.payloadType(law) {
-            jitter.insert(sequence: parsed.sequence, timestamp: parsed.timestamp, payload: Array(payload), now: now, into: &ordered)
-        } else {
-            jitter.insert(sequence: parsed.sequence, timestamp: parsed.timestamp, payload: [], now: now, into: &ordered)
+            sound = JitterBuffer.Payload(payload)
         }
+        jitter.insert(sequence: parsed.sequence, payload: sound, now: now, into: &ordered)
         deliver()
     }
 
@@ -126,25 +129,26 @@ public final class RTPSession {
 
     private func deliver() {
         guard !ordered.isEmpty else { return }
-        let batch = ordered
-        ordered.removeAll(keepingCapacity: true)
-        for item in batch {
+        swap(&ordered, &spareOrdered)
+        for item in spareOrdered {
             switch item {
             case .lost: onFrame?(concealment.conceal(law: law))
-            case .packet(_, let payload):
-                // 60 ms is the longest packet time we take.
-                remainder.append(contentsOf: payload.prefix(480))
-                var offset = 0
-                while remainder.count - offset >= EncodedFrame.byteCount {
-                    let frame = remainder.withUnsafeBufferPointer {
-                        EncodedFrame(copying: UnsafeBufferPointer(rebasing: $0[offset..<(offset + EncodedFrame.byteCount)]), law: law, timestampMs: 0)
-                    }
-                    offset += EncodedFrame.byteCount
-                    concealment.heard(frame)
-                    onFrame?(frame)
-                }
-                if offset > 0 { remainder.removeFirst(offset) }
+            case .packet(let payload): payload.withBytes { fill($0) }
             }
+        }
+        spareOrdered.removeAll(keepingCapacity: true)
+    }
+
+    /// Packets of any length → frames of 20 ms.
+    private func fill(_ bytes: UnsafeBufferPointer<UInt8>) {
+        for byte in bytes {
+            partial.bytes[partialCount] = byte
+            partialCount += 1
+            guard partialCount == EncodedFrame.byteCount else { continue }
+            partialCount = 0
+            partial.law = law
+            concealment.heard(partial)
+            onFrame?(partial)
         }
     }
 
@@ -160,6 +164,7 @@ public final class RTPSession {
         let spoken = G711.transcode(frame ?? EncodedFrame(law: law), to: law)
         transmit(payloadType: SessionDescription.payloadType(law), marker: needsMarker, timestamp: timestamp, spoken.bytes.span)
         needsMarker = false
+        onTransmit?(spoken)
     }
 
     public var isSendingDigit: Bool { !digitPayloads.isEmpty }
@@ -189,5 +194,6 @@ public final class RTPSession {
         socket = nil
         onFrame = nil
         onDigit = nil
+        onTransmit = nil
     }
 }

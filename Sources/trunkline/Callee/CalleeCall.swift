@@ -10,6 +10,10 @@ actor CalleeCall {
     private static let turnSilenceMs = 500
     /// A person does not answer at once.
     private static let thinkMs = 250
+    /// A packet of ours that is louder than this carries speech, dB below full scale: a detector's usual least level.
+    private static let speechLevel: Float = -45
+    /// A packet of the AI's that is louder than this carries sound.
+    private static let soundLevel: Float = -50
 
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -22,6 +26,7 @@ actor CalleeCall {
     private var leg: Leg?
     private var stream: (any MediaStream)?
     private var detector = VoiceActivityDetector()
+    private var level = VoiceActivityDetector()
     private var turns = TurnDetector(.init(silenceMs: CalleeCall.turnSilenceMs, monologueMs: 60_000))
     private var events: [TurnEvent] = []
     private var prefix: [EncodedFrame] = []
@@ -29,13 +34,13 @@ actor CalleeCall {
     private var ticker: EventLoop.Ticker?
     private var answersGiven = 0
     private var hasInterrupted = false
-    private var lastQuestion: String?
-    private var pendingHangUp = false
 
-    // Measured on the wire, milliseconds of the loop's clock.
-    private var utteranceBounds: (first: Int, last: Int) = (0, 0)
-    private var speechBeganAt: UInt64?
-    private var speechEndedAt: UInt64?
+    // Measured on the wire, from packet to packet, in milliseconds of the clock.
+    /// What we play is an utterance, and whether it is to interrupt.
+    private var isPlaying = false
+    private var isInterrupting = false
+    private var lastSpeechSentAt: UInt64?
+    private var awaitsReply = false
     private var lastAISoundAt: UInt64 = 0
     private var lastFrameAt: UInt64 = 0
     private var worstGapMs: UInt64 = 0
@@ -62,6 +67,7 @@ actor CalleeCall {
         dialog.answer(
             sdp: SessionDescription.body(
                 host: host, port: rtp.localPort, codecs: [law], telephoneEvent: description.telephoneEvent ?? 101, session: 1, version: 1))
+        rtp.onTransmit = { [weak self] frame in self?.assumeIsolated { $0.transmitted(frame) } }
         let pair = MediaStreamPair.make()
         stream = pair.application
         pair.application.onMessage = { [weak self] message in self?.assumeIsolated { $0.received(message) } }
@@ -98,16 +104,16 @@ actor CalleeCall {
         if lastFrameAt > 0 { worstGapMs = max(worstGapMs, now - lastFrameAt) }
         lastFrameAt = now
         let verdict = detector.detect(frame)
-        if verdict.level > -50 {
+        if verdict.level > Self.soundLevel {
             lastAISoundAt = now
-            if let ended = speechEndedAt, bargeInFrom == nil {
-                speechEndedAt = nil
-                report(["event": "latency", "voice_to_voice_ms": Int(now) - Int(ended)])
+            if awaitsReply, let sent = lastSpeechSentAt {
+                awaitsReply = false
+                if bargeInFrom == nil { report(["event": "latency", "voice_to_voice_ms": Int(now - sent)]) }
             }
         }
         if let from = bargeInFrom, now > from + 400, lastAISoundAt + 100 < now {
             bargeInFrom = nil
-            speechEndedAt = nil
+            awaitsReply = false
             report(["event": "barge_in", "silent_after_ms": Int(lastAISoundAt) + 20 - Int(from)])
         }
         events.removeAll(keepingCapacity: true)
@@ -215,13 +221,9 @@ actor CalleeCall {
         send([Int16](repeating: 0, count: 6_400) + beep, rate: 16_000, isBargeIn: false)
     }
 
-    /// Plays PCM on our line, and marks where its first and last audible sample leave.
+    /// Plays PCM on our line, between two marks.
     private func send(_ samples: [Int16], rate: Int32, isBargeIn: Bool) {
         guard let stream, var chain = try? Resampler(from: rate, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder()) else { return }
-        let loud: (Int16) -> Bool = { $0 > 500 || $0 < -500 }
-        let first = samples.firstIndex(where: loud) ?? 0
-        let last = samples.lastIndex(where: loud) ?? 0
-        utteranceBounds = (first * 1_000 / Int(rate), last * 1_000 / Int(rate))
         var frames: [EncodedFrame] = []
         samples.withUnsafeBufferPointer { samples in
             for start in stride(from: 0, to: samples.count, by: 320) {
@@ -237,22 +239,24 @@ actor CalleeCall {
     }
 
     private func reached(_ mark: String) {
-        let now = EventLoop.nowMs()
         switch mark {
         case "begin", "barge":
-            // The mark stands before the first frame, which leaves in this beat or the next: the frame's own 20 ms count.
-            speechBeganAt = now + UInt64(utteranceBounds.first)
-            // What matters is the last audible sample, not the silence behind it.
-            speechEndedAt = nil
-            let endsAt = now + UInt64(utteranceBounds.last)
-            if mark == "barge" { bargeInFrom = speechBeganAt }
-            Task {
-                try? await Task.sleep(for: .milliseconds(Int(endsAt) - Int(EventLoop.nowMs())))
-                self.speechEnded(at: endsAt)
-            }
+            isPlaying = true
+            isInterrupting = mark == "barge"
+        case "end":
+            isPlaying = false
+            awaitsReply = true
         default: break
         }
     }
 
-    private func speechEnded(at time: UInt64) { speechEndedAt = time }
+    private func transmitted(_ frame: EncodedFrame) {
+        guard isPlaying, level.detect(frame).level > Self.speechLevel else { return }
+        let now = EventLoop.nowMs()
+        lastSpeechSentAt = now
+        if isInterrupting {
+            isInterrupting = false
+            bargeInFrom = now
+        }
+    }
 }

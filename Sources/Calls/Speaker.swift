@@ -1,0 +1,190 @@
+internal import Bridge
+internal import Pipeline
+
+/// Our speech on its way to the caller's ear: paced out, followed until it has played, and written down as it was heard.
+///
+///     frame → outgoing ─ pace ─→ stream, inFlight ─ played ─→ HeardLedger, Recording
+///
+/// The far end tells what was heard. Behind the first frame of a burst, and behind every second of it, goes a mark; it
+/// comes back when that frame has played, and puts the burst on the far end's clock. Only what has played is written
+/// down, so ledger, transcript and recording agree. Reads no clock: times are ms since the answer. Confined to its loop.
+final class Speaker {
+    /// Frames sent ahead of the clock, for the network's jitter; a barge-in drops them at the far end.
+    static let leadFrames = 3
+    /// Frames from one mark to the next within a burst (1 s).
+    static let anchorFrames = 50
+    /// Without the burst's first mark its frames count as played by our own clock after this long, ms.
+    static let anchorTimeoutMs = 1_000
+    /// A later mark moves the burst only if it is off by more than this, ms: less is the network's jitter.
+    static let anchorToleranceMs = 20
+    /// A turn's mark that is not echoed this long after its audio must have played counts as reached, ms.
+    static let markTimeoutMs = 2_000
+    /// Frames that may wait to be sent (10 s); the speech engine waits beyond.
+    static let outgoingLimit = 500
+
+    private struct Sent {
+        var frame: EncodedFrame
+        var utterance: Int
+        var burst: Int
+        /// When it is heard, by what is known so far.
+        var startMs: Int
+        var anchor: Int?
+    }
+
+    private let stream: any MediaStream
+    private let recording: Recording?
+    private(set) var ledger = HeardLedger()
+
+    private var outgoing: [(frame: EncodedFrame, utterance: Int)] = []
+    private var outgoingHead = 0
+    private var inFlight: [Sent] = []
+    /// When the last frame sent ends, were there no network: the clock we send by.
+    private var playsUntil = 0
+    private var burst = 0
+    private var burstFrames = 0
+    private var isAnchored = false
+    /// From the clock we send by to the far end's as we see it.
+    private var lagMs = 0
+    private var anchors = 0
+    private var completeTurn: Int32?
+    private var markedTurn: (turn: Int32, deadline: Int)?
+
+    init(stream: any MediaStream, recording: Recording?) {
+        self.stream = stream
+        self.recording = recording
+    }
+
+    /// Something is being said, or on its way.
+    var isSpeaking: Bool { !inFlight.isEmpty || outgoingHead < outgoing.count || markedTurn != nil }
+    /// More is refused for now: the speech engine is to wait.
+    var isFull: Bool { outgoing.count - outgoingHead >= Self.outgoingLimit }
+    /// The engine may go on.
+    var hasRoom: Bool { outgoing.count - outgoingHead < Self.outgoingLimit / 2 }
+
+    // MARK: What is to be said
+
+    func begin(turn: Int32, text: String) -> Int { ledger.begin(turn: turn, text: text) }
+    func complete(_ utterance: Int) { ledger.complete(utterance) }
+    /// All of the turn's utterances have begun.
+    func turnComplete(_ turn: Int32) { completeTurn = turn }
+
+    /// A frame of an utterance; the first of a burst leaves at once, the beat sends the rest.
+    /// - Returns: whether it left.
+    func say(_ frame: EncodedFrame, of utterance: Int, now: Int) -> Bool {
+        ledger.generated(EncodedFrame.milliseconds, of: utterance)
+        outgoing.append((frame, utterance))
+        return playsUntil <= now && pace(now)
+    }
+
+    // MARK: On its way
+
+    /// To be called every beat.
+    /// - Returns: whether anything was sent, and the turn that counts as heard though its mark never came back.
+    func beat(_ now: Int) -> (hasSent: Bool, heard: Int32?) {
+        let hasSent = pace(now)
+        advance(to: now)
+        // The turn's last frame is on its way: ask to be told when it has been heard.
+        if let turn = completeTurn, outgoing.isEmpty, ledger.utterances.allSatisfy({ $0.turn != turn || $0.isComplete || $0.isInterrupted }) {
+            completeTurn = nil
+            markedTurn = (turn, max(playsUntil, now) + Self.markTimeoutMs)
+            stream.send(.mark("turn-\(turn)"))
+        }
+        if let marked = markedTurn, now >= marked.deadline { return (hasSent, heard(turn: marked.turn)) }
+        return (hasSent, nil)
+    }
+
+    private func pace(_ now: Int) -> Bool {
+        var hasSent = false
+        while outgoingHead < outgoing.count, playsUntil - now < Self.leadFrames * EncodedFrame.milliseconds {
+            let (frame, utterance) = outgoing[outgoingHead]
+            guard stream.send(.media(frame)) else { break }
+            hasSent = true
+            outgoingHead += 1
+            ledger.sent(EncodedFrame.milliseconds, of: utterance)
+            if playsUntil <= now {  // the far end has run dry
+                playsUntil = now
+                burst += 1
+                burstFrames = 0
+                isAnchored = false
+            }
+            var sent = Sent(frame: frame, utterance: utterance, burst: burst, startMs: playsUntil + (isAnchored ? lagMs : 0), anchor: nil)
+            let needsAnchor = burstFrames % Self.anchorFrames == 0
+            if needsAnchor {
+                anchors += 1
+                sent.anchor = anchors
+            }
+            inFlight.append(sent)
+            burstFrames += 1
+            playsUntil += EncodedFrame.milliseconds
+            if needsAnchor { stream.send(.mark("at-\(anchors)")) }
+        }
+        if outgoingHead == outgoing.count {
+            outgoing.removeAll(keepingCapacity: true)
+            outgoingHead = 0
+        }
+        return hasSent
+    }
+
+    /// A mark has come back.
+    /// - Returns: the turn that has been heard to its end with it.
+    func reached(mark name: String, at now: Int) -> Int32? {
+        if let marked = markedTurn, name == "turn-\(marked.turn)" { return heard(turn: marked.turn) }
+        // After a flush the far end echoes the marks it dropped: they are of nothing any more.
+        guard name.hasPrefix("at-"), let anchor = Int(name.dropFirst(3)), let index = inFlight.firstIndex(where: { $0.anchor == anchor })
+        else { return nil }
+        let anchored = inFlight[index].burst
+        let shift = now - EncodedFrame.milliseconds - inFlight[index].startMs
+        let isFirst = anchored == burst && !isAnchored
+        if isFirst || abs(shift) > Self.anchorToleranceMs {
+            for later in index..<inFlight.count where inFlight[later].burst == anchored { inFlight[later].startMs += shift }
+            if anchored == burst { lagMs = isFirst ? shift : lagMs + shift }
+        }
+        if anchored == burst { isAnchored = true }
+        play(index + 1)
+        return nil
+    }
+
+    /// What must have been heard by now, by the far end's clock.
+    private func advance(to now: Int) {
+        var count = 0
+        while count < inFlight.count {
+            let next = inFlight[count]
+            let isSure = isAnchored || next.burst < burst || now > next.startMs + Self.anchorTimeoutMs
+            guard isSure, next.startMs + EncodedFrame.milliseconds <= now else { break }
+            count += 1
+        }
+        play(count)
+    }
+
+    private func play(_ count: Int) {
+        guard count > 0 else { return }
+        for sent in inFlight[..<count] {
+            ledger.played(EncodedFrame.milliseconds, of: sent.utterance, from: sent.startMs)
+            recording?.ai(sent.frame, startMs: sent.startMs)
+        }
+        inFlight.removeFirst(count)
+    }
+
+    private func heard(turn: Int32) -> Int32 {
+        markedTurn = nil
+        play(inFlight.count)
+        return turn
+    }
+
+    // MARK: Taken back
+
+    /// Nothing more is said; what the far end has not played it drops.
+    func flush(now: Int) {
+        if outgoingHead < outgoing.count || !inFlight.isEmpty || markedTurn != nil { stream.send(.clear) }
+        // A frame that has begun is played to its end. Behind a network more is heard until the order arrives there.
+        let arrives = now + (stream.isRemote ? max(0, lagMs) : 0)
+        play(inFlight.prefix { $0.startMs < arrives }.count)
+        inFlight.removeAll(keepingCapacity: true)
+        ledger.flush()
+        outgoing.removeAll(keepingCapacity: true)
+        outgoingHead = 0
+        playsUntil = now
+        completeTurn = nil
+        markedTurn = nil
+    }
+}
