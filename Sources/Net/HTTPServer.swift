@@ -139,6 +139,8 @@ final class HTTPExchange {
     private var wsi: OpaquePointer?
     private var request: HTTPRequest
     private var declaredLength = 0
+    /// Bytes of unknown length follow the head.
+    private var isBodyUnread = false
     private var response: HTTPResponse?
     private var sent = -1
     private var isDispatched = false
@@ -155,6 +157,7 @@ final class HTTPExchange {
     func begin() -> Int32 {
         // libwebsockets cannot read a chunked request body.
         if request.headers["transfer-encoding"] != nil {
+            isBodyUnread = true
             respond(
                 .init(
                     status: 411, contentType: "application/problem+json", Self.problem(411, "Length Required", "send the body with a Content-Length"))
@@ -163,6 +166,7 @@ final class HTTPExchange {
         }
         let header = request.headers["content-length"] ?? "0"
         guard let length = Int(header), length >= 0 else {
+            isBodyUnread = true
             respond(.init(status: 400, contentType: "application/problem+json", Self.problem(400, "Bad Request", "Content-Length is not a number")))
             return 0
         }
@@ -287,7 +291,7 @@ final class HTTPExchange {
         try? file?.close()
         file = nil
         // The rest of a refused body is still on the wire: this connection cannot be used again.
-        if declaredLength > request.body.count { return -1 }
+        if isBodyUnread || declaredLength > request.body.count { return -1 }
         return lws_http_transaction_completed(wsi) != 0 ? -1 : 0
     }
 

@@ -50,7 +50,8 @@ public final class WebSocket {
     private var didReportClose = false
     private var ticker: EventLoop.Ticker?
     private var lastPing: UInt64 = 0
-    private var awaitingPong = false
+    private var isAwaitingPong = false
+    private var isReadingPaused = false
 
     /// A buffer with libwebsockets' head room in front.
     private struct Slab {
@@ -166,11 +167,21 @@ public final class WebSocket {
     // MARK: Receiving
 
     /// Stops reading from the socket until `resumeReading`.
-    public func pauseReading() { if let wsi { lws_rx_flow_control(wsi, 0) } }
-    public func resumeReading() { if let wsi { lws_rx_flow_control(wsi, 1) } }
+    public func pauseReading() {
+        guard let wsi else { return }
+        isReadingPaused = true
+        lws_rx_flow_control(wsi, 0)
+    }
+    public func resumeReading() {
+        guard let wsi else { return }
+        isReadingPaused = false
+        lastPing = EventLoop.nowMs()  // a pong may have waited for us
+        lws_rx_flow_control(wsi, 1)
+    }
 
     func received(_ bytes: UnsafeRawPointer?, _ count: Int) -> Int32 {
         guard let wsi else { return -1 }
+        isAwaitingPong = false  // whoever sends is alive
         let base = bytes?.assumingMemoryBound(to: UInt8.self)
         let remaining = Int(clamping: lws_remaining_packet_payload(wsi))
         let isLast = lws_is_final_fragment(wsi) != 0 && remaining == 0
@@ -203,19 +214,21 @@ public final class WebSocket {
         onOpen?()
     }
 
-    func ponged() { awaitingPong = false }
+    func ponged() { isAwaitingPong = false }
 
     private func keepAlive(_ now: UInt64) {
-        guard let wsi, !isClosing else { return }
-        if awaitingPong {
-            if now &- lastPing > configuration.pongTimeoutMs {
-                peerClose = (1006, "no answer to a ping")
-                lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
-                awaitingPong = false
-            }
-        } else if now &- lastPing > configuration.pingEveryMs {
+        // While we read nothing we cannot know whether the peer answers.
+        guard let wsi, !isClosing, !isReadingPaused else { return }
+        if isAwaitingPong {
+            guard now > lastPing + configuration.pongTimeoutMs else { return }
+            peerClose = (1006, "no answer to a ping")
+            isAwaitingPong = false
+            lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
+            // On a foreign loop libwebsockets looks at its timers only after an event of its own.
+            lws_cancel_service(lws_get_context(wsi))
+        } else if now > lastPing + configuration.pingEveryMs {
             lastPing = now
-            awaitingPong = true
+            isAwaitingPong = true
             _ = enqueue(LWS_WRITE_PING, capacity: 1) { buffer in
                 buffer[0] = 1
                 return 1

@@ -1,13 +1,16 @@
 """Start-up errors, restarts, the two-process bridge, the demo."""
 import json
+import os
+import pathlib
 import signal
 import socket
 import sqlite3
 import subprocess
+import tempfile
 import time
 
 import pytest
-from conftest import ATTEND, GUESTS, TRUNKLINE, Server, clean_environment, free_port
+from conftest import ATTEND, GUESTS, MOVED, PARKING, TRUNKLINE, Server, clean_environment, free_port
 
 
 def run(*arguments, cwd, seconds=60, **environment):
@@ -90,6 +93,41 @@ def test_a_locked_database_is_a_503_and_recovers(server):
     blocker.rollback()
     blocker.close()
     assert server.request("POST", "/api/outbound/", body)[0] == 202
+
+
+@pytest.fixture
+def open_folder():
+    """A folder whose parents other users may enter; pytest's own are closed to them."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
+
+
+def test_a_database_that_cannot_be_written_ends_the_start(open_folder):
+    """As a user to whom the folder is closed; root would be let in whatever the mode."""
+    server = Server(open_folder).start()
+    server.kill()
+    data = open_folder / "data"
+    for path in data.iterdir():
+        path.chmod(0o755 if path.is_dir() else 0o444)
+    data.chmod(0o555)
+    other = {"user": 65_534, "group": 65_534, "extra_groups": []} if os.geteuid() == 0 else {}
+    result = subprocess.run(
+        [TRUNKLINE, "serve", "--http-port", str(free_port()), "--sip-port", str(free_port()), "--data", str(data)], cwd="/",
+        env=clean_environment(), capture_output=True, text=True, timeout=60, **other)
+    data.chmod(0o755)
+    assert result.returncode == 1 and "not writable" in result.stderr and str(data) in result.stderr, result.stderr
+
+
+def test_the_maximum_duration_ends_politely(server, callee):
+    call_id = server.create(callee("cooperative").address, [ATTEND, PARKING, MOVED, GUESTS], max_duration=14)
+    call = server.wait_for(call_id)
+    result = server.result(call_id)
+    assert call["end_reason"] == "max_duration" and call["state"] == "completed", call
+    # The goodbye was heard to its end, some seconds after the time was up, and what was answered by then is kept.
+    assert "ime" in result["transcript"][-1]["text"] and "oodbye" in result["transcript"][-1]["text"], result["transcript"][-1]
+    assert not result["transcript"][-1].get("interrupted") and 14 <= call["duration_seconds"] < 26, call
+    assert result["answers"][0]["status"] == "answered" and result["answers"][-1]["status"] != "answered"
 
 
 def test_the_leg_here_the_conversation_there(make_server, callee):

@@ -105,7 +105,8 @@ import Testing
         }
     }
 
-    private func start(maximumBody: Int = 1_000) throws -> Running {
+    /// - Parameter onSocket: what the server does with a socket it accepted, beside echoing on it.
+    private func start(maximumBody: Int = 1_000, onSocket: @escaping @Sendable (WebSocket) -> Void = { _ in }) throws -> Running {
         let loop = try EventLoop(name: "server")
         loop.start()
         var configuration = HTTPServer.Configuration()
@@ -130,6 +131,7 @@ import Testing
                     let copy = Array(bytes)
                     socket.send(kind, capacity: copy.count) { $0.update(fromContentsOf: copy) }
                 }
+                onSocket(socket)
                 return true
             })
         try server.start()
@@ -247,6 +249,113 @@ import Testing
             }
         }
         #expect(code == 1_009)
+        running.stop()
+    }
+
+    private static let upgrade =
+        "GET /echo HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+
+    @Test func aPeerThatAnswersNoPingIsGivenUp() async throws {
+        let (closed, report) = AsyncStream<(Int, String)>.makeStream()
+        let running = try start { socket in
+            socket.configuration.pingEveryMs = 40
+            socket.configuration.pongTimeoutMs = 60
+            socket.onClose = { report.yield(($0, $1)) }
+        }
+        // A peer that upgrades and then only reads: what it gets is a ping frame (0x89) and the end.
+        let answer = await raw(running.server.port, Self.upgrade)
+        #expect(answer.contains(" 101 "))
+        let reason = await closed.first { _ in true }
+        #expect(reason?.0 == 1_006 && reason?.1 == "no answer to a ping")
+        running.stop()
+    }
+
+    @Test func aPeerThatAnswersPingsOrSendsIsKept() async throws {
+        let pings = Mutex(0)
+        let running = try start { socket in
+            socket.configuration.pingEveryMs = 20
+            socket.configuration.pongTimeoutMs = 60
+            socket.onClose = { _, _ in pings.withLock { $0 = -1 } }
+        }
+        let (loop, url, address) = try client(of: running)
+        let echoes = await withCheckedContinuation { (continuation: CheckedContinuation<Int, Never>) in
+            loop.post {
+                let socket = loop.connect(url, address: address)
+                var ticker: EventLoop.Ticker?
+                var beats = 0
+                var echoes = 0
+                socket.onMessage = { _, _ in echoes += 1 }
+                ticker = loop.addTicker { _ in
+                    beats += 1
+                    if beats == 20 { socket.send(text: "still here") }
+                    guard beats == 25 else { return }
+                    ticker?.cancel()
+                    continuation.resume(returning: pings.withLock { $0 } == 0 ? echoes : -1)
+                    socket.close()
+                }
+            }
+        }
+        #expect(echoes == 1, "half a second with a ping every 20 ms")
+        running.stop()
+    }
+
+    private func client(of running: Running) throws -> (EventLoop, WebSocketURL, SocketAddress) {
+        (
+            running.loop, try #require(WebSocketURL("ws://127.0.0.1:\(running.server.port)/echo")),
+            try #require(SocketAddress("127.0.0.1", port: running.server.port))
+        )
+    }
+
+    /// The reader stops; the kernel's buffers fill, then the queue, then `send` refuses. When the reader goes on, all that
+    /// was accepted arrives, in order, and nobody has been given up for not answering pings in between.
+    @Test func aSlowReaderMakesTheSenderWait() async throws {
+        let got = Mutex<[Int]>([])
+        let reader = Mutex<Confined<WebSocket>?>(nil)
+        let running = try start { socket in
+            socket.configuration.pingEveryMs = 40
+            socket.configuration.pongTimeoutMs = 40
+            socket.onMessage = { bytes, _ in got.withLock { $0.append(Int(bytes[0]) << 8 | Int(bytes[1])) } }
+            let box = Confined(socket, to: socket.loop)
+            socket.onOpen = {
+                box.value.pauseReading()
+                reader.withLock { $0 = box }
+            }
+        }
+        let (loop, url, address) = try client(of: running)
+        let size = 60_000
+        let outcome = await withCheckedContinuation { (continuation: CheckedContinuation<(accepted: Int, closedEarly: Bool), Never>) in
+            loop.post {
+                let socket = loop.connect(url, address: address)
+                var accepted = 0
+                var stalledBeats = 0
+                var ticker: EventLoop.Ticker?
+                socket.configuration.sendQueueLimit = 200_000
+                socket.onDrained = { if stalledBeats > 10 { socket.close() } }
+                socket.onClose = { code, _ in
+                    ticker?.cancel()
+                    continuation.resume(returning: (accepted, code != 1_000))
+                }
+                ticker = loop.addTicker { _ in
+                    guard let paused = reader.withLock({ $0 }) else { return }
+                    // Ten beats without room for anything: longer than the reader's ping and its time-out together.
+                    guard stalledBeats <= 10 else { return paused.value.resumeReading() }
+                    let before = accepted
+                    while accepted < 10_000 {
+                        let sent = socket.send(.binary, capacity: size) { buffer in
+                            buffer[0] = UInt8(truncatingIfNeeded: accepted >> 8)
+                            buffer[1] = UInt8(truncatingIfNeeded: accepted)
+                            return size
+                        }
+                        guard sent else { break }
+                        accepted += 1
+                    }
+                    stalledBeats = accepted == before ? stalledBeats + 1 : 0
+                }
+            }
+        }
+        #expect(outcome.accepted > 3 && outcome.accepted < 10_000 && !outcome.closedEarly)
+        for _ in 0..<500 where got.withLock({ $0.count }) < outcome.accepted { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(got.withLock { $0 } == Array(0..<outcome.accepted))
         running.stop()
     }
 

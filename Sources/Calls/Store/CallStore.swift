@@ -76,6 +76,8 @@ public final class CallStore: Sendable {
         do {
             database = try DatabasePool(path: folder + "/calls.sqlite", configuration: configuration)
             try Migrations.all.migrate(database)
+            // SQLite opens a file that it may not write without a word; a write tells.
+            try database.write { try $0.execute(sql: "PRAGMA user_version = 1") }
         } catch let error as DatabaseError {
             let advice =
                 switch error.resultCode {

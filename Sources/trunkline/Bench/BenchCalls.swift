@@ -20,7 +20,7 @@ struct BenchCalls: AsyncParsableCommand {
     @Option(help: "The callees' persona.") var persona: Persona = .load
     @Option(help: "HTTP port; SIP and the callee take the two above.") var port: UInt16 = 18_080
 
-    private struct Measured { var voiceToVoice: [Double] = [], bargeIn: [Double] = [], worstGap: [Double] = [] }
+    private struct Measured { var firstSample: [Double] = [], audible: [Double] = [], bargeIn: [Double] = [], worstGap: [Double] = [] }
 
     func run() async throws {
         guard (1...500).contains(calls), (1...100).contains(rounds), port < 65_000 else { throw ValidationError("1…500 calls, 1…100 rounds") }
@@ -37,7 +37,8 @@ struct BenchCalls: AsyncParsableCommand {
         let callee = try await CalleeProcess(persona: persona, port: port + 2) { line in
             guard let event = (try? JSONSerialization.jsonObject(with: line)) as? [String: Any] else { return }
             measured.withLock {
-                if let value = event["voice_to_voice_ms"] as? Int { $0.voiceToVoice.append(Double(value)) }
+                if let value = event["first_sample_ms"] as? Int { $0.firstSample.append(Double(value)) }
+                if let value = event["audible_ms"] as? Int { $0.audible.append(Double(value)) }
                 if let value = event["silent_after_ms"] as? Int { $0.bargeIn.append(Double(value)) }
                 if let value = event["worst_rtp_gap_ms"] as? Int { $0.worstGap.append(Double(value)) }
             }
@@ -99,7 +100,8 @@ struct BenchCalls: AsyncParsableCommand {
             guard let p50 = Meter.quantile(0.5, of: values), let p95 = Meter.quantile(0.95, of: values) else { return }
             print("\(name): p50 \(Int(p50)) ms, p95 \(Int(p95)) ms, n \(values.count)")
         }
-        line("on the wire, last speech sample to first of ours", measured.withLock { $0.voiceToVoice })
+        line("on the wire, last packet of speech to first packet of ours", measured.withLock { $0.firstSample })
+        line("on the wire, last packet of speech to first packet of ours over -50 dB", measured.withLock { $0.audible })
         line("  end-of-turn wait", latencies.map { Double($0.endOfTurnMs) })
         line("  speech to text", latencies.map { Double($0.speechToTextMs) })
         line("  dialogue", latencies.map { Double($0.languageModelMs) })

@@ -14,6 +14,8 @@ actor CalleeCall {
     private static let speechLevel: Float = -45
     /// A packet of the AI's that is louder than this carries sound.
     private static let soundLevel: Float = -50
+    /// A packet that is louder than this is not the silence a line without speech carries.
+    private static let silenceLevel: Float = -90
 
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -41,6 +43,7 @@ actor CalleeCall {
     private var isInterrupting = false
     private var lastSpeechSentAt: UInt64?
     private var awaitsReply = false
+    private var replyBeganAt: UInt64?
     private var lastAISoundAt: UInt64 = 0
     private var lastFrameAt: UInt64 = 0
     private var worstGapMs: UInt64 = 0
@@ -104,12 +107,12 @@ actor CalleeCall {
         if lastFrameAt > 0 { worstGapMs = max(worstGapMs, now - lastFrameAt) }
         lastFrameAt = now
         let verdict = detector.detect(frame)
-        if verdict.level > Self.soundLevel {
-            lastAISoundAt = now
-            if awaitsReply, let sent = lastSpeechSentAt {
-                awaitsReply = false
-                if bargeInFrom == nil { report(["event": "latency", "voice_to_voice_ms": Int(now - sent)]) }
-            }
+        let isSound = verdict.level > Self.soundLevel
+        if isSound { lastAISoundAt = now }
+        if awaitsReply, verdict.level > Self.silenceLevel, replyBeganAt == nil { replyBeganAt = now }
+        if awaitsReply, isSound, let sent = lastSpeechSentAt, let began = replyBeganAt {
+            awaitsReply = false
+            if bargeInFrom == nil { report(["event": "latency", "first_sample_ms": Int(began - sent), "audible_ms": Int(now - sent)]) }
         }
         if let from = bargeInFrom, now > from + 400, lastAISoundAt + 100 < now {
             bargeInFrom = nil
@@ -246,6 +249,7 @@ actor CalleeCall {
         case "end":
             isPlaying = false
             awaitsReply = true
+            replyBeganAt = nil
         default: break
         }
     }
