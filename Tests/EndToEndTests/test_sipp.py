@@ -129,23 +129,30 @@ def test_our_invite_is_what_the_contract_says(server, tmp_path):
     assert "s=Talk" in text and "a=rtcp:" in text and "m=audio" in text and "telephone-event/8000" in text and "Riverside Restaurant" in text
 
 
-def test_bye_from_the_callee(server, tmp_path):
-    bye = """  <pause milliseconds="1500"/>
-  <send retrans="500"><![CDATA[
-      BYE sip:trunkline@127.0.0.1:{port} SIP/2.0
+# Keeps our From, which is To in a request of the peer's.
+TAKE_FROM = """  <recv request="INVITE"><action><ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>
+"""
+
+
+def in_dialog(server, method, cseq, body="      Content-Length: 0\n", retransmit=True):
+    """A request of the peer's within the dialog."""
+    return f"""  <send{' retrans="500"' if retransmit else ''}><![CDATA[
+      {method} sip:trunkline@127.0.0.1:{server.sip_port} SIP/2.0
       Via: SIP/2.0/UDP 127.0.0.1:[local_port];branch=[branch]
       From: <sip:sipp@127.0.0.1:[local_port]>;tag=[pid]S[call_number]
       To[$from]
       [last_Call-ID:]
-      CSeq: 2 BYE
+      CSeq: {cseq} {method}
+      Contact: <sip:127.0.0.1:[local_port]>
       Max-Forwards: 70
-      Content-Length: 0
+{body}
   ]]></send>
-  <recv response="200"/>
 """
-    take_from = """  <recv request="INVITE"><action><ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>
-"""
-    peer = Sipp(tmp_path, answer(free_port()) + bye.format(port=server.sip_port), invite=take_from)
+
+
+def test_bye_from_the_callee(server, tmp_path):
+    bye = '  <pause milliseconds="1500"/>\n' + in_dialog(server, "BYE", 2) + '  <recv response="200"/>\n'
+    peer = Sipp(tmp_path, answer(free_port()) + bye, invite=TAKE_FROM)
     call_id = server.create(peer.address, [ATTEND])
     call = server.wait_for(call_id, seconds=30)
     assert call["state"] == "completed" and call["end_reason"] == "callee_hangup"
@@ -154,38 +161,17 @@ def test_bye_from_the_callee(server, tmp_path):
 
 
 def test_hold_and_resume_by_reinvite(server, tmp_path):
-    reinvite = """  <pause milliseconds="500"/>
-  <send retrans="500"><![CDATA[
-      INVITE sip:trunkline@127.0.0.1:{port} SIP/2.0
-      Via: SIP/2.0/UDP 127.0.0.1:[local_port];branch=[branch]
-      From: <sip:sipp@127.0.0.1:[local_port]>;tag=[pid]S[call_number]
-      To[$from]
-      [last_Call-ID:]
-      CSeq: {cseq} INVITE
-      Contact: <sip:127.0.0.1:[local_port]>
-      Max-Forwards: 70
-{body}
-  ]]></send>
-  <recv response="100" optional="true"/>
-  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" check_it="true" assign_to="{name}"/></action></recv>
-  <send><![CDATA[
-      ACK sip:trunkline@127.0.0.1:{port} SIP/2.0
-      Via: SIP/2.0/UDP 127.0.0.1:[local_port];branch=[branch]
-      From: <sip:sipp@127.0.0.1:[local_port]>;tag=[pid]S[call_number]
-      To[$from]
-      [last_Call-ID:]
-      CSeq: {cseq} ACK
-      Max-Forwards: 70
-      Content-Length: 0
-  ]]></send>
-"""
-    take_from = """  <recv request="INVITE"><action><ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>
-"""
+    def reinvite(cseq, body, expected, name):
+        return (
+            '  <pause milliseconds="500"/>\n' + in_dialog(server, "INVITE", cseq, body) + '  <recv response="100" optional="true"/>\n'
+            f'  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" check_it="true" assign_to="{name}"/></action></recv>\n'
+            + in_dialog(server, "ACK", cseq, retransmit=False))
+
     rtp = free_port()
-    hold = reinvite.format(port=server.sip_port, cseq=2, body=SDP.format(rtp=rtp) + "      a=sendonly\n", expected="recvonly", name="held")
-    resume = reinvite.format(port=server.sip_port, cseq=3, body=SDP.format(rtp=rtp), expected="sendrecv", name="back")
+    hold = reinvite(2, SDP.format(rtp=rtp) + "      a=sendonly\n", "recvonly", "held")
+    resume = reinvite(3, SDP.format(rtp=rtp), "sendrecv", "back")
     steps = answer(rtp) + hold + resume + '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST + '  <Reference variables="held,back"/>\n'
-    peer = Sipp(tmp_path, steps, invite=take_from)
+    peer = Sipp(tmp_path, steps, invite=TAKE_FROM)
     call_id = server.create(peer.address, [ATTEND])
     server.wait_for(call_id, {"connected"}, seconds=20)
     deadline = time.time() + 15

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bridge
 import Foundation
 import Pipeline
 
@@ -13,6 +14,21 @@ struct BenchPipeline: AsyncParsableCommand {
         let count = max(1_000, frames)
         var speech = EncodedFrame()
         for index in speech.bytes.indices { speech.bytes[index] = MuLaw.encode(Int16(8_000 * sin(Double(index) * 0.6))) }
+
+        let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPPacket.headerLength + EncodedFrame.byteCount, alignment: 8)
+        defer { datagram.deallocate() }
+        _ = datagram.initializeMemory(as: UInt8.self, repeating: 0xFF)
+        var jitter = JitterBuffer()
+        var packets: [JitterBuffer.Output] = []
+        var sequence: UInt16 = 0
+        try measure("RTP in: parse, jitter buffer", count) {
+            packets.removeAll(keepingCapacity: true)
+            RTPPacket.writeHeader(into: datagram, payloadType: 0, marker: false, sequence: sequence, timestamp: 0, ssrc: 1)
+            guard let packet = RTPPacket(parsing: UnsafeRawBufferPointer(datagram)) else { return }
+            let payload = JitterBuffer.Payload(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(datagram)[packet.payload]))
+            jitter.insert(sequence: packet.sequence, payload: payload, now: 0, into: &packets)
+            sequence &+= 1
+        }
 
         var decoder = MuLawDecoder()
         var upsampler = try Resampler(from: 8_000, to: 16_000)
