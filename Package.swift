@@ -38,7 +38,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Bridge",
-            dependencies: ["Pipeline", "Net", "CSofia", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "Pipeline", "Net", "CSofia", .product(name: "Crypto", package: "swift-crypto"), .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
         .target(
             name: "Realtime",

@@ -1,3 +1,4 @@
+public import Bridge
 public import Calls
 public import Foundation
 public import Logging
@@ -12,22 +13,39 @@ public struct Routes: Sendable {
         public var settings: CallSettings
         /// The dashboard's folder, `web/`; nil without one.
         public var webRoot: String?
-        /// Milliseconds, for `/ready`: nil while starting.
-        public var isReady: @Sendable () -> Bool
         public var logger: Logger
+        /// nil: Twilio is not set up.
+        public var twilio: Twilio?
+        public var tickets: StreamTickets
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
-            isReady: @escaping @Sendable () -> Bool, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+            logger: Logger, tickets: StreamTickets, twilio: Twilio? = nil,
+            now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
             self.dialler = dialler
             self.authenticator = authenticator
             self.settings = settings
             self.webRoot = webRoot
-            self.isReady = isReady
             self.logger = logger
+            self.tickets = tickets
+            self.twilio = twilio
             self.now = now
+        }
+    }
+
+    /// How Twilio knows us.
+    public struct Twilio: Sendable {
+        public var signature: TwilioSignature
+        /// Our address as Twilio sees it, without a slash at the end.
+        public var publicURL: String
+        /// Where its media streams go, where that is not `publicURL` and `/media/twilio`.
+        public var streamURL: String?
+        public init(signature: TwilioSignature, publicURL: String, streamURL: String? = nil) {
+            self.signature = signature
+            self.publicURL = publicURL
+            self.streamURL = streamURL
         }
     }
 
@@ -45,11 +63,15 @@ public struct Routes: Sendable {
         // Without a key.
         router.add("GET", "/health") { _ in HTTPResponse(status: 200, contentType: "text/plain", Array("ok\n".utf8)) }
         router.add("GET", "/ready") { _ in
-            services.isReady()
-                ? HTTPResponse(status: 200, contentType: "text/plain", Array("ready\n".utf8))
-                : HTTPResponse(status: 503, contentType: "text/plain", Array("starting\n".utf8))
+            // Whoever can be asked is ready: recovery and warm-up come before the port is opened.
+            HTTPResponse(status: 200, contentType: "text/plain", Array("ready\n".utf8))
         }
         add("POST", "/api/session", nil, sessions.logIn)
+
+        // By Twilio's signature.
+        let twilio = TwilioRoutes(services: services)
+        add("POST", "/twilio/voice", nil) { request, _ in try twilio.voice(request) }
+        add("POST", "/twilio/status", nil) { request, _ in try twilio.status(request) }
 
         // With one.
         add("GET", "/api/session", .viewer, sessions.current)

@@ -8,15 +8,15 @@ public import Realtime
 /// Everything an attempt needs from outside.
 public struct CallLine: Sendable {
     public var userAgent: UserAgent
-    /// Engines for a language.
-    public var engines: @Sendable (_ language: String) -> SpeechEngines
+    /// Ways to hold a conversation in a language, best first.
+    public var modes: @Sendable (_ language: String) -> [ConversationMode]
     public var store: CallStore
     public var logger: Logger
     public init(
-        userAgent: UserAgent, engines: @escaping @Sendable (_ language: String) -> SpeechEngines, store: CallStore, logger: Logger
+        userAgent: UserAgent, modes: @escaping @Sendable (_ language: String) -> [ConversationMode], store: CallStore, logger: Logger
     ) {
         self.userAgent = userAgent
-        self.engines = engines
+        self.modes = modes
         self.store = store
         self.logger = logger
     }
@@ -106,11 +106,11 @@ public actor CallController {
     /// Ends a connected call; one that still rings is cancelled.
     public func hangUp(_ reason: EndReason) async {
         guard isConnected else { return cancel() }
-        if let graph { await graph.stop(reason) } else { conversationEnded(nil, reason: reason) }
+        if let graph { graph.finish(reason) } else { conversationEnded(nil, reason: reason) }
     }
 
     public var edges: [EdgeReading] {
-        get async { await graph?.edges ?? [] }
+        get async { graph?.edges ?? [] }
     }
 
     // MARK: Dialling
@@ -201,7 +201,7 @@ public actor CallController {
             if outcome != nil || pendingEnd != nil {
                 finishConversation()
             } else if let graph {
-                Task { await graph.stop(.calleeHangup) }
+                graph.finish(.calleeHangup)
                 giveUpAt = nil
                 dialog = nil
             } else {
@@ -299,13 +299,13 @@ public actor CallController {
         conversation.maxDurationMs = call.maxDuration * 1_000
         let loop = loop
         let graph = CallGraph(
-            loop: loop, stream: Confined(pair.application, to: loop), engines: line.engines(call.brief.language), brief: call.brief,
-            settings: conversation, recording: Confined(recording, to: loop)
+            loop: loop, stream: pair.application, modes: line.modes(call.brief.language), brief: call.brief, settings: conversation,
+            recording: recording
         ) { [weak self] event in
             self?.assumeIsolated { $0.handle(event) }
         }
         self.graph = graph
-        graph.assumeIsolated { $0.start() }
+        graph.start()
         open(Leg(rtp: rtp, stream: pair.carrier, start: start))
     }
 
@@ -351,7 +351,7 @@ public actor CallController {
     private func legFailed(_ failure: Leg.Failure) {
         switch failure {
         case .mediaTimeout:
-            if let graph { Task { await graph.stop(.mediaTimeout) } } else { conversationEnded(nil, reason: .mediaTimeout) }
+            if let graph { graph.finish(.mediaTimeout) } else { conversationEnded(nil, reason: .mediaTimeout) }
         case .streamClosed(let reason):
             guard graph == nil else { return }  // its own end is reported by the graph
             logger.info("the stream's far end is done: \(reason)")
@@ -401,6 +401,7 @@ public actor CallController {
                     ]
                 }
             }
+        case .warning(let text): logger.warning("\(text)")
         case .ended(let outcome): conversationEnded(outcome, reason: outcome.endReason)
         }
     }

@@ -49,9 +49,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var nextTickMs: UInt64 = 0
     private var beatMs: UInt64?
 
+    /// Certificates (PEM) that servers we connect to are checked against; nil: the system's.
+    let caFile: String?
+
     /// - Throws: `NetError.unavailable` if libwebsockets cannot make a context.
-    public init(name: String) throws(NetError) {
+    public init(name: String, caFile: String? = nil) throws(NetError) {
         self.name = name
+        self.caFile = caFile
         clws_set_log(0)
         ev = cev_loop_new()
         var info = lws_context_creation_info()

@@ -1,5 +1,6 @@
 internal import CLibwebsockets
 internal import Foundation
+internal import Synchronization
 
 /// An HTTP/1.1 and WebSocket server on one event loop or several.
 ///
@@ -29,7 +30,7 @@ public final class HTTPServer: @unchecked Sendable {
     let handler: Handler
     private let upgradeCheck: UpgradeCheck
     private let socketHandler: SocketHandler
-    private var vhosts: [OpaquePointer] = []
+    private var hosts: [(host: VirtualHost, vhost: UInt, loop: EventLoop)] = []
     private var listener: Int32 = -1
     public private(set) var port: UInt16 = 0
 
@@ -75,9 +76,9 @@ public final class HTTPServer: @unchecked Sendable {
                 makeVhost(on: loop, index: index)
                 ready.signal()
             }
+            ready.wait()
         }
-        for _ in loops { ready.wait() }
-        guard vhosts.count == loops.count else { throw NetError(.unavailable, "libwebsockets could not make a virtual host") }
+        guard hosts.count == loops.count else { throw NetError(.unavailable, "libwebsockets could not make a virtual host") }
         let thread = Thread { [self] in acceptLoop(fd) }
         thread.name = "acceptor"
         thread.start()
@@ -91,20 +92,23 @@ public final class HTTPServer: @unchecked Sendable {
         listener = -1
     }
 
+    private static func load(_ host: VirtualHost) -> Int { host.connections.load(ordering: .relaxed) }
+
     private func makeVhost(on loop: EventLoop, index: Int) {
         var info = lws_context_creation_info()
         info.port = clws_no_listen_server()
         info.protocols = makeProtocols()
         info.vhost_name = UnsafePointer(strdup("server\(index)"))
         info.options = clws_context_options()
-        info.user = Unmanaged.passRetained(VirtualHost(loop: loop, server: self)).toOpaque()
+        let host = VirtualHost(loop: loop, server: self)
+        info.user = Unmanaged.passRetained(host).toOpaque()
         info.keepalive_timeout = 60
         info.timeout_secs = configuration.idleTimeoutSeconds
-        if let vhost = lws_create_vhost(loop.context, &info) { vhosts.append(vhost) }
+        guard let vhost = lws_create_vhost(loop.context, &info) else { return }
+        hosts.append((host, UInt(bitPattern: vhost), loop))
     }
 
     private func acceptLoop(_ fd: Int32) {
-        var next = 0
         while true {
             let connection = Glibc.accept(fd, nil, nil)
             if connection < 0 {
@@ -116,11 +120,13 @@ public final class HTTPServer: @unchecked Sendable {
                 return
             }
             _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
-            let loop = loops[next % loops.count]
-            let vhost = UInt(bitPattern: vhosts[next % loops.count])
-            next &+= 1
-            loop.post {
-                if lws_adopt_socket_vhost(OpaquePointer(bitPattern: vhost), connection) == nil { close(connection) }
+            guard let place = hosts.min(by: { Self.load($0.host) < Self.load($1.host) }) else { return }
+            let (host, vhost) = (place.host, place.vhost)
+            host.connections.add(1, ordering: .relaxed)
+            place.loop.post {
+                guard lws_adopt_socket_vhost(OpaquePointer(bitPattern: vhost), connection) == nil else { return }
+                close(connection)
+                host.connections.subtract(1, ordering: .relaxed)
             }
         }
     }

@@ -1,10 +1,13 @@
 internal import CLibwebsockets
 internal import Foundation
+internal import Synchronization
 
-/// What a virtual host hangs its connections on. Confined to its loop.
-final class VirtualHost {
+/// What a virtual host hangs its connections on.
+final class VirtualHost: Sendable {
     let loop: EventLoop
     let server: HTTPServer?
+    /// Connections of this host: counted up by the acceptor, down where they end.
+    let connections = Atomic<Int>(0)
     init(loop: EventLoop, server: HTTPServer?) {
         self.loop = loop
         self.server = server
@@ -167,7 +170,12 @@ func lwsCallback(
         return 0
     case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
         let text = input.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? "connection failed"
-        (LwsUser.take(user) as? WebSocket)?.closed(text)
+        let socket = LwsUser.take(user) as? WebSocket
+        if let wsi {
+            let status = lws_http_client_http_response(wsi)
+            if status > 0 { socket?.refusedStatus = Int(status) }
+        }
+        socket?.closed(text)
         return 0
     case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
         guard let wsi, let input, let socket = LwsUser.object(user, as: WebSocket.self) else { return 0 }
@@ -181,6 +189,10 @@ func lwsCallback(
             }
             if failed != 0 { return -1 }
         }
+        return 0
+
+    case LWS_CALLBACK_WSI_DESTROY:
+        if let wsi, let host = virtualHost(wsi), host.server != nil { host.connections.subtract(1, ordering: .relaxed) }
         return 0
 
     // HTTP server.

@@ -34,6 +34,8 @@ public final class WebSocket {
     public var onMessage: ((UnsafeBufferPointer<UInt8>, Kind) -> Void)?
     /// Close code as received, 1006 if there was none; called once.
     public var onClose: ((Int, String) -> Void)?
+    /// The HTTP status with which the far end refused our upgrade.
+    public internal(set) var refusedStatus: Int?
     /// All that waited has been handed to the kernel.
     public var onDrained: (() -> Void)?
 

@@ -1,18 +1,30 @@
 internal import CLibwebsockets
 internal import Foundation
 
-/// A `ws:` URL in parts.
+/// A `ws:` or `wss:` URL in parts.
 public struct WebSocketURL: Sendable, Equatable {
     public var host: String
     public var port: UInt16
     /// Path with query.
     public var path: String
+    /// `wss:`: TLS, the certificate verified for `host`.
+    public var isSecure: Bool
 
-    /// nil unless it is a `ws:` URL with a host. (`wss:` comes with TLS.)
-    public init?(_ text: String) {
-        guard let parts = URLComponents(string: text), parts.scheme == "ws", let host = parts.host, !host.isEmpty else { return nil }
+    public init(host: String, port: UInt16, path: String, isSecure: Bool) {
         self.host = host
-        guard let port = UInt16(exactly: parts.port ?? 80) else { return nil }
+        self.port = port
+        self.path = path
+        self.isSecure = isSecure
+    }
+
+    /// nil unless it is a `ws:` or `wss:` URL with a host.
+    public init?(_ text: String) {
+        guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(), ["ws", "wss"].contains(scheme),
+            let host = parts.host, !host.isEmpty
+        else { return nil }
+        self.host = host
+        isSecure = scheme == "wss"
+        guard let port = UInt16(exactly: parts.port ?? (isSecure ? 443 : 80)) else { return nil }
         self.port = port
         let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
         self.path = parts.percentEncodedQuery.map { path + "?" + $0 } ?? path
@@ -39,12 +51,13 @@ extension EventLoop {
         let user = UnsafeMutableRawPointer.allocate(byteCount: LwsUser.size, alignment: 8)
         user.storeBytes(of: nil, as: UnsafeMutableRawPointer?.self)
         LwsUser.set(user, socket)
-        let hostHeader = url.port == 80 ? url.host : "\(url.host):\(url.port)"
+        let hostHeader = url.port == (url.isSecure ? 443 : 80) ? url.host : "\(url.host):\(url.port)"
         var info = lws_client_connect_info()
         info.context = context
         info.vhost = vhost
         info.port = Int32(address.port)
         info.userdata = user
+        if url.isSecure { info.ssl_connection = Int32(LCCSCF_USE_SSL.rawValue) }
         info.ietf_version_or_minus_one = -1
         address.host.withCString { address in
             hostHeader.withCString { host in
@@ -72,6 +85,7 @@ extension EventLoop {
         info.options = clws_context_options()
         info.user = Unmanaged.passRetained(VirtualHost(loop: self, server: nil)).toOpaque()
         info.timeout_secs = 10
+        info.client_ssl_ca_filepath = caFile.map { UnsafePointer(strdup($0)) }
         clientVhost = lws_create_vhost(context, &info)
         return clientVhost
     }

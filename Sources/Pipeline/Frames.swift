@@ -36,6 +36,12 @@ public struct EncodedFrame: Sendable {
         self.bytes = .init(repeating: law.silence)
     }
 
+    /// The 160 bytes.
+    public func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
+        let span = bytes.span
+        return try span.withUnsafeBufferPointer(body)
+    }
+
     /// Copies up to 160 bytes; a shorter source leaves silence behind it.
     public init(copying source: UnsafeBufferPointer<UInt8>, law: CompandingLaw, timestampMs: UInt32) {
         self.init(law: law, timestampMs: timestampMs)

@@ -28,6 +28,12 @@ public struct HeardLedger: Sendable {
         return utterances.count - 1
     }
 
+    /// More words of an utterance, where they come piece by piece.
+    public mutating func append(_ text: String, to utterance: Int) {
+        guard utterances.indices.contains(utterance) else { return }
+        utterances[utterance].text += text
+    }
+
     public mutating func generated(_ ms: Int, of utterance: Int) {
         guard utterances.indices.contains(utterance) else { return }
         utterances[utterance].generatedMs += ms
@@ -43,6 +49,12 @@ public struct HeardLedger: Sendable {
         utterances[utterance].sentMs += ms
     }
 
+    /// It was sent, but the far end dropped it unplayed, and it will be sent again.
+    public mutating func returned(_ ms: Int, of utterance: Int) {
+        guard utterances.indices.contains(utterance) else { return }
+        utterances[utterance].sentMs -= ms
+    }
+
     /// So much of it has been heard, from `time` on.
     public mutating func played(_ ms: Int, of utterance: Int, from time: Int) {
         guard utterances.indices.contains(utterance) else { return }
@@ -51,9 +63,9 @@ public struct HeardLedger: Sendable {
         utterances[utterance].endedAt = time + ms
     }
 
-    /// Barge-in: what has not been heard by now never will be.
-    public mutating func flush() {
-        for index in utterances.indices where !isFullyHeard(index) && !utterances[index].isInterrupted {
+    /// Barge-in: what has not been heard by now never will be, but for the utterances of a turn that is to follow.
+    public mutating func flush(keeping: Set<Int> = []) {
+        for index in utterances.indices where !keeping.contains(index) && !isFullyHeard(index) && !utterances[index].isInterrupted {
             utterances[index].droppedMs = utterances[index].generatedMs - utterances[index].playedMs
             utterances[index].isInterrupted = true
         }
@@ -75,14 +87,19 @@ public struct HeardLedger: Sendable {
         var parts: [String] = []
         for entry in utterances where entry.turn == turn {
             if !entry.isInterrupted {
-                parts.append(entry.text)
+                parts.append(Self.trimmed(entry.text))
             } else if entry.playedMs > 0, entry.generatedMs > 0 {
                 let share = min(1, Double(entry.playedMs) / Double(entry.generatedMs))
-                let cut = Self.cut(entry.text, to: share)
+                let cut = Self.cut(Self.trimmed(entry.text), to: share)
                 if !cut.isEmpty { parts.append(cut) }
             }
         }
         return parts.joined(separator: " ")
+    }
+
+    /// Words that come piece by piece may leave white space at the ends.
+    private static func trimmed(_ text: String) -> String {
+        String(text.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
     }
 
     /// The words that fit into a share (0...1) of the text.

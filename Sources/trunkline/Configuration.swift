@@ -2,6 +2,7 @@ import Bridge
 import Calls
 import Foundation
 import Logging
+import Net
 import Pipeline
 import Realtime
 import Yams
@@ -27,10 +28,28 @@ struct Configuration {
     var logLevel = Logger.Level.info
     var logsJSON = false
     var adminKey: String?
+    var loops = max(1, ProcessInfo.processInfo.activeProcessorCount)
+    var streams = StreamServer.Settings()
+    var twilioToken: String?
+    var twilioStreamURL: String?
+    var publicURL: String?
+    var mode = Mode.cascade
+    var realtime = RealtimeSettings()
     var gatewayAddress: String?
     var gatewayUser: String?
     var gatewayPassword: String?
     var gatewayProxy: String?
+
+    enum Mode: String { case cascade, realtime }
+
+    /// Speech models, and the order in which they are tried.
+    struct RealtimeSettings {
+        var providers = ["openai"]
+        var openAI = OpenAIRealtime.Configuration(url: Self.openAIURL)
+        var fallsBack = true
+        var caFile: String?
+        static let openAIURL = WebSocketURL(host: "api.openai.com", port: 443, path: "/v1/realtime", isSecure: true)
+    }
 
     struct Setting: Sendable {
         var key: String
@@ -107,12 +126,73 @@ struct Configuration {
         Setting(key: "agent.silence_prompt_ms", help: "silence after which the callee is prompted (7000)") {
             $0.calls.conversation.turns.silencePromptMs = try integer($1, 1_000...60_000)
         },
+        Setting(key: "agent.mode", help: "cascade (recogniser, model, voice) or realtime (a speech model) (cascade)") { configuration, text in
+            guard let mode = Mode(rawValue: text) else { throw ConfigurationError("must be cascade or realtime, not \(text)") }
+            configuration.mode = mode
+        },
+        Setting(key: "agent.purpose", help: "what the AI is to do for calls that come without a brief") { $0.streams.brief.purpose = $1 },
+        Setting(key: "agent.speaks_first", help: "the AI greets as soon as media flows (true)") {
+            $0.calls.conversation.realtime.speaksFirst = try boolean($1)
+        },
+        Setting(key: "agent.fallback", help: "let the embedded engines take over when no speech model can be had (true)") {
+            $0.realtime.fallsBack = try boolean($1)
+        },
+        Setting(key: "agent.barge_in.confirm_ms", help: "caller speech over ours that takes the turn; shorter is a backchannel (300)") {
+            $0.calls.conversation.bargeIn = .init(confirmMs: try integer($1, 40...4_000))
+        },
+        Setting(key: "realtime.providers", help: "speech models in the order in which they are tried: openai (openai)") { configuration, text in
+            configuration.realtime.providers = try list(text).map { name in
+                guard ["openai"].contains(name) else { throw ConfigurationError("\(name) is no speech model: openai") }
+                return name
+            }
+        },
+        Setting(key: "realtime.openai.url", help: "ws: or wss: URL that speaks OpenAI Realtime (wss://api.openai.com/v1/realtime)") {
+            configuration, text in
+            guard let url = WebSocketURL(text) else { throw ConfigurationError("must be a ws:// or wss:// URL") }
+            configuration.realtime.openAI.url = url
+        },
+        Setting(key: "realtime.openai.api_key", help: "its key", isSecret: true) { $0.realtime.openAI.apiKey = $1 },
+        Setting(key: "realtime.openai.model", help: "(gpt-realtime)") { $0.realtime.openAI.model = $1 },
+        Setting(key: "realtime.openai.voice", help: "(marin)") { $0.realtime.openAI.voice = $1 },
+        Setting(key: "realtime.openai.format", help: "mulaw: straight through; pcm: 24 kHz (mulaw)") { configuration, text in
+            guard ["mulaw", "pcm"].contains(text) else { throw ConfigurationError("must be mulaw or pcm") }
+            configuration.realtime.openAI.isMuLaw = text == "mulaw"
+        },
+        Setting(key: "realtime.openai.transcription_model", help: "what transcribes the caller; none: nothing (gpt-4o-transcribe)") {
+            $0.realtime.openAI.transcriptionModel = $1 == "none" ? nil : $1
+        },
+        Setting(key: "realtime.openai.turn_detection", help: "server, semantic or manual: our own detector (server)") { configuration, text in
+            configuration.realtime.openAI.turnDetection =
+                switch text {
+                case "server": .server(silenceMs: 700, threshold: 0.5, prefixMs: 300)
+                case "semantic": .semantic(eagerness: "auto")
+                case "manual": .manual
+                default: throw ConfigurationError("must be server, semantic or manual")
+                }
+        },
+        Setting(key: "tls.ca_file", help: "certificates that servers we call are checked against, PEM (the system's)") { $0.realtime.caFile = $1 },
+        Setting(key: "twilio.auth_token", help: "checks what comes from Twilio", isSecret: true) { $0.twilioToken = $1 },
+        Setting(key: "twilio.stream_url", help: "where Twilio's streams go (public_url and /media/twilio)") { configuration, text in
+            guard WebSocketURL(text) != nil, !text.contains("?") else { throw ConfigurationError("must be a ws:// or wss:// URL without a query") }
+            configuration.twilioStreamURL = text
+        },
+        Setting(key: "public_url", help: "our address as providers see it, e.g. https://voice.example.com") { configuration, text in
+            guard text.hasPrefix("https://") || text.hasPrefix("http://"), !text.contains("?") else {
+                throw ConfigurationError("must be an https:// URL without a query")
+            }
+            configuration.publicURL = text.hasSuffix("/") ? String(text.dropLast()) : text
+        },
+        Setting(key: "bridge.open_streams", help: "let any media stream in; for benchmarks, on loopback only (false)") {
+            $0.streams.isOpen = try boolean($1)
+        },
+        Setting(key: "loops", help: "event loops that carry the calls (cores)") { $0.loops = try integer($1, 1...256) },
         Setting(key: "bridge.stream_url", help: "stream legs to this ws: URL instead of into this process") { configuration, text in
-            guard WebSocketURLCheck.isValid(text) else { throw ConfigurationError("must be a ws:// URL") }
+            guard WebSocketURL(text) != nil else { throw ConfigurationError("must be a ws:// URL") }
             configuration.calls.streamURL = text
         },
         Setting(key: "bridge.stream_token", help: "token told to, and wanted from, a stream's other end", isSecret: true) {
             $0.calls.streamToken = $1
+            $0.streams.sharedToken = $1
         },
         Setting(key: "speech.model_dir", help: "pocketsphinx's model (\(AcousticModel.defaultFolder))") { $0.modelFolder = $1 },
         Setting(key: "speech.workers", help: "threads for recognition and synthesis (cores)") { $0.speechWorkers = try integer($1, 1...256) },
@@ -137,6 +217,13 @@ struct Configuration {
         "TRUNKLINE_" + key.uppercased().replacing(".", with: "_")
     }
 
+    /// Names under which providers' settings are known everywhere.
+    private static let customaryNames = [
+        "OPENAI_API_KEY": "realtime.openai.api_key", "OPENAI_REALTIME_MODEL": "realtime.openai.model",
+        "OPENAI_RESPONSE_VOICE": "realtime.openai.voice", "TWILIO_AUTH_TOKEN": "twilio.auth_token",
+        "TWILIO_STREAM_ENDPOINT": "twilio.stream_url", "APP_PUBLIC_BASE_URL": "public_url",
+    ]
+
     // MARK: Reading
 
     /// - Parameters:
@@ -147,6 +234,10 @@ struct Configuration {
         var environment = environment
         for (name, value) in try dotEnv() where environment[name] == nil { environment[name] = value }
         if let path = file ?? environment["TRUNKLINE_CONFIG"] { try configuration.read(yaml: path) }
+        for (name, key) in customaryNames {
+            guard let value = environment[name], !value.isEmpty, environment[environmentName(key)] == nil else { continue }
+            environment[environmentName(key)] = value
+        }
         let names = Dictionary(uniqueKeysWithValues: settings.map { (environmentName($0.key), $0) })
         for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("TRUNKLINE_") && name != "TRUNKLINE_CONFIG" {
             guard let setting = names[name] else {
@@ -169,6 +260,22 @@ struct Configuration {
         }
         calls.routing.isBoundToLoopback = sip.host.hasPrefix("127.") && httpHost.hasPrefix("127.")
         calls.recordingsFolder = data + "/recordings"
+        streams.brief.maxTurns = calls.maxTurns
+        streams.brief.language = calls.language
+        if streams.isOpen, !httpHost.hasPrefix("127.") {
+            throw ConfigurationError("bridge.open_streams lets anybody in: it is refused beyond loopback (http.host is \(httpHost))")
+        }
+        if let twilioToken {
+            guard publicURL != nil else {
+                throw ConfigurationError("twilio.auth_token is set, so public_url is needed: signatures cover our address (APP_PUBLIC_BASE_URL)")
+            }
+            streams.signature = TwilioSignature(authToken: twilioToken)
+            streams.publicURL = publicURL
+        }
+        let isVendor = realtime.openAI.url.host == RealtimeSettings.openAIURL.host
+        if mode == .realtime, isVendor, realtime.openAI.apiKey == nil, realtime.providers.contains("openai") {
+            throw ConfigurationError("agent.mode is realtime: set OPENAI_API_KEY, or realtime.openai.url to another server")
+        }
         if !httpHost.hasPrefix("127."), adminKey == nil {
             throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")
         }

@@ -7,10 +7,6 @@ import Net
 import Pipeline
 import Realtime
 
-enum WebSocketURLCheck {
-    static func isValid(_ text: String) -> Bool { WebSocketURL(text) != nil }
-}
-
 /// The wiring of one running server.
 final class Server: Sendable {
     let configuration: HTTPServer.Configuration
@@ -53,18 +49,23 @@ final class Server: Sendable {
         let engines = SpeechEngines(
             speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
 
+        let modes = Self.modes(settings, engines: engines)
+
         // Network.
-        let loop = try EventLoop(name: "loop-0")
-        loop.start()
-        loops = [loop]
+        loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
+        for loop in loops { loop.start() }
         userAgent = try UserAgent(settings.sip)
-        let line = CallLine(userAgent: userAgent, engines: { _ in engines }, store: store, logger: logger)
+        let line = CallLine(userAgent: userAgent, modes: { _ in modes }, store: store, logger: logger)
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
+        let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         let routes = Routes(
             .init(
                 store: store, dialler: dialler, authenticator: authenticator, settings: settings.calls,
-                webRoot: settings.webRoot ?? Self.webRoot(), isReady: { true }, logger: logger))
-        let streams = StreamServer(line: line, settings: settings.calls)
+                webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
+                twilio: settings.streams.signature.flatMap { signature in
+                    settings.publicURL.map { Routes.Twilio(signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL) }
+                }))
+        let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
         http.host = settings.httpHost
         http.port = settings.httpPort
@@ -73,11 +74,21 @@ final class Server: Sendable {
             http, loops: loops, handler: { await routes.respond(to: $0) },
             upgradeCheck: { StreamServer.paths.contains($0.path) ? streams.refusal(of: $0) : routes.refusal(of: $0) },
             socketHandler: { StreamServer.paths.contains($0.handshake.path) ? streams.open($0) : routes.open($0) })
+        try await dialler.recover()
         do { try self.http.start() } catch {
             userAgent.stop()
             throw error
         }
-        try await dialler.start()
+        await dialler.start()
+    }
+
+    /// Ways to hold a conversation, in the order in which they are tried.
+    private static func modes(_ settings: Configuration, engines: SpeechEngines) -> [ConversationMode] {
+        guard settings.mode == .realtime else { return [.cascade(engines)] }
+        let resolver = HostResolver()
+        var modes = settings.realtime.providers.map { _ in ConversationMode.realtime(OpenAIRealtime(settings.realtime.openAI, resolver: resolver)) }
+        if settings.realtime.fallsBack { modes.append(.cascade(engines)) }
+        return modes
     }
 
     var address: String { "http://\(configuration.host):\(http.port)" }

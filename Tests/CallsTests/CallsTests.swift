@@ -171,7 +171,7 @@ import Testing
         for index in 0..<7 {
             let call = call("purpose 100%_\(index)")
             ids.append(call.outboundID)
-            try await store.insert(call, event: event(call))
+            try await store.insert(call, events: [event(call)])
         }
         store.close()
         let again = try CallStore(folder: folder)
@@ -193,7 +193,7 @@ import Testing
         let folder = folder()
         let store = try CallStore(folder: folder)
         let call = call()
-        try await store.insert(call, event: event(call))
+        try await store.insert(call, events: [event(call)])
         await #expect(throws: StoreError.self) {
             try await store.update(call.outboundID) { call in
                 call.brief.purpose = "changed"
@@ -212,7 +212,7 @@ import Testing
         let store = try CallStore(folder: folder)
         let live = store.feed.watch()
         let call = call()
-        try await store.insert(call, event: event(call))
+        try await store.insert(call, events: [event(call)])
         try await store.update(call.outboundID) { call in
             try call.apply(.dial)
             return [CallEvent(name: "outbound_dialing", at: Date(), outboundID: call.outboundID, payload: "{}")]

@@ -131,23 +131,26 @@ import Testing
 }
 
 @Suite struct BargeInTests {
-    private func interruptions(_ pattern: String, minimumMs: Int = 60) throws -> [Int] {
-        // s: speech over our speech, q: speech while we are quiet, m: muted speech, .: nothing
-        var stage = BargeIn(.init(minimumMs: minimumMs))
-        var result: [Int] = []
+    /// s: speech over our speech, q: speech while we are quiet, m: muted speech, .: silence over our speech.
+    /// Out: index of the frame and p(ause), r(esume), i(nterrupt).
+    private func interruptions(_ pattern: String, minimumMs: Int = 40, confirmMs: Int = 100, resumeMs: Int = 100) -> String {
+        var stage = BargeIn(.init(minimumMs: minimumMs, confirmMs: confirmMs, resumeMs: resumeMs))
+        var result: [String] = []
         for (index, character) in pattern.enumerated() {
             var output: [Interruption] = []
             stage.process(
                 BargeInInput(isCallerSpeech: character != ".", isAISpeaking: character != "q", isMuted: character == "m"), into: &output)
-            if !output.isEmpty { result.append(index) }
+            result += output.map { "\(index)\($0 == .pause ? "p" : $0 == .resume ? "r" : "i")" }
         }
-        return result
+        return result.joined(separator: " ")
     }
-    @Test func speechOverOursInterruptsOnce() throws { #expect(try interruptions("..sssss") == [4]) }
-    @Test func speechWhileWeAreQuietDoesNot() throws { #expect(try interruptions("..qqqqq") == []) }
-    @Test func mutedSpeechDoesNot() throws { #expect(try interruptions("mmmmm") == []) }
-    @Test func aCoughDoesNot() throws { #expect(try interruptions("ss..ss..") == []) }
-    @Test func oneMissedFrameIsForgiven() throws { #expect(try interruptions("ss.s") == [3]) }
+    @Test func speechOverOursPausesThenInterruptsOnce() { #expect(interruptions("..ssssssss") == "3p 6i") }
+    @Test func speechWhileWeAreQuietDoesNot() { #expect(interruptions("..qqqqqqq") == "") }
+    @Test func mutedSpeechDoesNot() { #expect(interruptions("mmmmmmmm") == "") }
+    @Test func aClickDoesNothing() { #expect(interruptions("s..s..s..") == "") }
+    @Test func aBackchannelCostsNothing() { #expect(interruptions("sss.....ss") == "1p 7r 9p") }
+    @Test func shortGapsDoNotEndTheDecision() { #expect(interruptions("ss.s.s.s") == "1p 7i") }
+    @Test func atOnceWhereNothingIsToBeDecided() { #expect(interruptions("sss", confirmMs: 40) == "1p 1i") }
 }
 
 @Suite struct SentenceSplitterTests {

@@ -3,8 +3,8 @@ public enum MediaStreamRole: Sendable { case carrier, application }
 
 /// A carrier's spelling of the media-stream protocol. A pure codec: no socket, no REST, no resampling.
 public protocol MediaStreamDialect {
-    /// The message, or nil for one that means nothing to us.
-    mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>) throws(MediaStreamError) -> MediaStreamMessage?
+    /// Appends what the message says: nothing where it means nothing to us, several frames where it holds many.
+    mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]) throws(MediaStreamError)
     /// Bytes that `encode` may need for a message.
     func capacity(for message: MediaStreamMessage) -> Int
     /// Writes the message and returns its length; nil if this dialect and role cannot say it.

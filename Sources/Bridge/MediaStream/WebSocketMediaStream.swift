@@ -18,6 +18,7 @@ public final class WebSocketMediaStream: MediaStream {
 
     private let socket: WebSocket
     private var dialect: any MediaStreamDialect
+    private var decoded: [MediaStreamMessage] = []
 
     public init(_ socket: WebSocket, dialect: any MediaStreamDialect) {
         self.socket = socket
@@ -36,7 +37,15 @@ public final class WebSocketMediaStream: MediaStream {
     private func received(_ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind) {
         do throws(MediaStreamError) {
             guard kind == .text else { throw MediaStreamError("binary message") }
-            if let message = try dialect.decode(bytes) { onMessage?(message) }
+            // Whoever gets a message may send one: the dialect is free again by then.
+            var messages = decoded
+            decoded = []
+            defer {
+                messages.removeAll(keepingCapacity: true)
+                decoded = messages
+            }
+            try dialect.decode(bytes, into: &messages)
+            for message in messages { onMessage?(message) }
         } catch {
             malformed += 1
             if malformed > Self.errorLimit { socket.close(code: 1003) }

@@ -34,6 +34,7 @@ public struct CallSettings: Sendable {
     public var rtpPorts = PortRange(10_000...20_000)
     /// Where legs are streamed to instead of into this process, a `ws:` URL.
     public var streamURL: String?
+    /// Told to the far end of such a stream.
     public var streamToken: String?
     public var conversation = CallGraph.Settings()
     public init() {}

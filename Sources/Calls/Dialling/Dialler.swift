@@ -35,15 +35,14 @@ public actor Dialler {
     public var liveCount: Int { live.count }
     public var queuedCount: Int { queue.count }
 
-    /// Takes up what an earlier run of the server left, then begins to dial.
-    public func start() async throws {
-        try await recover()
-        runner = Task { await self.dialLoop() }
-    }
+    /// Begins to dial; `recover` comes first.
+    public func start() { runner = Task { await self.dialLoop() } }
 
     /// Restart recovery (SPEC §1.3): queued calls go on; dialing and ringing ones have used up that attempt; connected
     /// ones end as failed with what they had.
-    private func recover() async throws(StoreError) {
+    ///
+    /// Before any request is served: nobody is to see a call that a crash left live.
+    public func recover() async throws(StoreError) {
         let at = now()
         let retry = RetryPolicy(settings.retry)
         for call in try await store.calls(in: [.dialing, .ringing, .connected, .queued]) {
@@ -92,7 +91,7 @@ public actor Dialler {
         let event = CallEvent(
             name: "outbound_queued", at: call.createdAt, outboundID: call.outboundID,
             payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
-        try await store.insert(call, event: event)
+        try await store.insert(call, events: [event])
         enqueue(call)
     }
 

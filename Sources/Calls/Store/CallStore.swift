@@ -128,8 +128,8 @@ public final class CallStore: Sendable {
         try JSONDecoder().decode(Call.self, from: Data((row["record"] as String).utf8))
     }
 
-    /// Stores a new call with its first event; on return both are on disk.
-    public func insert(_ call: Call, event: CallEvent) async throws(StoreError) {
+    /// Stores a new call with its first events; on return all is on disk.
+    public func insert(_ call: Call, events: [CallEvent]) async throws(StoreError) {
         try await write { db in
             let next = try Int64.fetchOne(db, sql: "SELECT COALESCE(MAX(position), 0) + 1 FROM calls") ?? 1
             try db.execute(
@@ -141,7 +141,7 @@ public final class CallStore: Sendable {
                     call.outboundID, next, call.state.rawValue, call.priority, call.createdAt.timeIntervalSince1970,
                     call.calleeNumber, call.callerNumber, call.brief.purpose, try Self.encode(call),
                 ])
-            return ((), [try Self.append(event, db)])
+            return ((), try events.map { try Self.append($0, db) })
         }
     }
 

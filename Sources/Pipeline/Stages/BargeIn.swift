@@ -1,7 +1,7 @@
 /// One frame of a call as barge-in sees it.
 public struct BargeInInput: Sendable, Equatable {
     public var isCallerSpeech: Bool
-    /// Our speech is being played to the caller.
+    /// Our speech is being played to the caller, or held back by a pause.
     public var isAISpeaking: Bool
     /// The caller cannot interrupt now (a disclosure that must be heard).
     public var isMuted: Bool
@@ -12,24 +12,39 @@ public struct BargeInInput: Sendable, Equatable {
     }
 }
 
-/// Stop speaking: the caller took the turn.
-public struct Interruption: Sendable, Equatable {
-    public init() {}
+/// What to do with our speech.
+public enum Interruption: Sendable, Equatable {
+    /// The caller makes a sound: be silent at once, but lose nothing yet.
+    case pause
+    /// It was a short noise or a backchannel: go on where we stopped.
+    case resume
+    /// The caller took the turn: the rest is not said any more.
+    case interrupt
 }
 
-/// Decides when a caller's sound over our speech is an interruption: after `minimumMs` of speech with no gap longer
-/// than one frame. Counts frames, reads no clock.
+/// Pause, decide, resume: our speech stops with the caller's second frame of sound, so that nobody talks over the
+/// caller; whether it was meant is decided by how long it goes on. Counts frames, reads no clock.
 public struct BargeIn: Processor {
     public struct Configuration: Sendable, Equatable {
-        /// Caller speech needed to interrupt, ms. Two frames are the fastest that a click does not trigger.
+        /// Caller speech that makes us stop, ms. Two frames are the fastest that a click does not trigger.
         public var minimumMs = 40
-        public init(minimumMs: Int = 40) { self.minimumMs = min(max(minimumMs, 20), 2_000) }
+        /// Caller speech that makes it an interruption, ms; "mm-hm" is shorter.
+        public var confirmMs = 300
+        /// Silence after which we go on, ms.
+        public var resumeMs = 300
+        public init(minimumMs: Int = 40, confirmMs: Int = 300, resumeMs: Int = 300) {
+            self.minimumMs = min(max(minimumMs, 20), 2_000)
+            self.confirmMs = min(max(confirmMs, self.minimumMs), 4_000)
+            self.resumeMs = min(max(resumeMs, 100), 4_000)
+        }
     }
 
+    private enum State { case idle, paused, fired }
+
     private let configuration: Configuration
+    private var state = State.idle
     private var speechFrames = 0
     private var gapFrames = 0
-    private var fired = false
 
     public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
 
@@ -39,23 +54,38 @@ public struct BargeIn: Processor {
             gapFrames = 0
         } else {
             gapFrames += 1
-            if gapFrames > 1 {
-                speechFrames = 0
-                fired = false
-            }
         }
-        guard input.isAISpeaking, !input.isMuted else {
-            if !input.isAISpeaking { fired = false }
-            return
-        }
-        if !fired, speechFrames * EncodedFrame.milliseconds >= configuration.minimumMs {
-            fired = true
-            output.append(Interruption())
+        let gapMs = gapFrames * EncodedFrame.milliseconds
+        let speechMs = speechFrames * EncodedFrame.milliseconds
+        switch state {
+        case .idle:
+            if gapFrames > 1 { speechFrames = 0 }
+            guard input.isAISpeaking, !input.isMuted, speechMs >= configuration.minimumMs else { return }
+            state = .paused
+            output.append(.pause)
+            confirm(speechMs, into: &output)
+        case .paused:
+            confirm(speechMs, into: &output)
+            guard state == .paused, gapMs >= configuration.resumeMs else { return }
+            state = .idle
+            speechFrames = 0
+            output.append(.resume)
+        case .fired:
+            guard gapFrames > 1 || !input.isAISpeaking else { return }
+            state = .idle
+            if gapFrames > 1 { speechFrames = 0 }
         }
     }
 
+    private mutating func confirm(_ speechMs: Int, into output: inout [Interruption]) {
+        guard speechMs >= configuration.confirmMs else { return }
+        state = .fired
+        output.append(.interrupt)
+    }
+
+    /// Our speech was given up for another reason.
     public mutating func flush() {
+        state = .idle
         speechFrames = 0
-        fired = false
     }
 }

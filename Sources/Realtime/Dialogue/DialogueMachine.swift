@@ -61,8 +61,10 @@ public struct DialogueMachine: Sendable {
     private var transcriptCount = 0
     private var lastEvidence: Answer.Evidence?
 
-    public init(brief: Brief, canRecognizeSpeech: Bool, policy: TurnPolicy = TurnPolicy()) {
+    /// - Parameter tracker: what is known already, where the conversation takes over from another way of holding it.
+    public init(brief: Brief, canRecognizeSpeech: Bool, tracker: TaskTracker? = nil, policy: TurnPolicy = TurnPolicy()) {
         self.conversation = Conversation(brief: brief, canRecognizeSpeech: canRecognizeSpeech)
+        if let tracker { self.conversation.tracker = tracker }
         self.policy = policy
     }
 
@@ -130,12 +132,15 @@ public struct DialogueMachine: Sendable {
             if !isSpeaking, !isModelRunning { silenceDeadline = now + policy.silencePromptMs / 3 }
             return []
         }
+        // A sound that did not stop us, and that is no word, leaves our sentence alone; a word takes the turn.
+        if isSpeaking, text.isEmpty { return [] }
+        let actions = isSpeaking ? interrupted(at: now) : []
         if answeredBy == .unknown, !text.isEmpty { answeredBy = .human }
         let entry = TranscriptEntry(
             startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text)
         lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
         conversation.items.append(.caller(text))
-        return [.customerSaid(entry)] + requestModel(at: now)
+        return actions + [.customerSaid(entry)] + requestModel(at: now)
     }
 
     /// Where the next transcript entry will stand; told by whoever keeps the transcript.
@@ -248,6 +253,9 @@ public struct DialogueMachine: Sendable {
         }
         return actions
     }
+
+    /// The response with this number is still wanted.
+    public func isCurrent(generation: Int) -> Bool { generation == self.generation && phase != .ended }
 
     public mutating func modelFailed(generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, phase != .ended else { return [] }

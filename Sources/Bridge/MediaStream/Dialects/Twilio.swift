@@ -1,12 +1,20 @@
 internal import Foundation
+internal import Net
 internal import Pipeline
 
 /// Twilio Media Streams (twilio.com/docs/voice/media-streams/websocket-messages), both ends.
 ///
 /// Lenient in what it takes: numbers as strings or numbers, any order, unknown members. Strict in what it sends.
 public struct TwilioDialect: MediaStreamDialect {
+    /// Bytes of sound in one message: a second. Twilio sends 20 ms.
+    static let payloadLimit = 8_000
+
     private let role: MediaStreamRole
-    private var streamSid: String
+    private var streamSid = ""
+    private var streamSidBytes: [UInt8] = []
+    private var hasStarted = false
+    private var partial = EncodedFrame()
+    private var partialCount = 0
     private var sequence = 0
     private var chunk = 0
     private var accountSid = "AC00000000000000000000000000000000"
@@ -16,39 +24,96 @@ public struct TwilioDialect: MediaStreamDialect {
     /// - Parameter streamSid: as carrier: the id to announce; as application it is learnt from `start`.
     public init(role: MediaStreamRole, streamSid: String = "") {
         self.role = role
-        self.streamSid = streamSid
-        prepare()
+        begin(streamSid: streamSid)
     }
 
-    private mutating func prepare() {
-        mediaPrefix = Array(#"{"event":"media","streamSid":"\#(streamSid)","#.utf8)
+    private mutating func begin(streamSid id: String) {
+        streamSid = Self.plain(id)
+        streamSidBytes = Array(streamSid.utf8)
+        let end = role == .application ? #""media":{"payload":""# : ""
+        mediaPrefix = Array((#"{"event":"media","streamSid":"\#(streamSid)","# + end).utf8)
     }
 
     // MARK: Decoding
 
-    public mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>) throws(MediaStreamError) -> MediaStreamMessage? {
-        guard let scan = TwilioScanner(bytes), let event = scan.event else {
+    public mutating func decode(
+        _ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]
+    ) throws(MediaStreamError) {
+        var event: JSONMembers.Value?
+        var sid: JSONMembers.Value?
+        var media: JSONMembers.Value?
+        let isObject = JSONMembers.forEach(in: bytes) { key, value in
+            if JSONMembers.equals(key, "event") { event = value }
+            if JSONMembers.equals(key, "streamSid") { sid = value }
+            if JSONMembers.equals(key, "media") { media = value }
+        }
+        guard isObject, let event, event.kind == .string else {
             throw MediaStreamError("the message is no JSON object with an \"event\"")
         }
-        if TwilioScanner.equals(bytes, event, "media"), !scan.hasEscapes { return try media(bytes, scan) }
-        return try other(bytes)
+        guard JSONMembers.equals(UnsafeBufferPointer(rebasing: bytes[event.range]), "media") else { return try other(bytes, into: &messages) }
+        guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
+        if let sid, sid.kind == .string, !isOurs(UnsafeBufferPointer(rebasing: bytes[sid.range])) {
+            throw MediaStreamError("streamSid is another stream's")
+        }
+        guard let media, media.kind == .object else { throw MediaStreamError("media is missing") }
+        try take(UnsafeBufferPointer(rebasing: bytes[media.range]), into: &messages)
     }
 
-    private func media(_ bytes: UnsafeBufferPointer<UInt8>, _ scan: TwilioScanner) throws(MediaStreamError) -> MediaStreamMessage {
-        guard let payload = scan.payload else { throw MediaStreamError("media.payload is missing") }
-        guard payload.count <= Base64.encodedLength(EncodedFrame.byteCount) else {
-            throw MediaStreamError("media.payload is longer than 20 ms")
-        }
-        let decoded: EncodedFrame? = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: EncodedFrame.byteCount + 3) { buffer in
-            guard let count = Base64.decode(UnsafeBufferPointer(rebasing: bytes[payload]), into: buffer) else { return nil }
-            var time: UInt32 = 0
-            for byte in scan.timestamp.map({ bytes[$0] }) ?? bytes[0..<0] where (48...57).contains(byte) {
-                time = time &* 10 &+ UInt32(byte - 48)
+    private func isOurs(_ sid: UnsafeBufferPointer<UInt8>) -> Bool {
+        sid.count == streamSidBytes.count && sid.elementsEqual(streamSidBytes)
+    }
+
+    private mutating func take(_ media: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]) throws(MediaStreamError) {
+        var payload: JSONMembers.Value?
+        var time: UInt32 = 0
+        var isOutbound = false
+        _ = JSONMembers.forEach(in: media) { key, value in
+            if JSONMembers.equals(key, "payload") { payload = value }
+            if JSONMembers.equals(key, "track") {
+                isOutbound = JSONMembers.equals(UnsafeBufferPointer(rebasing: media[value.range]), "outbound")
             }
-            return EncodedFrame(copying: UnsafeBufferPointer(rebasing: buffer[..<count]), law: .muLaw, timestampMs: time)
+            guard JSONMembers.equals(key, "timestamp") else { return }
+            for byte in media[value.range] where (48...57).contains(byte) { time = time &* 10 &+ UInt32(byte - 48) }
         }
-        guard let decoded else { throw MediaStreamError("media.payload is not base64") }
-        return .media(decoded)
+        if isOutbound { return }  // our own voice, where somebody asked for both tracks
+        guard let payload, payload.kind == .string else { throw MediaStreamError("media.payload is missing") }
+        guard payload.range.count <= Base64.encodedLength(Self.payloadLimit) else { throw MediaStreamError("media.payload is longer than a second") }
+        let text = UnsafeBufferPointer(rebasing: media[payload.range])
+        let isRead = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { buffer -> Bool in
+            let length = payload.hasEscapes ? Self.unescape(text, into: buffer) : nil
+            let plain = length.map { UnsafeBufferPointer(rebasing: buffer[..<$0]) } ?? text
+            return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: plain.count / 4 * 3 + 3) { sound in
+                guard let count = Base64.decode(plain, into: sound) else { return false }
+                frames(UnsafeBufferPointer(rebasing: sound[..<count]), timestampMs: time, into: &messages)
+                return true
+            }
+        }
+        guard isRead else { throw MediaStreamError("media.payload is not base64") }
+    }
+
+    /// Base64 may be written with `\/` for `/`; nothing else in it has an escape.
+    private static func unescape(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        var count = 0
+        for byte in text where byte != UInt8(ascii: "\\") {
+            target[count] = byte
+            count += 1
+        }
+        return count
+    }
+
+    /// Twilio's payload is one frame; another length is cut into frames, the rest waiting for the next message.
+    private mutating func frames(_ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into messages: inout [MediaStreamMessage]) {
+        if partialCount == 0, sound.count == EncodedFrame.byteCount {
+            return messages.append(.media(EncodedFrame(copying: sound, law: .muLaw, timestampMs: timestampMs)))
+        }
+        partial.timestampMs = timestampMs
+        for byte in sound {
+            partial.bytes[partialCount] = byte
+            partialCount += 1
+            guard partialCount == EncodedFrame.byteCount else { continue }
+            partialCount = 0
+            messages.append(.media(partial))
+        }
     }
 
     private struct Wire: Decodable {
@@ -56,48 +121,48 @@ public struct TwilioDialect: MediaStreamDialect {
             var streamSid: String?
             var callSid: String?
             var customParameters: [String: String]?
+            var mediaFormat: Format?
         }
+        struct Format: Decodable { var encoding: String }
         struct Mark: Decodable { var name: String }
         struct DTMF: Decodable { var digit: String }
-        struct Media: Decodable { var payload: String }
         var event: String
         var streamSid: String?
         var start: Start?
         var mark: Mark?
         var dtmf: DTMF?
-        var media: Media?
     }
 
-    private mutating func other(_ bytes: UnsafeBufferPointer<UInt8>) throws(MediaStreamError) -> MediaStreamMessage? {
+    private mutating func other(
+        _ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]
+    ) throws(MediaStreamError) {
         let wire: Wire
         do { wire = try JSONDecoder().decode(Wire.self, from: Data(bytes)) } catch {
             throw MediaStreamError("the message is not valid JSON of this protocol")
         }
         switch wire.event {
-        case "connected": return .connected
+        case "connected": messages.append(.connected)
         case "start":
+            guard !hasStarted else { throw MediaStreamError("a second start") }
             guard let id = wire.streamSid ?? wire.start?.streamSid else { throw MediaStreamError("streamSid is missing") }
-            streamSid = Self.plain(id)
-            prepare()
-            return .start(
-                StreamStart(
-                    streamID: streamSid, callID: wire.start?.callSid ?? "", parameters: wire.start?.customParameters ?? [:]))
-        case "media":
-            guard let text = wire.media?.payload, let data = Data(base64Encoded: text), data.count <= EncodedFrame.byteCount else {
-                throw MediaStreamError("media.payload is not base64 of at most 20 ms")
+            if let format = wire.start?.mediaFormat, format.encoding != "audio/x-mulaw" {
+                throw MediaStreamError("start.mediaFormat.encoding is not audio/x-mulaw")
             }
-            return .media([UInt8](data).withUnsafeBufferPointer { EncodedFrame(copying: $0, law: .muLaw, timestampMs: 0) })
+            hasStarted = true
+            begin(streamSid: id)
+            messages.append(
+                .start(StreamStart(streamID: streamSid, callID: wire.start?.callSid ?? "", parameters: wire.start?.customParameters ?? [:])))
         case "dtmf":
             guard let digit = wire.dtmf?.digit.first, TelephoneEvent.digits.contains(digit) else {
                 throw MediaStreamError("dtmf.digit is missing or no digit")
             }
-            return .dtmf(digit)
+            messages.append(.dtmf(digit))
         case "mark":
             guard let name = wire.mark?.name else { throw MediaStreamError("mark.name is missing") }
-            return .mark(name)
-        case "clear": return .clear
-        case "stop": return .stop
-        default: return nil
+            messages.append(.mark(name))
+        case "clear": messages.append(.clear)
+        case "stop": messages.append(.stop)
+        default: break  // a later version's
         }
     }
 
@@ -123,13 +188,9 @@ public struct TwilioDialect: MediaStreamDialect {
     }
 
     private mutating func encodeMedia(_ frame: EncodedFrame, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
-        var at = 0
-        for byte in mediaPrefix {
-            target[at] = byte
-            at += 1
-        }
-        switch role {
-        case .carrier:
+        var at = mediaPrefix.count
+        _ = UnsafeMutableBufferPointer(rebasing: target[..<at]).update(fromContentsOf: mediaPrefix)
+        if role == .carrier {
             sequence &+= 1
             chunk &+= 1
             at = write(#""sequenceNumber":""#, target, at)
@@ -139,10 +200,12 @@ public struct TwilioDialect: MediaStreamDialect {
             at = write(#"","timestamp":""#, target, at)
             at = write(Int(frame.timestampMs), target, at)
             at = write(#"","payload":""#, target, at)
-        case .application: at = write(#""media":{"payload":""#, target, at)
         }
-        let spoken = G711.transcode(frame, to: .muLaw)
-        at = Base64.encode(spoken.bytes.span, into: target, at: at)
+        if frame.law == .muLaw {
+            at = Base64.encode(frame.bytes.span, into: target, at: at)
+        } else {
+            at = Base64.encode(G711.transcode(frame, to: .muLaw).bytes.span, into: target, at: at)
+        }
         return write(#""}}"#, target, at)
     }
 
@@ -172,8 +235,7 @@ public struct TwilioDialect: MediaStreamDialect {
         case (.carrier, .connected): return ["event": "connected", "protocol": "Call", "version": "1.0.0"]
         case (.carrier, .start(let start)):
             sequence += 1
-            streamSid = Self.plain(start.streamID)
-            prepare()
+            begin(streamSid: start.streamID)
             return [
                 "event": "start", "sequenceNumber": String(sequence), "streamSid": streamSid,
                 "start": [

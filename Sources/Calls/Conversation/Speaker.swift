@@ -48,13 +48,14 @@ final class Speaker {
     private var anchors = 0
     private var completeTurn: Int32?
     private var markedTurn: (turn: Int32, deadline: Int)?
+    private var isPaused = false
 
     init(stream: any MediaStream, recording: Recording?) {
         self.stream = stream
         self.recording = recording
     }
 
-    /// Something is being said, or on its way.
+    /// Something is being said, on its way, or held back.
     var isSpeaking: Bool { !inFlight.isEmpty || outgoingHead < outgoing.count || markedTurn != nil }
     /// More is refused for now: the speech engine is to wait.
     var isFull: Bool { outgoing.count - outgoingHead >= Self.outgoingLimit }
@@ -64,6 +65,7 @@ final class Speaker {
     // MARK: What is to be said
 
     func begin(turn: Int32, text: String) -> Int { ledger.begin(turn: turn, text: text) }
+    func append(_ text: String, to utterance: Int) { ledger.append(text, to: utterance) }
     func complete(_ utterance: Int) { ledger.complete(utterance) }
     /// All of the turn's utterances have begun.
     func turnComplete(_ turn: Int32) { completeTurn = turn }
@@ -84,7 +86,9 @@ final class Speaker {
         let hasSent = pace(now)
         advance(to: now)
         // The turn's last frame is on its way: ask to be told when it has been heard.
-        if let turn = completeTurn, outgoing.isEmpty, ledger.utterances.allSatisfy({ $0.turn != turn || $0.isComplete || $0.isInterrupted }) {
+        if let turn = completeTurn, outgoing.isEmpty, !isPaused,
+            ledger.utterances.allSatisfy({ $0.turn != turn || $0.isComplete || $0.isInterrupted })
+        {
             completeTurn = nil
             markedTurn = (turn, max(playsUntil, now) + Self.markTimeoutMs)
             stream.send(.mark("turn-\(turn)"))
@@ -95,6 +99,7 @@ final class Speaker {
 
     private func pace(_ now: Int) -> Bool {
         var hasSent = false
+        guard !isPaused else { return false }
         while outgoingHead < outgoing.count, playsUntil - now < Self.leadFrames * EncodedFrame.milliseconds {
             let (frame, utterance) = outgoing[outgoingHead]
             guard stream.send(.media(frame)) else { break }
@@ -173,18 +178,42 @@ final class Speaker {
 
     // MARK: Taken back
 
-    /// Nothing more is said; what the far end has not played it drops.
-    func flush(now: Int) {
-        if outgoingHead < outgoing.count || !inFlight.isEmpty || markedTurn != nil { stream.send(.clear) }
-        // A frame that has begun is played to its end. Behind a network more is heard until the order arrives there.
-        let arrives = now + (stream.isRemote ? max(0, lagMs) : 0)
-        play(inFlight.prefix { $0.startMs < arrives }.count)
+    /// Silence now, but nothing is lost yet: `resume` goes on where it stopped, `flush` gives the rest up.
+    func pause(now: Int) {
+        guard !isPaused, isSpeaking else { return }
+        takeBack(now: now)
+        isPaused = true
+        let rest = inFlight.map { (frame: $0.frame, utterance: $0.utterance) }
+        for item in rest { ledger.returned(EncodedFrame.milliseconds, of: item.utterance) }
         inFlight.removeAll(keepingCapacity: true)
-        ledger.flush()
+        outgoing.replaceSubrange(..<outgoingHead, with: rest)
+        outgoingHead = 0
+        playsUntil = now
+        if let marked = markedTurn {
+            completeTurn = marked.turn
+            markedTurn = nil
+        }
+    }
+
+    func resume() { isPaused = false }
+
+    /// Nothing more is said; what the far end has not played it drops. Utterances that have not begun may be kept.
+    func flush(now: Int, keeping: Set<Int> = []) {
+        if !isPaused, isSpeaking { takeBack(now: now) }
+        inFlight.removeAll(keepingCapacity: true)
+        ledger.flush(keeping: keeping)
         outgoing.removeAll(keepingCapacity: true)
         outgoingHead = 0
         playsUntil = now
         completeTurn = nil
         markedTurn = nil
+        isPaused = false
+    }
+
+    private func takeBack(now: Int) {
+        stream.send(.clear)
+        // A frame that has begun is played to its end. Behind a network more is heard until the order arrives there.
+        let arrives = now + (stream.isRemote ? max(0, lagMs) : 0)
+        play(inFlight.prefix { $0.startMs < arrives }.count)
     }
 }

@@ -1,5 +1,5 @@
 /// Base64 (RFC 4648 §4) between raw buffers: the media path's, where Foundation's would allocate twice a frame.
-enum Base64 {
+public enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let values: [UInt8] = {
         var table = [UInt8](repeating: 0xFF, count: 256)
@@ -7,10 +7,10 @@ enum Base64 {
         return table
     }()
 
-    static func encodedLength(_ count: Int) -> Int { (count + 2) / 3 * 4 }
+    public static func encodedLength(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
     /// Decodes into `target`; nil if the text is not base64 or does not fit.
-    static func decode(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
+    public static func decode(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
         guard text.count % 4 == 0 else { return nil }
         if text.isEmpty { return 0 }
         var padding = 0
@@ -37,8 +37,8 @@ enum Base64 {
         }
     }
 
-    /// Encodes into `target`, which must hold `encodedLength(source.count)`.
-    static func encode(_ source: Span<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
+    /// Encodes into `target` from `start` on, where `encodedLength(source.count)` bytes must fit; returns where it ended.
+    public static func encode(_ source: Span<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
         alphabet.withUnsafeBufferPointer { alphabet in
             var at = start
             var index = 0

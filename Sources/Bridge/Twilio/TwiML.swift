@@ -1,0 +1,34 @@
+internal import Foundation
+
+/// What Twilio is told to do with a call (twilio.com/docs/voice/twiml).
+public enum TwiML {
+    public static let contentType = "text/xml; charset=utf-8"
+
+    /// `<Connect><Stream>`: the call's media to and from a WebSocket of ours. The URL must have no query (error 31920), so
+    /// what the stream is to be known by goes into parameters.
+    public static func connect(stream url: String, parameters: [(name: String, value: String)]) -> String {
+        let inner = parameters.map { #"<Parameter name="\#(escaped($0.name))" value="\#(escaped($0.value))"/>"# }.joined()
+        return response(#"<Connect><Stream url="\#(escaped(url))">\#(inner)</Stream></Connect>"#)
+    }
+
+    public static let hangUp = response("<Hangup/>")
+
+    static func response(_ verbs: String) -> String { #"<?xml version="1.0" encoding="UTF-8"?><Response>\#(verbs)</Response>"# }
+
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&apos;"
+            default:
+                // XML 1.0 has no place for other control characters.
+                if scalar.value >= 0x20 || scalar == "\t" || scalar == "\n" { result.unicodeScalars.append(scalar) }
+            }
+        }
+        return result
+    }
+}

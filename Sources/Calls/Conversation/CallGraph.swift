@@ -1,0 +1,319 @@
+public import Bridge
+internal import Foundation
+public import Net
+public import Pipeline
+public import Realtime
+
+/// The path of one frame through a call, in flow order.
+///
+///     stream.media ─→ Recording (left), VAD ─→ TurnDetector ─→ Talker   (a speech model, or recogniser → model → voice)
+///                                      └────→ BargeIn ─→ pause, resume, interrupt    │
+///     stream.media ←───── Speaker ←──────────────────────────────────────────────────┘
+///                            └─ heard ─→ HeardLedger, transcript, Recording (right)
+///
+/// Confined to its event loop: socket callbacks run a frame through to the end, without a queue or a task switch.
+public final class CallGraph {
+    public enum Event: Sendable {
+        case transcript(TranscriptEntry, position: Int)
+        case progress(TaskTracker)
+        /// The operator should know; the call goes on.
+        case warning(String)
+        /// The conversation wants the call hung up; or the stream ended (`calleeHangup`).
+        case ended(Outcome)
+    }
+
+    public struct Settings: Sendable {
+        public var turns = TurnPolicy()
+        public var detector = TurnDetector.Configuration()
+        public var voiceActivity = VoiceActivityDetector.Configuration()
+        public var bargeIn = BargeIn.Configuration()
+        public var realtime = RealtimePolicy()
+        /// Milliseconds since the answer at which the polite close begins.
+        public var maxDurationMs = 180_000
+        public init() {}
+    }
+
+    private let loop: EventLoop
+    private let stream: any MediaStream
+    private let brief: Brief
+    private let settings: Settings
+    private let recording: Recording?
+    private let observer: (Event) -> Void
+    /// Ways to hold the conversation, best first; the next one takes over when one fails.
+    private var modes: ArraySlice<ConversationMode>
+    private var talker: (any Talker)?
+
+    // Listening.
+    private var detector: VoiceActivityDetector
+    private var turns: TurnDetector
+    private var bargeIn: BargeIn
+    private var turnEvents: [TurnEvent] = []
+    private var interruptions: [Interruption] = []
+    private var interruptionCount = 0
+    private var lastSpeechAt = 0
+
+    // Speaking.
+    let speaker: Speaker
+    private(set) var transcript: [TranscriptEntry] = []
+    private var closedTurns: Set<Int32> = []
+    /// Where the time of an answer goes.
+    var latency = LatencyProbe()
+    private var latencies: [TurnLatency] = []
+
+    private var ticker: EventLoop.Ticker?
+    private var startedAt: UInt64 = 0
+    private var hasMedia = false
+    private var isOver = false
+    private var failure: String?
+    private var lastRecordingFlush = 0
+
+    public init(
+        loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings, recording: Recording?,
+        observer: @escaping (Event) -> Void
+    ) {
+        self.loop = loop
+        self.stream = stream
+        self.modes = modes[...]
+        self.brief = brief
+        self.settings = settings
+        self.recording = recording
+        self.observer = observer
+        speaker = Speaker(stream: stream, recording: recording)
+        detector = VoiceActivityDetector(settings.voiceActivity)
+        turns = TurnDetector(settings.detector)
+        bargeIn = BargeIn(settings.bargeIn)
+    }
+
+    /// Begins the conversation; the answer is now.
+    public func start() {
+        startedAt = loop.timeMs
+        stream.onMessage = { [weak self] in self?.received($0) }
+        stream.onClose = { [weak self] _ in self?.finish(.calleeHangup) }
+        ticker = loop.addTicker { [weak self] _ in self?.beat() }
+        nextTalker(tracker: nil)
+    }
+
+    /// The stream's `start` came before the graph was there.
+    public func streamStarted() { mediaStarted() }
+
+    deinit { talker?.stop() }
+
+    /// Milliseconds since the answer.
+    var now: Int { Int(loop.timeMs &- min(loop.timeMs, startedAt)) }
+
+    /// Depth, age and drops of the queues.
+    public var edges: [EdgeReading] { talker?.edges ?? [] }
+
+    // MARK: From the caller
+
+    private func received(_ message: MediaStreamMessage) {
+        guard !isOver else { return }
+        switch message {
+        case .connected, .clear: break
+        case .start: mediaStarted()
+        case .media(let frame): heard(frame)
+        case .dtmf(let digit): talker?.key(digit, at: now)
+        case .mark(let name):
+            let now = now
+            if let turn = speaker.reached(mark: name, at: now) { turnHeard(turn, at: now) }
+        case .stop: finish(.calleeHangup)
+        }
+    }
+
+    private func mediaStarted() {
+        guard !hasMedia else { return }
+        hasMedia = true
+        talker?.mediaStarted(at: now)
+    }
+
+    private func heard(_ frame: EncodedFrame) {
+        let now = now
+        recording?.caller(frame, now: now)
+        // Look at the μ-law bytes as they are.
+        let verdict = detector.detect(frame)
+        if verdict.isSpeech { lastSpeechAt = now }
+        turnEvents.removeAll(keepingCapacity: true)
+        turns.process(verdict, into: &turnEvents)
+        talker?.heard(frame, isSpeech: verdict.isSpeech, isInTurn: turns.isInTurn, at: now)
+        for event in turnEvents where !isOver { handle(event, at: now) }
+        interruptions.removeAll(keepingCapacity: true)
+        bargeIn.process(
+            BargeInInput(isCallerSpeech: verdict.isSpeech, isAISpeaking: speaker.isSpeaking, isMuted: talker?.isInterruptible != true),
+            into: &interruptions)
+        for interruption in interruptions where !isOver { handle(interruption, at: now) }
+    }
+
+    private func handle(_ event: TurnEvent, at now: Int) {
+        switch event {
+        case .speechStarted: talker?.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds)
+        case .speechEnded(let spokenMs): talker?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - settings.detector.silenceMs, at: now)
+        case .monologue: talker?.monologue(at: now)
+        }
+    }
+
+    private func handle(_ interruption: Interruption, at now: Int) {
+        switch interruption {
+        case .pause: speaker.pause(now: now)
+        case .resume:
+            speaker.resume()
+            talker?.resumed(at: now)
+        case .interrupt:
+            interruptionCount += 1
+            talker?.interrupted(at: now)
+            flushSpeech()
+        }
+    }
+
+    /// When the caller was last heard to speak.
+    var lastSpeechMs: Int { lastSpeechAt }
+
+    // MARK: To the caller
+
+    /// A frame of an utterance of the talker's.
+    func say(_ frame: EncodedFrame, of utterance: Int) {
+        let now = now
+        if speaker.say(frame, of: utterance, now: now) { latency.sent(now) }
+    }
+
+    private func beat() {
+        guard !isOver else { return }
+        let now = now
+        let (hasSent, heard) = speaker.beat(now)
+        if hasSent { latency.sent(now) }
+        if let heard { turnHeard(heard, at: now) }
+        if speaker.hasRoom { talker?.speakerHasRoom() }
+        if now - lastRecordingFlush >= 1_000 {
+            lastRecordingFlush = now
+            recording?.flush(now: now)
+        }
+        if now >= settings.maxDurationMs { talker?.timeIsUp(at: now) }
+        talker?.tick(at: now)
+    }
+
+    private func turnHeard(_ turn: Int32, at now: Int) {
+        closeTurn(turn)
+        talker?.turnHeard(speaker.ledger.heardText(turn: turn), turn: turn, isInterrupted: false, at: now)
+    }
+
+    /// Barge-in: silence now, everywhere.
+    func flushSpeech(keeping: Set<Int> = []) {
+        let now = now
+        speaker.flush(now: now, keeping: keeping)
+        let ledger = speaker.ledger
+        for turn in Set(ledger.utterances.filter(\.isInterrupted).map(\.turn)).sorted() where !closedTurns.contains(turn) {
+            closeTurn(turn)
+            talker?.turnHeard(ledger.heardText(turn: turn), turn: turn, isInterrupted: true, at: now)
+        }
+    }
+
+    /// What the caller said while we spoke was meant, as its words show: the response to it takes our turn's place.
+    func interruptForResponse(keeping utterances: Set<Int>) {
+        interruptionCount += 1
+        flushSpeech(keeping: utterances)
+    }
+
+    /// Writes a turn of ours into the transcript, as it was heard.
+    private func closeTurn(_ turn: Int32) {
+        guard closedTurns.insert(turn).inserted else { return }
+        let ledger = speaker.ledger
+        let parts = ledger.utterances.filter { $0.turn == turn }
+        guard let start = parts.compactMap(\.startedAt).min() else { return }
+        let isInterrupted = ledger.isInterrupted(turn: turn)
+        append(
+            TranscriptEntry(
+                startMs: start, endMs: parts.compactMap(\.endedAt).max() ?? start, speaker: .ai,
+                text: parts.map { $0.text.trimmingCharacters(in: .whitespaces) }.joined(separator: " "),
+                heardText: isInterrupted ? ledger.heardText(turn: turn) : nil,
+                isInterrupted: isInterrupted))
+        if let measured = latency.take() { latencies.append(measured) }
+    }
+
+    func append(_ entry: TranscriptEntry) {
+        transcript.append(entry)
+        observer(.transcript(entry, position: transcript.count - 1))
+    }
+
+    func report(_ event: Event) { observer(event) }
+
+    // MARK: Who talks
+
+    /// The talker cannot go on: the next one takes the conversation over, or it is the end.
+    func talkerFailed(_ reason: String) {
+        guard !isOver else { return }
+        failure = reason
+        observer(.warning(reason))
+        let tracker = talker?.tracker
+        talker?.stop()
+        talker = nil
+        flushSpeech()
+        guard !modes.isEmpty else { return finish(.providerError) }
+        nextTalker(tracker: tracker)
+        if hasMedia { talker?.mediaStarted(at: now) }
+    }
+
+    private func nextTalker(tracker: TaskTracker?) {
+        guard let mode = modes.popFirst() else { return }
+        switch mode {
+        case .cascade(let engines):
+            talker = CascadeTalker(graph: self, loop: loop, engines: engines, brief: brief, tracker: tracker, policy: settings.turns)
+        case .realtime(let model):
+            talker = RealtimeTalker(
+                graph: self, loop: loop, stream: stream, model: model, brief: brief, tracker: tracker, policy: settings.realtime)
+        }
+        talker?.start()
+    }
+
+    // MARK: The end
+
+    /// Ends the conversation: the talker's wish, an operator's, a dead line.
+    public func finish(_ reason: EndReason) {
+        guard !isOver else { return }
+        isOver = true
+        let now = now
+        // What was being said when the line went is in the transcript as far as it was heard.
+        speaker.flush(now: now)
+        for turn in Set(speaker.ledger.utterances.map(\.turn)).sorted() { closeTurn(turn) }
+        ticker?.cancel()
+        ticker = nil
+        stream.onMessage = nil
+        stream.onClose = nil
+        talker?.stop()
+        var tracker = talker?.tracker ?? TaskTracker(questions: brief.questions)
+        tracker.close()
+        let outcome = Outcome(
+            endReason: reason, tracker: tracker, answeredBy: talker?.answeredBy ?? .unknown, transcript: transcript, latencies: latencies,
+            interruptions: interruptionCount, failure: failure)
+        let report = Confined({ [observer] in observer(.ended(outcome)) }, to: loop)
+        let post: @Sendable () -> Void = { [loop] in loop.post { report.value() } }
+        if let recording { recording.finish(now: now, completion: post) } else { post() }
+    }
+}
+
+/// Stamps the steps between a caller's last word and our first.
+struct LatencyProbe {
+    private var speechEnded: Int?
+    private var decided = 0
+    private var transcript: Int?
+    private var words: Int?
+    private var sound: Int?
+    private var wire: Int?
+
+    mutating func begin(speechEndedAt: Int, now: Int) {
+        self = LatencyProbe()
+        speechEnded = speechEndedAt
+        decided = now
+    }
+    mutating func transcribed(_ now: Int) { if transcript == nil { transcript = now } }
+    mutating func worded(_ now: Int) { if words == nil { words = now } }
+    mutating func synthesized(_ now: Int) { if sound == nil { sound = now } }
+    mutating func sent(_ now: Int) { if wire == nil { wire = now } }
+
+    /// The whole answer, once; nil where a turn of ours answered nobody.
+    mutating func take() -> TurnLatency? {
+        defer { self = LatencyProbe() }
+        guard let speechEnded, let transcript, let words, let sound, let wire else { return nil }
+        return TurnLatency(
+            endOfTurnMs: decided - speechEnded, speechToTextMs: transcript - decided, languageModelMs: words - transcript,
+            textToSpeechMs: sound - words, queueingMs: wire - sound)
+    }
+}

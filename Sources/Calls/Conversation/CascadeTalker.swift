@@ -1,0 +1,259 @@
+internal import Net
+internal import Pipeline
+internal import Realtime
+
+/// Recogniser, language model and voice, one after the other, with `DialogueMachine` deciding.
+///
+///     frame ─→ decode ─→ resample ─→ │toRecognizer│ ─→ SpeechToText ─→ │transcripts│ ─→ DialogueMachine
+///                                                                                          │
+///     Speaker ←─ encode ←─ │audio│ ←─ TextToSpeech ←─ │sentences│ ←─ LanguageModel ←───────┘
+///
+/// What computes is called straight through; a bounded queue stands only where something waits.
+final class CascadeTalker: Talker {
+    /// Audio kept from before the detected start of speech, frames (300 ms).
+    static let prefixFrames = 15
+    /// Silence at a turn's end that is still recognised, frames (200 ms).
+    static let tailFrames = 10
+
+    private unowned let graph: CallGraph
+    private let loop: EventLoop
+    private let engines: SpeechEngines
+    private var machine: DialogueMachine
+
+    // Listening.
+    private var listening: Chain<MuLawDecoder, Resampler>?
+    private var prefix: [EncodedFrame] = []
+    private var heldSilence: [EncodedFrame] = []
+    private var silentFrames = 0
+    private var resampled: [AudioFrame] = []
+
+    // Speaking.
+    private var encoder = MuLawEncoder()
+    private var encoded: [EncodedFrame] = []
+    private var speakerWaiter: CheckedContinuation<Void, Never>?
+
+    // Services and their edges.
+    private var stages = Graph()
+    private let toRecognizer: Edge<RecognizerInput>
+    private let transcripts: Edge<TranscriptEvent>
+    private let sentences: Edge<Sentence>
+    private let audio: Edge<SynthesizedAudio>
+    private var services: Task<Void, Never>?
+    private var modelTask: Task<Void, Never>?
+    private var isStopped = false
+
+    init(graph: CallGraph, loop: EventLoop, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?, policy: TurnPolicy) {
+        self.graph = graph
+        self.loop = loop
+        self.engines = engines
+        machine = DialogueMachine(
+            brief: brief, canRecognizeSpeech: engines.speechToText.recognizes(language: brief.language), tracker: tracker, policy: policy)
+        // Live audio may be dropped when a recogniser falls behind; what we speak waits.
+        toRecognizer = stages.edge("toRecognizer", limit: 500, overflow: .dropOldest)
+        transcripts = stages.edge("transcripts", limit: 64, overflow: .wait)
+        sentences = stages.edge("sentences", limit: 128, overflow: .wait)
+        audio = stages.edge("audio", limit: 256, overflow: .wait)
+    }
+
+    var isInterruptible: Bool { machine.isInterruptible }
+    var tracker: TaskTracker { machine.conversation.tracker }
+    var answeredBy: AnsweredBy { machine.answeredBy }
+    var edges: [EdgeReading] { stages.edges }
+
+    func start() {
+        listening = try? MuLawDecoder().then(Resampler(from: 8_000, to: engines.speechToText.sampleRate))
+        add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
+        add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
+        // Tasks of the loop: they touch this object on the loop's thread alone.
+        let me = Confined(self, to: loop)
+        stages.add("transcripts") { [transcripts] in
+            while let signal = await transcripts.next() {
+                if case .data(let event) = signal { me.value.recognized(event) }
+                if case .end = signal { return }
+            }
+        }
+        stages.add("audio") { [audio] in
+            while let signal = await audio.next() {
+                if case .data(let piece) = signal { await Self.synthesized(piece, by: me) }
+                if case .end = signal { return }
+            }
+        }
+        services = Task(executorPreference: loop) { [stages] in
+            do { try await stages.run() } catch is CancellationError {} catch { me.value.failed("\(error)") }
+        }
+    }
+
+    private func add<Stage: Service>(_ name: String, _ service: Stage, from input: Edge<Stage.Input>, to output: Edge<Stage.Output>) {
+        stages.add(name, service, from: input, to: output)
+    }
+
+    private func failed(_ reason: String) {
+        guard !isStopped else { return }
+        graph.talkerFailed(reason)
+    }
+
+    // MARK: From the caller
+
+    func mediaStarted(at now: Int) { perform(machine.mediaStarted(at: now)) }
+
+    /// Keeps a short past while nobody speaks; feeds the recogniser while somebody does. Of a silence inside a turn only
+    /// the beginning is recognised as it comes, for it may be the turn's end, and then no more than that is wanted; the
+    /// rest follows when speech goes on.
+    func heard(_ frame: EncodedFrame, isSpeech: Bool, isInTurn: Bool, at now: Int) {
+        guard isInTurn else {
+            if prefix.count >= Self.prefixFrames { prefix.removeFirst() }
+            prefix.append(frame)
+            return
+        }
+        for old in prefix { recognize(old) }
+        prefix.removeAll(keepingCapacity: true)
+        silentFrames = isSpeech ? 0 : silentFrames + 1
+        if silentFrames > Self.tailFrames {
+            heldSilence.append(frame)
+        } else {
+            for old in heldSilence { recognize(old) }
+            heldSilence.removeAll(keepingCapacity: true)
+            recognize(frame)
+        }
+    }
+
+    private func recognize(_ frame: EncodedFrame) {
+        guard machine.conversation.canRecognizeSpeech else { return }
+        resampled.removeAll(keepingCapacity: true)
+        let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
+        try? listening?.process(spoken, into: &resampled)
+        for piece in resampled { toRecognizer.offer(.audio(piece)) }
+    }
+
+    func speechStarted(at now: Int) { perform(machine.speechStarted(at: now)) }
+
+    func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int) {
+        heldSilence.removeAll(keepingCapacity: true)
+        silentFrames = 0
+        listening?.flush()
+        graph.latency.begin(speechEndedAt: lastSpeechAt, now: now)
+        perform(machine.speechEnded(spokenMs: spokenMs, at: now))
+        if machine.conversation.canRecognizeSpeech {
+            toRecognizer.offer(.turnEnded)
+        } else {
+            perform(machine.transcript(.final(text: "", confidence: nil), at: now))
+        }
+    }
+
+    func monologue(at now: Int) { perform(machine.monologue(at: now)) }
+    func interrupted(at now: Int) { perform(machine.interrupted(at: now)) }
+    func resumed(at now: Int) {}
+    func key(_ digit: Character, at now: Int) { perform(machine.key(digit, at: now)) }
+    func timeIsUp(at now: Int) { perform(machine.timeIsUp(at: now)) }
+
+    func tick(at now: Int) {
+        machine.transcriptLength(graph.transcript.count)
+        perform(machine.tick(at: now))
+    }
+
+    func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int) {
+        machine.transcriptLength(graph.transcript.count)
+        perform(machine.turnHeard(heard, turn: turn, isInterrupted: isInterrupted, at: now))
+    }
+
+    private func recognized(_ event: TranscriptEvent) {
+        guard !isStopped else { return }
+        let now = graph.now
+        if case .final = event { graph.latency.transcribed(now) }
+        perform(machine.transcript(event, at: now))
+    }
+
+    // MARK: Deciding
+
+    private func perform(_ actions: [DialogueMachine.Action]) {
+        for action in actions where !isStopped { perform(action) }
+    }
+
+    private func perform(_ action: DialogueMachine.Action) {
+        switch action {
+        case .requestModel(let conversation, let generation): request(conversation, generation)
+        case .cancelModel:
+            modelTask?.cancel()
+            modelTask = nil
+        case .speak(let text, let turn):
+            graph.latency.worded(graph.now)
+            let utterance = graph.speaker.begin(turn: turn, text: text)
+            let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
+            if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
+        case .turnComplete(let turn): graph.speaker.turnComplete(turn)
+        case .flushSpeech:
+            sentences.flush()
+            graph.flushSpeech()
+        case .expect(let hints): toRecognizer.offer(.expect(hints))
+        case .progress(let tracker): graph.report(.progress(tracker))
+        case .customerSaid(let entry):
+            graph.append(entry)
+            machine.transcriptLength(graph.transcript.count)
+        case .hangUp(let reason): graph.finish(reason)
+        }
+    }
+
+    private func request(_ conversation: Conversation, _ generation: Int) {
+        let model = engines.languageModel
+        let me = Confined(self, to: loop)
+        modelTask = Task(executorPreference: loop) {
+            do {
+                for try await event in model.respond(to: conversation) { me.value.modelSaid(event, generation) }
+                me.value.modelFinished(generation)
+            } catch is CancellationError {
+            } catch { me.value.modelFailed(error, generation) }
+        }
+    }
+
+    private func modelSaid(_ event: LanguageModelEvent, _ generation: Int) {
+        guard !isStopped else { return }
+        perform(machine.model(event, generation: generation, at: graph.now))
+    }
+    private func modelFinished(_ generation: Int) {
+        guard !isStopped else { return }
+        perform(machine.modelFinished(generation: generation, at: graph.now))
+    }
+    private func modelFailed(_ error: any Error, _ generation: Int) {
+        guard !isStopped, machine.isCurrent(generation: generation) else { return }
+        graph.talkerFailed("language-model: \(error)")
+    }
+
+    // MARK: To the caller
+
+    private static func synthesized(_ piece: SynthesizedAudio, by me: Confined<CascadeTalker>) async {
+        if me.value.take(piece) { await withCheckedContinuation { me.value.speakerWaiter = $0 } }
+    }
+
+    /// - Returns: whether to wait until the speaker has room again.
+    private func take(_ piece: SynthesizedAudio) -> Bool {
+        guard !isStopped else { return false }
+        switch piece {
+        case .finished(let utterance):
+            graph.speaker.complete(utterance)
+            return false
+        case .audio(let frame, let utterance):
+            guard !graph.speaker.ledger.utterances[utterance].isInterrupted else { return false }
+            graph.latency.synthesized(graph.now)
+            encoded.removeAll(keepingCapacity: true)
+            encoder.process(frame, into: &encoded)
+            for frame in encoded { graph.say(frame, of: utterance) }
+            return graph.speaker.isFull
+        }
+    }
+
+    func speakerHasRoom() {
+        speakerWaiter?.resume()
+        speakerWaiter = nil
+    }
+
+    func stop() {
+        guard !isStopped else { return }
+        isStopped = true
+        machine.stop()
+        modelTask?.cancel()
+        services?.cancel()
+        toRecognizer.finish()
+        sentences.finish()
+        speakerHasRoom()
+    }
+}

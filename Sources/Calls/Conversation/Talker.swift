@@ -1,0 +1,52 @@
+internal import Pipeline
+public import Realtime
+
+/// How a call's conversation is held: by one model that hears and speaks, or by recogniser, language model and voice.
+public enum ConversationMode: Sendable {
+    case realtime(any SpeechModel)
+    case cascade(SpeechEngines)
+
+    /// For logs and the call's page.
+    var name: String {
+        switch self {
+        case .realtime(let model): "realtime/" + model.name
+        case .cascade: "cascade"
+        }
+    }
+}
+
+/// The mind behind a call: is told what the caller does, and speaks through the graph's `Speaker`. Confined to the loop.
+///
+/// Times are milliseconds since the answer.
+protocol Talker: AnyObject {
+    /// Our speech may be cut off now: not during the goodbye.
+    var isInterruptible: Bool { get }
+    var tracker: TaskTracker { get }
+    var answeredBy: AnsweredBy { get }
+    var edges: [EdgeReading] { get }
+
+    func start()
+    /// Media flows: the greeting may begin.
+    func mediaStarted(at now: Int)
+    /// Every frame of the caller, in order; `isInTurn`: the turn detector takes it as part of a turn.
+    func heard(_ frame: EncodedFrame, isSpeech: Bool, isInTurn: Bool, at now: Int)
+    func speechStarted(at now: Int)
+    /// `spokenMs` from the first to the last speech of the turn; `lastSpeechAt` is when that ended.
+    func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int)
+    /// Somebody speaks without a pause, as an answering machine does.
+    func monologue(at now: Int)
+    /// The caller took the turn; the graph has silenced us already.
+    func interrupted(at now: Int)
+    /// A sound of the caller's was none that took the turn; our speech goes on.
+    func resumed(at now: Int)
+    func key(_ digit: Character, at now: Int)
+    /// A turn of ours has been heard, to its end or until it was cut off.
+    func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int)
+    /// The longest duration is reached.
+    func timeIsUp(at now: Int)
+    /// The speaker takes audio again after it was full.
+    func speakerHasRoom()
+    func tick(at now: Int)
+    /// The call is over.
+    func stop()
+}

@@ -1,0 +1,56 @@
+internal import Foundation
+internal import Synchronization
+
+/// One-time tokens that let a provider's media stream in, each bound to one call. A token is good for a minute and once.
+public final class StreamTickets: Sendable {
+    public static let lifetimeMs: UInt64 = 60_000
+    /// Tokens waiting to be used; the oldest gives way.
+    static let limit = 10_000
+
+    /// What is known of the call when its stream comes.
+    public struct Ticket: Sendable, Equatable {
+        /// The provider's id of the call, e.g. Twilio's `CallSid`.
+        public var providerCallID: String
+        public var from: String
+        public var to: String
+        public init(providerCallID: String, from: String, to: String) {
+            self.providerCallID = providerCallID
+            self.from = from
+            self.to = to
+        }
+    }
+
+    private struct State {
+        var tickets: [String: (ticket: Ticket, expires: UInt64)] = [:]
+        var order: [String] = []
+    }
+    private let state = Mutex(State())
+    private let nowMs: @Sendable () -> UInt64
+
+    public init(nowMs: @escaping @Sendable () -> UInt64) { self.nowMs = nowMs }
+
+    /// 256 random bits, fit for a URL or an XML attribute.
+    public func issue(_ ticket: Ticket) -> String {
+        let token = (0..<4).map { _ in String(UInt64.random(in: .min ... .max) | 1 << 63, radix: 36) }.joined()
+        let now = nowMs()
+        state.withLock { state in
+            while let oldest = state.order.first, state.order.count >= Self.limit || state.tickets[oldest].map({ $0.expires <= now }) ?? true {
+                state.order.removeFirst()
+                state.tickets[oldest] = nil
+            }
+            state.tickets[token] = (ticket, now + Self.lifetimeMs)
+            state.order.append(token)
+        }
+        return token
+    }
+
+    /// The ticket, once: nil for a token that is unknown, used, expired, or another call's.
+    public func redeem(_ token: String, providerCallID: String) -> Ticket? {
+        let now = nowMs()
+        return state.withLock { state in
+            guard let found = state.tickets.removeValue(forKey: token), found.expires > now, found.ticket.providerCallID == providerCallID
+            else { return nil }
+            return found.ticket
+        }
+    }
+}

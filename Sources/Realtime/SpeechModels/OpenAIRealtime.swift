@@ -1,0 +1,444 @@
+internal import Foundation
+public import Net
+internal import Pipeline
+
+/// OpenAI Realtime, GA protocol, over a WebSocket (platform.openai.com/docs/guides/realtime-websocket), and whatever speaks
+/// the same at another URL.
+public struct OpenAIRealtime: SpeechModel {
+    public struct Configuration: Sendable {
+        /// Base URL; the model is added as a query item.
+        public var url: WebSocketURL
+        public var apiKey: String?
+        public var model = "gpt-realtime"
+        public var voice = "marin"
+        public var isMuLaw = true
+        public var turnDetection = SpeechTurnDetection.server(silenceMs: 700, threshold: 0.5, prefixMs: 300)
+        /// nil: what the caller says is not transcribed.
+        public var transcriptionModel: String? = "gpt-4o-transcribe"
+        public var temperature: Double?
+        public init(url: WebSocketURL) { self.url = url }
+    }
+
+    public let name: String
+    private let configuration: Configuration
+    private let resolver: HostResolver
+
+    public init(_ configuration: Configuration, resolver: HostResolver, name: String = "openai") {
+        self.configuration = configuration
+        self.resolver = resolver
+        self.name = name
+    }
+
+    public func open(_ setup: SpeechSessionSetup, on loop: EventLoop) -> any SpeechSession {
+        OpenAIRealtimeSession(configuration, setup: setup, resolver: resolver, loop: loop)
+    }
+}
+
+/// One session. Confined to its loop.
+final class OpenAIRealtimeSession: SpeechSession {
+    /// Bytes of one server message; a second of PCM in base64 is 64 KB.
+    static let messageLimit = 4 << 20
+    /// Bytes waiting to be written: some seconds of sound.
+    static let sendQueueLimit = 1 << 20
+    /// Milliseconds from the connection attempt until the session must be configured.
+    static let openLimitMs: UInt64 = 8_000
+    /// The vendor ends a session after 60 minutes; a new one takes over before, ms.
+    static let lifetimeMs: UInt64 = 55 * 60_000
+    /// Items remembered by number.
+    static let itemLimit = 4_096
+    /// Messages that cannot be understood until the session is given up.
+    static let errorLimit = 50
+
+    var onEvent: ((SpeechSessionEvent) -> Void)?
+    var onAudio: ((UnsafeBufferPointer<UInt8>, Int) -> Void)?
+    let format: SpeechFormat
+    var turnDetection: SpeechTurnDetection { configuration.turnDetection }
+
+    private let configuration: OpenAIRealtime.Configuration
+    private let setup: SpeechSessionSetup
+    private let loop: EventLoop
+    private var socket: WebSocket?
+    private var ticker: EventLoop.Ticker?
+    private let openedAt: UInt64
+    private var isReady = false
+    private var isClosed = false
+    private var isExpiring = false
+    private var hasToldExpiry = false
+    private var malformed = 0
+
+    // Responses: at most one active, the next ones wait.
+    private var activeResponse: [UInt8]?
+    private var isRequested = false
+    private var waiting: [String?] = []
+    private var cancelled: [UInt8] = []
+    private var items: [String] = []
+    private var currentItem: [UInt8] = []
+    private var currentNumber = 0
+    private var heardItems: [String: (start: Int?, end: Int?)] = [:]
+    private var decoded: [UInt8] = []
+
+    init(_ configuration: OpenAIRealtime.Configuration, setup: SpeechSessionSetup, resolver: HostResolver, loop: EventLoop) {
+        self.configuration = configuration
+        self.setup = setup
+        self.loop = loop
+        format = configuration.isMuLaw ? .muLaw : .pcm(input: 24_000, output: 24_000)
+        openedAt = loop.timeMs
+        ticker = loop.addTicker { [weak self] now in self?.beat(now) }
+        var url = configuration.url
+        if !url.path.contains("model=") {
+            let model = configuration.model.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._"))) ?? ""
+            url.path += (url.path.contains("?") ? "&" : "?") + "model=" + model
+        }
+        let target = url
+        resolver.resolve(url.host, port: url.port, on: loop) { [weak self] result in
+            guard let self, !self.isClosed else { return }
+            switch result {
+            case .failure(let error): self.end(error.message, isFatal: false)
+            case .success(let address): self.connect(target, address)
+            }
+        }
+    }
+
+    private func connect(_ url: WebSocketURL, _ address: SocketAddress) {
+        var limits = WebSocket.Configuration()
+        limits.maximumMessage = Self.messageLimit
+        limits.sendQueueLimit = Self.sendQueueLimit
+        let headers = configuration.apiKey.map { [("Authorization", "Bearer " + $0)] } ?? []
+        let socket = loop.connect(url, address: address, headers: headers, configuration: limits)
+        self.socket = socket
+        socket.onMessage = { [weak self] bytes, _ in self?.received(bytes) }
+        socket.onOpen = { [weak self] in self?.configure() }
+        socket.onClose = { [weak self] code, reason in
+            let isRefused = socket.refusedStatus.map { (400...404).contains($0) } ?? false
+            self?.end(reason.isEmpty ? "the connection closed with \(code)" : reason, isFatal: isRefused)
+        }
+    }
+
+    private func beat(_ now: UInt64) {
+        if !isReady, now > openedAt + Self.openLimitMs { return end("no session within \(Self.openLimitMs / 1_000) s", isFatal: false) }
+        if now > openedAt + Self.lifetimeMs { isExpiring = true }
+        if isExpiring, !hasToldExpiry {
+            hasToldExpiry = true
+            onEvent?(.expiring)
+        }
+    }
+
+    // MARK: To the model
+
+    private func configure() {
+        var input: [String: Any] = ["format": formatObject, "turn_detection": turnDetectionObject ?? NSNull()]
+        if let model = configuration.transcriptionModel {
+            input["transcription"] = ["model": model, "language": LanguageTag.primary(setup.language)]
+        }
+        send([
+            "type": "session.update",
+            "session": [
+                "type": "realtime", "model": configuration.model, "output_modalities": ["audio"], "instructions": setup.instructions,
+                "audio": ["input": input, "output": ["format": formatObject, "voice": configuration.voice]] as [String: Any],
+                "tools": setup.tools.map { tool in
+                    [
+                        "type": "function", "name": tool.name, "description": tool.purpose,
+                        "parameters": (try? JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))) ?? [:],
+                    ] as [String: Any]
+                }, "tool_choice": "auto",
+            ] as [String: Any],
+        ])
+        for item in setup.history { remember(item) }
+    }
+
+    private var formatObject: [String: Any] { configuration.isMuLaw ? ["type": "audio/pcmu"] : ["type": "audio/pcm", "rate": 24_000] }
+
+    private var turnDetectionObject: [String: Any]? {
+        // Interruptions are ours to decide: a cough must not cost the sentence.
+        switch configuration.turnDetection {
+        case .server(let silenceMs, let threshold, let prefixMs):
+            [
+                "type": "server_vad", "threshold": threshold, "prefix_padding_ms": prefixMs, "silence_duration_ms": silenceMs,
+                "create_response": true, "interrupt_response": false,
+            ]
+        case .semantic(let eagerness): ["type": "semantic_vad", "eagerness": eagerness, "create_response": true, "interrupt_response": false]
+        case .manual: nil
+        }
+    }
+
+    private func remember(_ item: ConversationItem) {
+        switch item {
+        case .assistant(let heard, _) where !heard.isEmpty: message(role: "assistant", kind: "output_text", heard)
+        case .caller(let text) where !text.isEmpty: message(role: "user", kind: "input_text", text)
+        case .keys(let keys): message(role: "user", kind: "input_text", "[keys pressed: \(keys)]")
+        default: break
+        }
+    }
+
+    private func message(role: String, kind: String, _ text: String) {
+        send([
+            "type": "conversation.item.create",
+            "item": ["type": "message", "role": role, "content": [["type": kind, "text": text]]] as [String: Any],
+        ])
+    }
+
+    func hear(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard isReady, let socket else { return }
+        let length = Self.appendPrefix.utf8CodeUnitCount + Base64.encodedLength(bytes.count) + 2
+        socket.send(.text, capacity: length) { target in
+            let start = Self.appendPrefix.utf8CodeUnitCount
+            _ = UnsafeMutableBufferPointer(rebasing: target[..<start]).update(
+                fromContentsOf: UnsafeBufferPointer(start: Self.appendPrefix.utf8Start, count: start))
+            let end = Base64.encode(bytes.span, into: target, at: start)
+            target[end] = UInt8(ascii: "\"")
+            target[end + 1] = UInt8(ascii: "}")
+            return end + 2
+        }
+    }
+    private static let appendPrefix: StaticString = #"{"type":"input_audio_buffer.append","audio":""#
+
+    func commitTurn() {
+        send(["type": "input_audio_buffer.commit"])
+        respond(nil)
+    }
+
+    func respond(_ instructions: String?) {
+        guard isReady, activeResponse == nil, !isRequested else {
+            waiting.append(instructions)
+            return
+        }
+        isRequested = true
+        var object: [String: Any] = ["type": "response.create"]
+        if let instructions { object["response"] = ["instructions": instructions] }
+        send(object)
+    }
+
+    func cancelResponse() {
+        waiting.removeAll()
+        guard let activeResponse else { return }
+        cancelled = activeResponse
+        send(["type": "response.cancel"])
+    }
+
+    func truncate(item: Int, heardMs: Int) {
+        guard items.indices.contains(item) else { return }
+        send(["type": "conversation.item.truncate", "item_id": items[item], "content_index": 0, "audio_end_ms": max(0, heardMs)])
+    }
+
+    func finishTool(callID: String, output: String) {
+        send(["type": "conversation.item.create", "item": ["type": "function_call_output", "call_id": callID, "output": output]])
+    }
+
+    func note(_ text: String) { message(role: "user", kind: "input_text", text) }
+
+    private func send(_ object: [String: Any]) {
+        guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.withoutEscapingSlashes]) else { return }
+        socket?.send(.text, capacity: data.count) { data.copyBytes(to: $0) }
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        onEvent = nil
+        onAudio = nil
+        release()
+    }
+
+    private func end(_ reason: String, isFatal: Bool) {
+        guard !isClosed else { return }
+        isClosed = true
+        let report = onEvent
+        onEvent = nil
+        onAudio = nil
+        release()
+        report?(.closed(reason: reason, isFatal: isFatal))
+    }
+
+    private func release() {
+        ticker?.cancel()
+        ticker = nil
+        socket?.onMessage = nil
+        socket?.onOpen = nil
+        socket?.onClose = nil
+        socket?.close()
+        socket = nil
+    }
+
+    // MARK: From the model
+
+    private func received(_ bytes: UnsafeBufferPointer<UInt8>) {
+        var type: JSONMembers.Value?
+        var delta: JSONMembers.Value?
+        var item: JSONMembers.Value?
+        var response: JSONMembers.Value?
+        let isObject = JSONMembers.forEach(in: bytes) { key, value in
+            if JSONMembers.equals(key, "type") { type = value }
+            if JSONMembers.equals(key, "delta") { delta = value }
+            if JSONMembers.equals(key, "item_id") { item = value }
+            if JSONMembers.equals(key, "response_id") { response = value }
+        }
+        guard isObject, let type, type.kind == .string else { return misunderstood() }
+        let name = UnsafeBufferPointer(rebasing: bytes[type.range])
+        guard JSONMembers.equals(name, "response.output_audio.delta") else { return other(bytes) }
+        guard let delta, delta.kind == .string, let item, item.kind == .string else { return misunderstood() }
+        if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
+        audio(UnsafeBufferPointer(rebasing: bytes[delta.range]), item: UnsafeBufferPointer(rebasing: bytes[item.range]))
+    }
+
+    private func audio(_ text: UnsafeBufferPointer<UInt8>, item: UnsafeBufferPointer<UInt8>) {
+        if !item.elementsEqual(currentItem) {
+            currentItem = Array(item)
+            currentNumber = number(of: String(decoding: item, as: UTF8.self))
+        }
+        let needed = text.count / 4 * 3 + 3
+        if decoded.count < needed { decoded = [UInt8](repeating: 0, count: needed) }
+        let number = currentNumber
+        let isRead = decoded.withUnsafeMutableBufferPointer { buffer -> Bool in
+            guard let count = Base64.decode(text, into: buffer) else { return false }
+            onAudio?(UnsafeBufferPointer(rebasing: buffer[..<count]), number)
+            return true
+        }
+        if !isRead { misunderstood() }
+    }
+
+    private func misunderstood() {
+        malformed += 1
+        if malformed > Self.errorLimit { end("more than \(Self.errorLimit) messages could not be understood", isFatal: false) }
+    }
+
+    /// What is not sound, decoded in full.
+    private struct Wire: Decodable {
+        struct Failure: Decodable {
+            var type: String?
+            var code: String?
+            var message: String?
+        }
+        struct Response: Decodable {
+            struct Details: Decodable {
+                var reason: String?
+                var error: Failure?
+            }
+            var id: String?
+            var status: String?
+            var statusDetails: Details?
+        }
+        var type: String
+        var delta: String?
+        var transcript: String?
+        var itemId: String?
+        var responseId: String?
+        var callId: String?
+        var name: String?
+        var arguments: String?
+        var audioStartMs: Double?
+        var audioEndMs: Double?
+        var response: Response?
+        var error: Failure?
+    }
+
+    private static let decoder: JSONDecoder = {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return decoder
+    }()
+
+    private func other(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let wire = try? Self.decoder.decode(Wire.self, from: Data(bytes)) else { return misunderstood() }
+        switch wire.type {
+        case "session.updated":
+            guard !isReady else { return }
+            isReady = true
+            onEvent?(.ready)
+            next()
+        case "error": failed(wire.error)
+        case "input_audio_buffer.speech_started":
+            if let id = wire.itemId { heardItems[id, default: (nil, nil)].start = wire.audioStartMs.map { Int(clampingDouble: $0) } }
+            onEvent?(.callerSpeechStarted)
+        case "input_audio_buffer.speech_stopped":
+            if let id = wire.itemId { heardItems[id, default: (nil, nil)].end = wire.audioEndMs.map { Int(clampingDouble: $0) } }
+            onEvent?(.callerSpeechStopped)
+        case "conversation.item.input_audio_transcription.completed":
+            let span = wire.itemId.flatMap { heardItems.removeValue(forKey: $0) }
+            onEvent?(.callerTranscript(text: wire.transcript ?? "", startMs: span?.start ?? nil, endMs: span?.end ?? nil))
+        case "conversation.item.input_audio_transcription.failed":
+            let span = wire.itemId.flatMap { heardItems.removeValue(forKey: $0) }
+            onEvent?(.callerTranscript(text: "", startMs: span?.start ?? nil, endMs: span?.end ?? nil))
+            onEvent?(.warning("transcription failed: \(wire.error?.code ?? wire.error?.message ?? "unknown")"))
+        case "response.created":
+            let wasRequested = isRequested
+            isRequested = false
+            activeResponse = Array((wire.response?.id ?? "").utf8)
+            onEvent?(.responseStarted(isRequested: wasRequested))
+        case "response.output_audio_transcript.delta":
+            guard !isCancelled(wire.responseId), let text = wire.delta, let id = wire.itemId else { return }
+            onEvent?(.text(text, item: number(of: id)))
+        case "response.output_audio.done":
+            guard !isCancelled(wire.responseId), let id = wire.itemId else { return }
+            onEvent?(.itemFinished(item: number(of: id)))
+        case "response.function_call_arguments.done":
+            guard !isCancelled(wire.responseId), let callID = wire.callId, let name = wire.name else { return }
+            onEvent?(.toolCall(callID: callID, name: name, arguments: wire.arguments ?? "{}"))
+        case "response.done": responseDone(wire.response)
+        default: break  // of no use to us, or of a later version
+        }
+    }
+
+    /// The vendor's id as a small number; new ones get the next.
+    private func number(of id: String) -> Int {
+        if let known = items.lastIndex(of: id) { return known }
+        // A number is never given twice; beyond the limit a new session must take over.
+        if items.count == Self.itemLimit { isExpiring = true }
+        items.append(id)
+        return items.count - 1
+    }
+    private func isCancelled(_ response: String?) -> Bool {
+        guard let response, !cancelled.isEmpty else { return false }
+        return response.utf8.elementsEqual(cancelled)
+    }
+
+    private func responseDone(_ response: Wire.Response?) {
+        let id = response?.id.map { Array($0.utf8) }
+        let wasCancelled = id != nil && id == cancelled
+        if id == nil || id == activeResponse || activeResponse?.isEmpty == true { activeResponse = nil }
+        if wasCancelled { cancelled = [] }
+        let status: SpeechResponseStatus =
+            switch response?.status {
+            case "completed": .completed
+            case "cancelled": .cancelled
+            case "incomplete": .incomplete
+            case "failed":
+                .failed(response?.statusDetails?.error?.code ?? response?.statusDetails?.error?.message ?? "unknown")
+            default: .completed
+            }
+        if status == .cancelled, !wasCancelled { onEvent?(.interruptedByServer) }
+        onEvent?(.responseFinished(status))
+        next()
+    }
+
+    /// The response that waited for the active one to end.
+    private func next() {
+        guard isReady, !isClosed, activeResponse == nil, !isRequested, !waiting.isEmpty else { return }
+        respond(waiting.removeFirst())
+    }
+
+    private func failed(_ failure: Wire.Failure?) {
+        let code = failure?.code ?? failure?.type ?? "unknown"
+        switch code {
+        case "conversation_already_has_active_response":
+            // Ours crossed the server's own: ask again when that one is done.
+            isRequested = false
+            waiting.insert(nil, at: 0)
+        case "response_cancel_not_active":
+            cancelled = []
+        case "session_expired": end("session_expired", isFatal: false)
+        case "invalid_api_key", "insufficient_quota", "model_not_found", "beta_api_shape_disabled":
+            end(code, isFatal: true)
+        default:
+            if isRequested { isRequested = false }
+            onEvent?(.warning("the model reports \(code)"))
+            if !isReady { end(code, isFatal: true) }
+        }
+    }
+}
+
+extension Int {
+    /// A number from outside, which may be anything.
+    init(clampingDouble value: Double) {
+        self = value.isFinite ? Int(Swift.max(-9e15, Swift.min(9e15, value))) : 0
+    }
+}

@@ -1,0 +1,115 @@
+public import Net
+
+/// The speech-to-speech kind: a model that hears the caller and speaks itself.
+public protocol SpeechModel: Sendable {
+    /// The provider's name, for logs and the call's page.
+    var name: String { get }
+    /// Opens a session; what comes of it is told by `onEvent`. On the loop only.
+    func open(_ setup: SpeechSessionSetup, on loop: EventLoop) -> any SpeechSession
+}
+
+/// How sound crosses to a speech model and back.
+public enum SpeechFormat: Sendable, Equatable {
+    /// G.711 μ-law at 8 kHz: straight through from the carrier.
+    case muLaw
+    /// 16-bit little-endian linear PCM at these rates, hertz.
+    case pcm(input: Int32, output: Int32)
+}
+
+/// Who decides that the caller's turn is over.
+public enum SpeechTurnDetection: Sendable, Equatable {
+    /// The model's server, by silence of so many ms.
+    case server(silenceMs: Int, threshold: Double, prefixMs: Int)
+    /// The model's server, by what is said.
+    case semantic(eagerness: String)
+    /// We do, and commit.
+    case manual
+}
+
+/// What a session is told when it begins.
+public struct SpeechSessionSetup: Sendable {
+    public var instructions: String
+    public var tools: [DialogueToolDefinition]
+    /// BCP 47.
+    public var language: String
+    /// What has been said so far, for a session that takes over a call.
+    public var history: [ConversationItem]
+
+    public init(instructions: String, tools: [DialogueToolDefinition], language: String, history: [ConversationItem] = []) {
+        self.instructions = instructions
+        self.tools = tools
+        self.language = language
+        self.history = history
+    }
+}
+
+/// One session with a speech model. Confined to its loop.
+///
+/// The session keeps the vendor's rules: it never asks for a response while one is active, maps the vendor's item ids to
+/// small numbers, and drops what comes of a response that was cancelled.
+public protocol SpeechSession: AnyObject {
+    var onEvent: ((SpeechSessionEvent) -> Void)? { get set }
+    /// Sound of the model's speech, in `format`; `item` is its number. The bytes are only valid during the call.
+    var onAudio: ((_ bytes: UnsafeBufferPointer<UInt8>, _ item: Int) -> Void)? { get set }
+    var format: SpeechFormat { get }
+    var turnDetection: SpeechTurnDetection { get }
+
+    /// Sound of the caller, in `format`.
+    func hear(_ bytes: UnsafeBufferPointer<UInt8>)
+    /// The caller's turn is over (`SpeechTurnDetection.manual`).
+    func commitTurn()
+    /// Asks for a response, after the active one if there is one; instructions hold for this response alone.
+    func respond(_ instructions: String?)
+    /// Stops the active response; nothing more comes of it.
+    func cancelResponse()
+    /// Of this item so much was heard: the model is to remember no more of it.
+    func truncate(item: Int, heardMs: Int)
+    /// What a tool gave back; `respond` lets the model go on with it.
+    func finishTool(callID: String, output: String)
+    /// A fact the model should know, e.g. keys the caller pressed.
+    func note(_ text: String)
+    func close()
+}
+
+public enum SpeechSessionEvent: Sendable, Equatable {
+    /// Configured: sound may be sent.
+    case ready
+    case callerSpeechStarted
+    case callerSpeechStopped
+    /// What the caller said; comes late, and out of step with the response. `startMs`, `endMs` count the sound sent.
+    case callerTranscript(text: String, startMs: Int?, endMs: Int?)
+    /// `isRequested`: by `respond`; else the server answers the caller by itself.
+    case responseStarted(isRequested: Bool)
+    /// Words of an item, as they are generated.
+    case text(String, item: Int)
+    /// An item's speech has been generated to its end.
+    case itemFinished(item: Int)
+    case toolCall(callID: String, name: String, arguments: String)
+    case responseFinished(SpeechResponseStatus)
+    /// The model's server cut its own response off because the caller spoke.
+    case interruptedByServer
+    /// Something the operator should see; the session goes on.
+    case warning(String)
+    /// The session will end soon by the vendor's limit: a new one should take over.
+    case expiring
+    /// The session is over; `isFatal`: the same request would fail again (key, model, quota).
+    case closed(reason: String, isFatal: Bool)
+}
+
+public enum SpeechResponseStatus: Sendable, Equatable {
+    case completed, cancelled, incomplete
+    case failed(String)
+}
+
+/// A tool as every vendor wants it told: a name, what it is for, a JSON Schema of its arguments.
+public struct DialogueToolDefinition: Sendable, Equatable {
+    public var name: String
+    public var purpose: String
+    /// JSON Schema (2020-12) as text.
+    public var parameters: String
+    public init(name: String, purpose: String, parameters: String) {
+        self.name = name
+        self.purpose = purpose
+        self.parameters = parameters
+    }
+}
