@@ -87,7 +87,11 @@ enum Payloads {
         ]
         if entry.speaker == .ai {
             members["interrupted"] = .bool(entry.isInterrupted)
-            if let heard = entry.heardText { members["heard_text"] = .string(heard) }
+            if let heard = entry.heardText {
+                members["heard_text"] = .string(heard)
+                // No engine of ours gives the times of words: the cut inside the text follows the share that was played.
+                members["heard_text_source"] = "estimate"
+            }
         }
         return .object(members)
     }

@@ -14,13 +14,15 @@ public struct Routes: Sendable {
         /// The dashboard's folder, `web/`; nil without one.
         public var webRoot: String?
         public var logger: Logger
+        /// We are reached by TLS: the dashboard's cookie must be too.
+        public var isSecure: Bool
         /// nil: Twilio is not set up.
         public var twilio: Twilio?
         public var tickets: StreamTickets
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
-            logger: Logger, tickets: StreamTickets, twilio: Twilio? = nil,
+            logger: Logger, tickets: StreamTickets, isSecure: Bool = false, twilio: Twilio? = nil,
             now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
@@ -30,6 +32,7 @@ public struct Routes: Sendable {
             self.webRoot = webRoot
             self.logger = logger
             self.tickets = tickets
+            self.isSecure = isSecure
             self.twilio = twilio
             self.now = now
         }

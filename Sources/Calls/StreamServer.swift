@@ -57,7 +57,7 @@ public struct StreamServer: Sendable {
         let isSigned = isSigned(socket.handshake.path, socket.handshake.headers)
         let deadline = loop.timeMs + Self.startLimitMs
         var ticker: EventLoop.Ticker?
-        ticker = loop.addTicker { now in
+        ticker = loop.addTicker(every: .tenth) { now in
             guard now >= deadline else { return }
             ticker?.cancel()
             socket.close(code: 1008)

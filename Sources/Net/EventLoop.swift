@@ -42,6 +42,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let tickTimer = UnsafeMutablePointer<ev_timer>.allocate(capacity: 1)
     private var spare: [Item] = []
     private var tickers: [(id: Int, body: (UInt64) -> Void)] = []
+    private var slowTickers: [(id: Int, body: (UInt64) -> Void)] = []
+    private var beats = 0
     private var nextTicker = 0
     private var isStopping = false
     private var contextHooks: [() -> Void] = []
@@ -178,12 +180,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Calls `body` with the time in ms at which each beat is due, 50 times a second: one timer paces all calls, in the
     /// order in which they were added. On the loop only.
-    public func addTicker(_ body: @escaping (UInt64) -> Void) -> Ticker {
+    public func addTicker(every pace: Pace = .beat, _ body: @escaping (UInt64) -> Void) -> Ticker {
         preconditionOnLoop()
         nextTicker += 1
-        tickers.append((nextTicker, body))
+        if pace == .beat { tickers.append((nextTicker, body)) } else { slowTickers.append((nextTicker, body)) }
         return Ticker(loop: self, id: nextTicker)
     }
+
+    /// How often: every beat for the media path, every tenth of a second for time-outs.
+    public enum Pace: Sendable { case beat, tenth }
 
     /// Ends with `cancel()`; on the loop only.
     public struct Ticker {
@@ -192,6 +197,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         public func cancel() {
             loop.preconditionOnLoop()
             loop.tickers.removeAll { $0.id == id }
+            loop.slowTickers.removeAll { $0.id == id }
         }
     }
 
@@ -206,6 +212,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             nextTickMs += UInt64(Self.tickMilliseconds)
             beatMs = due
             for ticker in tickers { ticker.body(due) }
+            beats &+= 1
+            if beats % 5 == 0 { for ticker in slowTickers { ticker.body(due) } }
             beatMs = nil
         }
     }

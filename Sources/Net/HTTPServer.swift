@@ -14,9 +14,21 @@ public final class HTTPServer: @unchecked Sendable {
         public var port: UInt16 = 8080
         /// Bytes of a request body; more is 413.
         public var maximumBody = 2 << 20
+        /// TLS on every connection; nil: none.
+        public var tls: TLS?
         /// A request whose handler has not answered after this is dropped, seconds.
         public var idleTimeoutSeconds: UInt32 = 30
         public init() {}
+    }
+
+    /// Certificate chain and private key, PEM files.
+    public struct TLS: Sendable, Equatable {
+        public var certificate: String
+        public var key: String
+        public init(certificate: String, key: String) {
+            self.certificate = certificate
+            self.key = key
+        }
     }
 
     public typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
@@ -78,7 +90,11 @@ public final class HTTPServer: @unchecked Sendable {
             }
             ready.wait()
         }
-        guard hosts.count == loops.count else { throw NetError(.unavailable, "libwebsockets could not make a virtual host") }
+        guard hosts.count == loops.count else {
+            close(fd)
+            guard let tls = configuration.tls else { throw NetError(.unavailable, "libwebsockets could not make a virtual host") }
+            throw NetError(.unavailable, "cannot serve TLS with the certificate \(tls.certificate) and the key \(tls.key): do they belong together?")
+        }
         let thread = Thread { [self] in acceptLoop(fd) }
         thread.name = "acceptor"
         thread.start()
@@ -90,6 +106,14 @@ public final class HTTPServer: @unchecked Sendable {
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
         listener = -1
+    }
+
+    /// Reads certificate and key again; connections that are open keep theirs.
+    public func reloadCertificate() {
+        guard let tls = configuration.tls else { return }
+        for loop in loops {
+            loop.post { _ = lws_tls_cert_updated(loop.context, tls.certificate, tls.key, nil, 0, nil, 0) }
+        }
     }
 
     private static func load(_ host: VirtualHost) -> Int { host.connections.load(ordering: .relaxed) }
@@ -104,6 +128,11 @@ public final class HTTPServer: @unchecked Sendable {
         info.user = Unmanaged.passRetained(host).toOpaque()
         info.keepalive_timeout = 60
         info.timeout_secs = configuration.idleTimeoutSeconds
+        if let tls = configuration.tls {
+            info.options |= clws_tls_options()
+            info.ssl_cert_filepath = UnsafePointer(strdup(tls.certificate))
+            info.ssl_private_key_filepath = UnsafePointer(strdup(tls.key))
+        }
         guard let vhost = lws_create_vhost(loop.context, &info) else { return }
         hosts.append((host, UInt(bitPattern: vhost), loop))
     }

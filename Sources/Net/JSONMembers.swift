@@ -33,6 +33,15 @@ public struct JSONMembers {
         return memcmp(base, text.utf8Start, bytes.count) == 0
     }
 
+    /// A string's text, escapes resolved; nil if it is none.
+    public static func text(_ value: Value, in bytes: UnsafeBufferPointer<UInt8>) -> String? {
+        guard value.kind == .string else { return nil }
+        if !value.hasEscapes { return String(decoding: bytes[value.range], as: UTF8.self) }
+        // A string alone is JSON too (RFC 8259 §2).
+        let quoted = Data(bytes[(value.range.lowerBound - 1)...value.range.upperBound])
+        return try? JSONDecoder().decode(String.self, from: quoted)
+    }
+
     private mutating func object(_ visit: (UnsafeBufferPointer<UInt8>, Value) -> Void) -> Bool {
         skipSpace()
         guard take(UInt8(ascii: "{")) else { return false }

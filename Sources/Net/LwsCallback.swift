@@ -24,6 +24,12 @@ enum LwsUser {
         return Unmanaged<AnyObject>.fromOpaque(pointer).takeUnretainedValue() as? Object
     }
 
+    /// The WebSocket of a connection, in callbacks that only WebSockets get: their user space holds nothing else.
+    static func socket(_ user: UnsafeMutableRawPointer?) -> WebSocket? {
+        guard let user, let pointer = user.load(as: UnsafeMutableRawPointer?.self) else { return nil }
+        return unsafeDowncast(Unmanaged<AnyObject>.fromOpaque(pointer).takeUnretainedValue(), to: WebSocket.self)
+    }
+
     static func set(_ user: UnsafeMutableRawPointer, _ object: AnyObject) {
         take(user)
         user.storeBytes(of: Unmanaged.passRetained(object).toOpaque(), as: UnsafeMutableRawPointer.self)
@@ -123,6 +129,18 @@ private func readHead(_ wsi: OpaquePointer) -> HTTPRequest {
         peer: String(decoding: peer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
 }
 
+/// Answers an upgrade with a status. (`lws_return_http_status` answers in HTTP/1.0 here, which some clients do not take.)
+private func refuse(_ wsi: OpaquePointer, _ status: Int) -> Bool {
+    let text = Array(
+        "HTTP/1.1 \(status) \(status == 404 ? "Not Found" : status == 401 ? "Unauthorized" : "Forbidden")\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            .utf8)
+    return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: clws_pre() + text.count) { buffer in
+        guard let base = buffer.baseAddress else { return false }
+        (base + clws_pre()).update(from: text, count: text.count)
+        return lws_write(wsi, base + clws_pre(), text.count, LWS_WRITE_HTTP) == text.count
+    }
+}
+
 func lwsCallback(
     _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
     _ input: UnsafeMutableRawPointer?, _ length: Int
@@ -130,9 +148,9 @@ func lwsCallback(
     switch reason {
     // A message or room to write: the media path, so first.
     case LWS_CALLBACK_RECEIVE, LWS_CALLBACK_CLIENT_RECEIVE:
-        return LwsUser.object(user, as: WebSocket.self)?.received(input, length) ?? -1
+        return LwsUser.socket(user)?.received(input, length) ?? -1
     case LWS_CALLBACK_SERVER_WRITEABLE, LWS_CALLBACK_CLIENT_WRITEABLE:
-        return LwsUser.object(user, as: WebSocket.self)?.writable() ?? 0
+        return LwsUser.socket(user)?.writable() ?? 0
 
     // WebSocket server: ask the server before the upgrade, while a status can still be sent.
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -140,7 +158,7 @@ func lwsCallback(
         let head = readHead(wsi)
         let status = server.refusal(of: head)
         guard status != 0 else { return 0 }
-        return lws_return_http_status(wsi, UInt32(status), nil) != 0 ? -1 : 1
+        return refuse(wsi, status) ? 1 : -1
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
         guard let wsi, let user, let host = virtualHost(wsi), let server = host.server else { return -1 }
         let head = readHead(wsi)

@@ -212,7 +212,7 @@ public final class WebSocket {
     func opened(_ wsi: OpaquePointer) {
         self.wsi = wsi
         lastPing = EventLoop.nowMs()
-        ticker = loop.addTicker { [weak self] now in self?.keepAlive(now) }
+        ticker = loop.addTicker(every: .tenth) { [unowned self] now in self.keepAlive(now) }
         onOpen?()
     }
 

@@ -18,6 +18,8 @@ struct Configuration {
     var httpHost = "127.0.0.1"
     var httpPort: UInt16 = 8080
     var webRoot: String?
+    var certificate: String?
+    var key: String?
     var sip = UserAgent.Configuration()
     var data = "data"
     var calls = CallSettings()
@@ -170,6 +172,11 @@ struct Configuration {
                 default: throw ConfigurationError("must be server, semantic or manual")
                 }
         },
+        Setting(key: "realtime.response_timeout_ms", help: "until a speech model's response must begin or go on (10000)") {
+            $0.calls.conversation.realtime.responseTimeoutMs = try integer($1, 500...60_000)
+        },
+        Setting(key: "tls.certificate", help: "certificate chain of HTTP and WebSocket, PEM; with tls.key: TLS on http.port") { $0.certificate = $1 },
+        Setting(key: "tls.key", help: "its private key, PEM; SIGHUP reads both again") { $0.key = $1 },
         Setting(key: "tls.ca_file", help: "certificates that servers we call are checked against, PEM (the system's)") { $0.realtime.caFile = $1 },
         Setting(key: "twilio.auth_token", help: "checks what comes from Twilio", isSecret: true) { $0.twilioToken = $1 },
         Setting(key: "twilio.stream_url", help: "where Twilio's streams go (public_url and /media/twilio)") { configuration, text in
@@ -262,6 +269,11 @@ struct Configuration {
         calls.recordingsFolder = data + "/recordings"
         streams.brief.maxTurns = calls.maxTurns
         streams.brief.language = calls.language
+        for (key, path) in [("tls.certificate", certificate), ("tls.key", key), ("tls.ca_file", realtime.caFile)] {
+            guard let path, !FileManager.default.isReadableFile(atPath: path) else { continue }
+            throw ConfigurationError("\(key): cannot read \(path)")
+        }
+        guard (certificate == nil) == (key == nil) else { throw ConfigurationError("tls.certificate and tls.key are needed both") }
         if streams.isOpen, !httpHost.hasPrefix("127.") {
             throw ConfigurationError("bridge.open_streams lets anybody in: it is refused beyond loopback (http.host is \(httpHost))")
         }

@@ -3,6 +3,7 @@ import Bridge
 import Calls
 import Foundation
 import Logging
+import Net
 
 /// `trunkline serve`
 struct Serve: AsyncParsableCommand {
@@ -31,7 +32,12 @@ struct Serve: AsyncParsableCommand {
             logger.warning("outbound.allowed_callers is not set: on loopback any caller number is allowed")
         }
         fflush(nil)
+        let reload = Signals.watch([SIGHUP]) {
+            logger.notice("reading the certificate again")
+            server.http.reloadCertificate()
+        }
         await Signals.wait()
+        reload.cancel()
         logger.notice("stopping: calls in progress are brought to their end")
         await server.stop()
     }
@@ -69,20 +75,31 @@ enum Signals {
     static func wait() async {
         signal(SIGPIPE, SIG_IGN)
         let stream = AsyncStream<Void> { continuation in
-            let sources = [SIGINT, SIGTERM].map { number in
-                signal(number, SIG_IGN)
-                let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-                source.setEventHandler { continuation.yield() }
-                source.resume()
-                return Source(source)
-            }
-            continuation.onTermination = { _ in for source in sources { source.value.cancel() } }
+            let watch = watch([SIGINT, SIGTERM]) { continuation.yield() }
+            continuation.onTermination = { _ in watch.cancel() }
         }
         for await _ in stream { return }
     }
 
+    /// Calls `body` at each of these signals until it is cancelled.
+    static func watch(_ numbers: [Int32], _ body: @escaping @Sendable () -> Void) -> Watch {
+        Watch(
+            sources: numbers.map { number in
+                signal(number, SIG_IGN)
+                let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+                source.setEventHandler(handler: body)
+                source.resume()
+                return Source(source)
+            })
+    }
+
+    struct Watch: Sendable {
+        fileprivate let sources: [Source]
+        func cancel() { for source in sources { source.value.cancel() } }
+    }
+
     /// Dispatch sources may be used from any thread, but are not marked so.
-    private struct Source: @unchecked Sendable {
+    fileprivate struct Source: @unchecked Sendable {
         let value: any DispatchSourceSignal
         init(_ value: any DispatchSourceSignal) { self.value = value }
     }

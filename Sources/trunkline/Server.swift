@@ -61,7 +61,7 @@ final class Server: Sendable {
         let routes = Routes(
             .init(
                 store: store, dialler: dialler, authenticator: authenticator, settings: settings.calls,
-                webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
+                webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets, isSecure: settings.certificate != nil,
                 twilio: settings.streams.signature.flatMap { signature in
                     settings.publicURL.map { Routes.Twilio(signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL) }
                 }))
@@ -69,6 +69,7 @@ final class Server: Sendable {
         var http = HTTPServer.Configuration()
         http.host = settings.httpHost
         http.port = settings.httpPort
+        if let certificate = settings.certificate, let key = settings.key { http.tls = HTTPServer.TLS(certificate: certificate, key: key) }
         configuration = http
         self.http = HTTPServer(
             http, loops: loops, handler: { await routes.respond(to: $0) },
@@ -91,7 +92,7 @@ final class Server: Sendable {
         return modes
     }
 
-    var address: String { "http://\(configuration.host):\(http.port)" }
+    var address: String { "http\(configuration.tls == nil ? "" : "s")://\(configuration.host):\(http.port)" }
 
     /// Calls in progress are brought to their end, then everything is closed.
     func stop() async {

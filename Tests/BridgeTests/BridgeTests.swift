@@ -191,14 +191,14 @@ import Testing
 
     /// What the texts say, one after the other, to a stream that has begun or not.
     private func decode(_ texts: String..., hasStarted: Bool = true) throws -> [MediaStreamMessage] {
-        var dialect = TwilioDialect(role: .application)
+        let dialect = TwilioDialect(role: .application)
         var result: [MediaStreamMessage] = []
         if hasStarted { try Array(Self.start.utf8).withUnsafeBufferPointer { try dialect.decode($0, into: &result) } }
         result.removeAll()
         for text in texts { try Array(text.utf8).withUnsafeBufferPointer { try dialect.decode($0, into: &result) } }
         return result
     }
-    private func encode(_ message: MediaStreamMessage, _ dialect: inout TwilioDialect) -> String? {
+    private func encode(_ message: MediaStreamMessage, _ dialect: TwilioDialect) -> String? {
         var buffer = [UInt8](repeating: 0, count: dialect.capacity(for: message))
         let count = buffer.withUnsafeMutableBufferPointer { dialect.encode(message, into: $0) }
         return count.map { String(decoding: buffer[..<$0], as: UTF8.self) }
@@ -248,30 +248,30 @@ import Testing
     @Test func aFrameSurvivesTheWire() throws {
         var frame = EncodedFrame(timestampMs: 1_234)
         for index in frame.bytes.indices { frame.bytes[index] = UInt8(truncatingIfNeeded: index &* 7) }
-        var carrier = TwilioDialect(role: .carrier, streamSid: "MZ1")
-        let text = try #require(encode(.media(frame), &carrier))
+        let carrier = TwilioDialect(role: .carrier, streamSid: "MZ1")
+        let text = try #require(encode(.media(frame), carrier))
         #expect(try decode(text) == [.media(frame)])
         #expect(text.contains(#""sequenceNumber":"1""#) && text.contains(#""timestamp":"1234""#))
         #expect((try? JSONSerialization.jsonObject(with: Data(text.utf8))) != nil)
     }
 
     @Test func theApplicationSaysOnlyWhatTwilioTakes() throws {
-        var application = TwilioDialect(role: .application, streamSid: "MZ9")
-        let clear = encode(.clear, &application)
+        let application = TwilioDialect(role: .application, streamSid: "MZ9")
+        let clear = encode(.clear, application)
         #expect(clear == #"{"event":"clear","streamSid":"MZ9"}"#)
-        let mark = encode(.mark("a\"b"), &application)
+        let mark = encode(.mark("a\"b"), application)
         #expect(mark == ##"{"event":"mark","mark":{"name":"a\"b"},"streamSid":"MZ9"}"##)
-        let digit = encode(.dtmf("1"), &application)
-        let stop = encode(.stop, &application)
+        let digit = encode(.dtmf("1"), application)
+        let stop = encode(.stop, application)
         #expect(digit == nil && stop == nil)
-        let media = try #require(encode(.media(EncodedFrame()), &application))
+        let media = try #require(encode(.media(EncodedFrame()), application))
         let object = try #require(JSONSerialization.jsonObject(with: Data(media.utf8)) as? [String: Any])
         #expect(Set(object.keys) == ["event", "streamSid", "media"])
         #expect(Set((object["media"] as? [String: Any])?.keys ?? [:].keys) == ["payload"])
     }
 
     @Test func randomBytesNeverTrap() {
-        var dialect = TwilioDialect(role: .application)
+        let dialect = TwilioDialect(role: .application)
         let valid = Array(#"{"event":"media","streamSid":"MZ1","media":{"payload":"AQID","timestamp":"40"}}"#.utf8)
         for _ in 0..<5_000 {
             var bytes = valid
@@ -341,5 +341,40 @@ private final class LegPair {
                 }
             }
         }
+    }
+}
+
+@Suite struct TwilioSignatureTests {
+    /// The example of twilio.com/docs/usage/security.
+    private let form: [(name: String, value: String)] = [
+        ("CallSid", "CA1234567890ABCDE"), ("Caller", "+14158675309"), ("Digits", "1234"), ("From", "+14158675309"), ("To", "+18005551212"),
+    ]
+    private let url = "https://mycompany.com/myapp.php?foo=1&bar=2"
+    private let signature = TwilioSignature(authToken: "12345")
+
+    @Test func theVendorsExample() {
+        #expect(signature.signature(url: url, form: form) == "RSOYDt4T1cUTdK1PDd93/VVr8B8=")
+        #expect(signature.isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url, form: form.reversed()))
+    }
+    @Test func anotherUrlFieldOrTokenIsRefused() {
+        #expect(!signature.isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url + "3", form: form))
+        #expect(!signature.isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url, form: form + [("X", "1")]))
+        #expect(!TwilioSignature(authToken: "12346").isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url, form: form))
+        #expect(!signature.isValid("", url: url, form: form) && !signature.isValid("not base64!", url: url, form: form))
+    }
+    @Test(arguments: ["https://h/p", "https://h:443/p", "wss://h/p", "wss://h:443/p", "https://h/p/"])
+    func spellingsOfOneAddressAreOne(signed: String) {
+        let code = signature.signature(url: signed, form: [])
+        #expect(signature.isValid(code, url: "wss://h/p"))
+        #expect(!signature.isValid(code, url: "wss://h/q"))
+    }
+}
+
+@Suite struct TwiMLTests {
+    @Test func textIsEscaped() {
+        #expect(
+            TwiML.connect(stream: "wss://h/a&b", parameters: [("k", "\"<'>&\u{1}")])
+                == #"<?xml version="1.0" encoding="UTF-8"?><Response><Connect><Stream url="wss://h/a&amp;b"><Parameter name="k" value="&quot;&lt;&apos;&gt;&amp;"/></Stream></Connect></Response>"#
+        )
     }
 }

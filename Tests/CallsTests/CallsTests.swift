@@ -1,6 +1,7 @@
 import Foundation
 import Pipeline
 import Realtime
+import Synchronization
 import Testing
 
 @testable import Calls
@@ -264,5 +265,29 @@ import Testing
         #expect(sample(110, right: false) > 900 && sample(110, right: true) == 0)
         #expect(sample(210, right: true) < -1_900 && sample(230, right: true) == 0 && sample(90, right: false) == 0)
         try FileManager.default.removeItem(atPath: path)
+    }
+}
+
+@Suite struct StreamTicketTests {
+    @Test func onceForItsCallWithinAMinute() {
+        let clock = Clock()
+        let tickets = StreamTickets(nowMs: { clock.ms })
+        let ticket = StreamTickets.Ticket(providerCallID: "CA1", from: "+1", to: "+2")
+        let first = tickets.issue(ticket)
+        #expect(tickets.redeem(first, providerCallID: "CA1") == ticket)
+        #expect(tickets.redeem(first, providerCallID: "CA1") == nil, "used")
+        #expect(tickets.redeem(tickets.issue(ticket), providerCallID: "CA2") == nil, "another call's")
+        let late = tickets.issue(ticket)
+        clock.ms += StreamTickets.lifetimeMs
+        #expect(tickets.redeem(late, providerCallID: "CA1") == nil, "expired")
+        #expect(tickets.redeem("", providerCallID: "") == nil)
+    }
+
+    private final class Clock: Sendable {
+        private let stored = Mutex<UInt64>(1_000)
+        var ms: UInt64 {
+            get { stored.withLock { $0 } }
+            set { stored.withLock { $0 = newValue } }
+        }
     }
 }

@@ -7,6 +7,7 @@ import pathlib
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -40,7 +41,8 @@ def free_port(kind=socket.SOCK_STREAM):
 class Server:
     """`trunkline serve` with its own folder and ports."""
 
-    def __init__(self, folder, **environment):
+    def __init__(self, folder, tls=None, **environment):
+        self.tls = tls and ssl.create_default_context(cafile=tls)
         self.folder = pathlib.Path(folder)
         self.http_port = free_port()
         self.sip_port = free_port()
@@ -82,7 +84,9 @@ class Server:
         return f"http://127.0.0.1:{self.http_port}"
 
     def request(self, method, path, body=None, key=KEY, headers=None, raw=False):
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=10)
+        connection = (
+            http.client.HTTPSConnection("localhost", self.http_port, timeout=10, context=self.tls) if self.tls
+            else http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=10))
         headers = dict(headers or {})
         if key:
             headers["Authorization"] = f"Bearer {key}"
@@ -181,10 +185,10 @@ def callee(tmp_path):
 def make_server(tmp_path):
     running = []
 
-    def start(**environment):
+    def start(tls=None, **environment):
         folder = tmp_path / f"server{len(running)}"
         folder.mkdir()
-        running.append(Server(folder, **environment).start())
+        running.append(Server(folder, tls, **environment).start())
         return running[-1]
 
     yield start

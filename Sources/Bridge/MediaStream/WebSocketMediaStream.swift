@@ -17,7 +17,7 @@ public final class WebSocketMediaStream: MediaStream {
     public private(set) var refused = 0
 
     private let socket: WebSocket
-    private var dialect: any MediaStreamDialect
+    private let dialect: any MediaStreamDialect
     private var decoded: [MediaStreamMessage] = []
 
     public init(_ socket: WebSocket, dialect: any MediaStreamDialect) {

@@ -10,6 +10,8 @@ static inline uint64_t clws_context_options(void) {
            LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME | LWS_SERVER_OPTION_DISABLE_IPV6 |
            LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
 }
+/* A client certificate is never asked for. */
+static inline uint64_t clws_tls_options(void) { return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT; }
 static inline int clws_no_listen_server(void) { return CONTEXT_PORT_NO_LISTEN_SERVER; }
 static inline void clws_set_log(int level) { lws_set_log_level(level, NULL); }
 

@@ -119,12 +119,14 @@ final class RealtimeTalker: Talker {
             SpeechSessionSetup(
                 instructions: RealtimeInstructions.text(brief, tracker: tracker), tools: DialogueTool.definitions(brief),
                 language: brief.language, history: history), on: loop)
-        session.onEvent = { [weak self, weak session] event in
-            guard let self, let session, !self.isStopped else { return }
-            if session === self.session { self.happened(event, at: self.graph.now) } else { self.successorSays(event) }
+        // The sessions are this talker's, and say nothing more once they are closed.
+        let identity = ObjectIdentifier(session)
+        session.onEvent = { [unowned self] event in
+            guard !self.isStopped else { return }
+            if self.session.map(ObjectIdentifier.init) == identity { self.happened(event, at: self.graph.now) } else { self.successorSays(event) }
         }
-        session.onAudio = { [weak self, weak session] bytes, item in
-            guard let self, session === self.session, !self.isStopped else { return }
+        session.onAudio = { [unowned self] bytes, item in
+            guard !self.isStopped, self.session.map(ObjectIdentifier.init) == identity else { return }
             self.spoken(bytes, item: item)
         }
         if case .pcm(let input, let output) = session.format {
@@ -136,7 +138,6 @@ final class RealtimeTalker: Talker {
 
     private func sessionReady(at now: Int) {
         isReady = true
-        failures = 0
         soundBeganAt = nil
         for frame in pending { send(frame, at: now) }
         pending.removeAll()

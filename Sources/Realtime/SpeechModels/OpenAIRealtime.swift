@@ -83,7 +83,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         self.loop = loop
         format = configuration.isMuLaw ? .muLaw : .pcm(input: 24_000, output: 24_000)
         openedAt = loop.timeMs
-        ticker = loop.addTicker { [weak self] now in self?.beat(now) }
+        ticker = loop.addTicker(every: .tenth) { [unowned self] now in self.beat(now) }
         var url = configuration.url
         if !url.path.contains("model=") {
             let model = configuration.model.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._"))) ?? ""
@@ -106,11 +106,12 @@ final class OpenAIRealtimeSession: SpeechSession {
         let headers = configuration.apiKey.map { [("Authorization", "Bearer " + $0)] } ?? []
         let socket = loop.connect(url, address: address, headers: headers, configuration: limits)
         self.socket = socket
-        socket.onMessage = { [weak self] bytes, _ in self?.received(bytes) }
-        socket.onOpen = { [weak self] in self?.configure() }
-        socket.onClose = { [weak self] code, reason in
+        // The socket is this session's, and gets no more callbacks once it is released: `unowned` costs less than `weak`.
+        socket.onMessage = { [unowned self] bytes, _ in self.received(bytes) }
+        socket.onOpen = { [unowned self] in self.configure() }
+        socket.onClose = { [unowned self, unowned socket] code, reason in
             let isRefused = socket.refusedStatus.map { (400...404).contains($0) } ?? false
-            self?.end(reason.isEmpty ? "the connection closed with \(code)" : reason, isFatal: isRefused)
+            self.end(reason.isEmpty ? "the connection closed with \(code)" : reason, isFatal: isRefused)
         }
     }
 
@@ -249,6 +250,8 @@ final class OpenAIRealtimeSession: SpeechSession {
         report?(.closed(reason: reason, isFatal: isFatal))
     }
 
+    deinit { release() }
+
     private func release() {
         ticker?.cancel()
         ticker = nil
@@ -274,10 +277,20 @@ final class OpenAIRealtimeSession: SpeechSession {
         }
         guard isObject, let type, type.kind == .string else { return misunderstood() }
         let name = UnsafeBufferPointer(rebasing: bytes[type.range])
-        guard JSONMembers.equals(name, "response.output_audio.delta") else { return other(bytes) }
+        if JSONMembers.equals(name, "response.output_audio_transcript.delta") {
+            return words(bytes, delta: delta, item: item, response: response)
+        }
+        guard JSONMembers.equals(name, "response.output_audio.delta") else { return other(String(decoding: name, as: UTF8.self), bytes) }
         guard let delta, delta.kind == .string, let item, item.kind == .string else { return misunderstood() }
         if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
         audio(UnsafeBufferPointer(rebasing: bytes[delta.range]), item: UnsafeBufferPointer(rebasing: bytes[item.range]))
+    }
+
+    private func words(_ bytes: UnsafeBufferPointer<UInt8>, delta: JSONMembers.Value?, item: JSONMembers.Value?, response: JSONMembers.Value?) {
+        guard let delta, delta.kind == .string, let item, item.kind == .string else { return misunderstood() }
+        if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
+        guard let text = JSONMembers.text(delta, in: bytes) else { return misunderstood() }
+        onEvent?(.text(text, item: number(of: String(decoding: bytes[item.range], as: UTF8.self))))
     }
 
     private func audio(_ text: UnsafeBufferPointer<UInt8>, item: UnsafeBufferPointer<UInt8>) {
@@ -301,81 +314,100 @@ final class OpenAIRealtimeSession: SpeechSession {
         if malformed > Self.errorLimit { end("more than \(Self.errorLimit) messages could not be understood", isFatal: false) }
     }
 
-    /// What is not sound, decoded in full.
-    private struct Wire: Decodable {
-        struct Failure: Decodable {
-            var type: String?
-            var code: String?
-            var message: String?
-        }
-        struct Response: Decodable {
-            struct Details: Decodable {
-                var reason: String?
-                var error: Failure?
-            }
-            var id: String?
-            var status: String?
-            var statusDetails: Details?
-        }
-        var type: String
-        var delta: String?
-        var transcript: String?
-        var itemId: String?
-        var responseId: String?
-        var callId: String?
-        var name: String?
-        var arguments: String?
-        var audioStartMs: Double?
-        var audioEndMs: Double?
-        var response: Response?
-        var error: Failure?
+    /// An error as the vendor tells it.
+    private struct Failure: Decodable {
+        var type: String?
+        var code: String?
+        var message: String?
+        var summary: String { code ?? type ?? message ?? "unknown" }
     }
 
-    private static let decoder: JSONDecoder = {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return decoder
-    }()
+    private struct Response {
+        var id: String?
+        var status: String?
+        var failure: Failure?
+    }
 
-    private func other(_ bytes: UnsafeBufferPointer<UInt8>) {
-        guard let wire = try? Self.decoder.decode(Wire.self, from: Data(bytes)) else { return misunderstood() }
-        switch wire.type {
+    /// The string members of an object that are wanted, by name.
+    private func strings(_ names: [StaticString], in bytes: UnsafeBufferPointer<UInt8>) -> [String?] {
+        var result = [String?](repeating: nil, count: names.count)
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            guard value.kind == .string, let index = names.firstIndex(where: { JSONMembers.equals(key, $0) }) else { return }
+            result[index] = JSONMembers.text(value, in: bytes)
+        }
+        return result
+    }
+
+    private func number(_ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        var result: Int?
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            guard value.kind == .other, JSONMembers.equals(key, name) else { return }
+            result = Double(String(decoding: bytes[value.range], as: UTF8.self)).map { Int(clampingDouble: $0) }
+        }
+        return result
+    }
+
+    private func object<Value>(
+        _ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>, _ read: (UnsafeBufferPointer<UInt8>) -> Value?
+    ) -> Value? {
+        var found: JSONMembers.Value?
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            if value.kind == .object, JSONMembers.equals(key, name) { found = value }
+        }
+        return found.flatMap { read(UnsafeBufferPointer(rebasing: bytes[$0.range])) }
+    }
+
+    private func failure(in bytes: UnsafeBufferPointer<UInt8>) -> Failure? {
+        object("error", in: bytes) { try? JSONDecoder().decode(Failure.self, from: Data($0)) }
+    }
+
+    private func response(in bytes: UnsafeBufferPointer<UInt8>) -> Response? {
+        object("response", in: bytes) { inner in
+            let found = strings(["id", "status"], in: inner)
+            return Response(
+                id: found[0], status: found[1], failure: found[1] == "failed" ? object("status_details", in: inner) { failure(in: $0) } : nil)
+        }
+    }
+
+    private func other(_ type: String, _ bytes: UnsafeBufferPointer<UInt8>) {
+        switch type {
         case "session.updated":
             guard !isReady else { return }
             isReady = true
             onEvent?(.ready)
             next()
-        case "error": failed(wire.error)
+        case "error": failed(failure(in: bytes))
         case "input_audio_buffer.speech_started":
-            if let id = wire.itemId { heardItems[id, default: (nil, nil)].start = wire.audioStartMs.map { Int(clampingDouble: $0) } }
+            if let id = strings(["item_id"], in: bytes)[0] { heardItems[id, default: (nil, nil)].start = number("audio_start_ms", in: bytes) }
             onEvent?(.callerSpeechStarted)
         case "input_audio_buffer.speech_stopped":
-            if let id = wire.itemId { heardItems[id, default: (nil, nil)].end = wire.audioEndMs.map { Int(clampingDouble: $0) } }
+            if let id = strings(["item_id"], in: bytes)[0] { heardItems[id, default: (nil, nil)].end = number("audio_end_ms", in: bytes) }
             onEvent?(.callerSpeechStopped)
-        case "conversation.item.input_audio_transcription.completed":
-            let span = wire.itemId.flatMap { heardItems.removeValue(forKey: $0) }
-            onEvent?(.callerTranscript(text: wire.transcript ?? "", startMs: span?.start ?? nil, endMs: span?.end ?? nil))
+        case "conversation.item.input_audio_transcription.completed": transcribed(strings(["item_id", "transcript"], in: bytes))
         case "conversation.item.input_audio_transcription.failed":
-            let span = wire.itemId.flatMap { heardItems.removeValue(forKey: $0) }
-            onEvent?(.callerTranscript(text: "", startMs: span?.start ?? nil, endMs: span?.end ?? nil))
-            onEvent?(.warning("transcription failed: \(wire.error?.code ?? wire.error?.message ?? "unknown")"))
+            transcribed([strings(["item_id"], in: bytes)[0], ""])
+            onEvent?(.warning("transcription failed: \(failure(in: bytes)?.summary ?? "unknown")"))
         case "response.created":
             let wasRequested = isRequested
             isRequested = false
-            activeResponse = Array((wire.response?.id ?? "").utf8)
+            activeResponse = Array((response(in: bytes)?.id ?? "").utf8)
             onEvent?(.responseStarted(isRequested: wasRequested))
-        case "response.output_audio_transcript.delta":
-            guard !isCancelled(wire.responseId), let text = wire.delta, let id = wire.itemId else { return }
-            onEvent?(.text(text, item: number(of: id)))
         case "response.output_audio.done":
-            guard !isCancelled(wire.responseId), let id = wire.itemId else { return }
+            let found = strings(["response_id", "item_id"], in: bytes)
+            guard !isCancelled(found[0]), let id = found[1] else { return }
             onEvent?(.itemFinished(item: number(of: id)))
         case "response.function_call_arguments.done":
-            guard !isCancelled(wire.responseId), let callID = wire.callId, let name = wire.name else { return }
-            onEvent?(.toolCall(callID: callID, name: name, arguments: wire.arguments ?? "{}"))
-        case "response.done": responseDone(wire.response)
+            let found = strings(["response_id", "call_id", "name", "arguments"], in: bytes)
+            guard !isCancelled(found[0]), let callID = found[1], let name = found[2] else { return }
+            onEvent?(.toolCall(callID: callID, name: name, arguments: found[3] ?? "{}"))
+        case "response.done": responseDone(response(in: bytes))
         default: break  // of no use to us, or of a later version
         }
+    }
+
+    private func transcribed(_ found: [String?]) {
+        let span = found[0].flatMap { heardItems.removeValue(forKey: $0) }
+        onEvent?(.callerTranscript(text: found[1] ?? "", startMs: span?.start, endMs: span?.end))
     }
 
     /// The vendor's id as a small number; new ones get the next.
@@ -391,7 +423,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         return response.utf8.elementsEqual(cancelled)
     }
 
-    private func responseDone(_ response: Wire.Response?) {
+    private func responseDone(_ response: Response?) {
         let id = response?.id.map { Array($0.utf8) }
         let wasCancelled = id != nil && id == cancelled
         if id == nil || id == activeResponse || activeResponse?.isEmpty == true { activeResponse = nil }
@@ -401,8 +433,7 @@ final class OpenAIRealtimeSession: SpeechSession {
             case "completed": .completed
             case "cancelled": .cancelled
             case "incomplete": .incomplete
-            case "failed":
-                .failed(response?.statusDetails?.error?.code ?? response?.statusDetails?.error?.message ?? "unknown")
+            case "failed": .failed(response?.failure?.summary ?? "unknown")
             default: .completed
             }
         if status == .cancelled, !wasCancelled { onEvent?(.interruptedByServer) }
@@ -416,8 +447,8 @@ final class OpenAIRealtimeSession: SpeechSession {
         respond(waiting.removeFirst())
     }
 
-    private func failed(_ failure: Wire.Failure?) {
-        let code = failure?.code ?? failure?.type ?? "unknown"
+    private func failed(_ failure: Failure?) {
+        let code = failure?.summary ?? "unknown"
         switch code {
         case "conversation_already_has_active_response":
             // Ours crossed the server's own: ask again when that one is done.

@@ -5,7 +5,7 @@ internal import Pipeline
 /// Twilio Media Streams (twilio.com/docs/voice/media-streams/websocket-messages), both ends.
 ///
 /// Lenient in what it takes: numbers as strings or numbers, any order, unknown members. Strict in what it sends.
-public struct TwilioDialect: MediaStreamDialect {
+public final class TwilioDialect: MediaStreamDialect {
     /// Bytes of sound in one message: a second. Twilio sends 20 ms.
     static let payloadLimit = 8_000
 
@@ -18,8 +18,10 @@ public struct TwilioDialect: MediaStreamDialect {
     private var sequence = 0
     private var chunk = 0
     private var accountSid = "AC00000000000000000000000000000000"
-    /// Fixed text around the payload of each media message, made once a stream.
+    // Fixed text of messages, made once a stream.
     private var mediaPrefix: [UInt8] = []
+    private var markPrefix: [UInt8] = []
+    private var clearText: [UInt8] = []
 
     /// - Parameter streamSid: as carrier: the id to announce; as application it is learnt from `start`.
     public init(role: MediaStreamRole, streamSid: String = "") {
@@ -27,30 +29,36 @@ public struct TwilioDialect: MediaStreamDialect {
         begin(streamSid: streamSid)
     }
 
-    private mutating func begin(streamSid id: String) {
+    private func begin(streamSid id: String) {
         streamSid = Self.plain(id)
         streamSidBytes = Array(streamSid.utf8)
         let end = role == .application ? #""media":{"payload":""# : ""
+        markPrefix = Array(#"{"event":"mark","streamSid":"\#(streamSid)","mark":{"name":""#.utf8)
+        clearText = Array(#"{"event":"clear","streamSid":"\#(streamSid)"}"#.utf8)
         mediaPrefix = Array((#"{"event":"media","streamSid":"\#(streamSid)","# + end).utf8)
     }
 
     // MARK: Decoding
 
-    public mutating func decode(
+    public func decode(
         _ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]
     ) throws(MediaStreamError) {
         var event: JSONMembers.Value?
         var sid: JSONMembers.Value?
         var media: JSONMembers.Value?
+        var mark: JSONMembers.Value?
         let isObject = JSONMembers.forEach(in: bytes) { key, value in
             if JSONMembers.equals(key, "event") { event = value }
             if JSONMembers.equals(key, "streamSid") { sid = value }
             if JSONMembers.equals(key, "media") { media = value }
+            if JSONMembers.equals(key, "mark") { mark = value }
         }
         guard isObject, let event, event.kind == .string else {
             throw MediaStreamError("the message is no JSON object with an \"event\"")
         }
-        guard JSONMembers.equals(UnsafeBufferPointer(rebasing: bytes[event.range]), "media") else { return try other(bytes, into: &messages) }
+        let name = UnsafeBufferPointer(rebasing: bytes[event.range])
+        if JSONMembers.equals(name, "mark") { return try echo(mark.map { UnsafeBufferPointer(rebasing: bytes[$0.range]) }, into: &messages) }
+        guard JSONMembers.equals(name, "media") else { return try other(bytes, into: &messages) }
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
         if let sid, sid.kind == .string, !isOurs(UnsafeBufferPointer(rebasing: bytes[sid.range])) {
             throw MediaStreamError("streamSid is another stream's")
@@ -59,11 +67,22 @@ public struct TwilioDialect: MediaStreamDialect {
         try take(UnsafeBufferPointer(rebasing: bytes[media.range]), into: &messages)
     }
 
+    private func echo(_ mark: UnsafeBufferPointer<UInt8>?, into messages: inout [MediaStreamMessage]) throws(MediaStreamError) {
+        var name: String?
+        if let mark {
+            _ = JSONMembers.forEach(in: mark) { key, value in
+                if JSONMembers.equals(key, "name") { name = JSONMembers.text(value, in: mark) }
+            }
+        }
+        guard let name else { throw MediaStreamError("mark.name is missing") }
+        messages.append(.mark(name))
+    }
+
     private func isOurs(_ sid: UnsafeBufferPointer<UInt8>) -> Bool {
         sid.count == streamSidBytes.count && sid.elementsEqual(streamSidBytes)
     }
 
-    private mutating func take(_ media: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]) throws(MediaStreamError) {
+    private func take(_ media: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]) throws(MediaStreamError) {
         var payload: JSONMembers.Value?
         var time: UInt32 = 0
         var isOutbound = false
@@ -102,7 +121,7 @@ public struct TwilioDialect: MediaStreamDialect {
     }
 
     /// Twilio's payload is one frame; another length is cut into frames, the rest waiting for the next message.
-    private mutating func frames(_ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into messages: inout [MediaStreamMessage]) {
+    private func frames(_ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into messages: inout [MediaStreamMessage]) {
         if partialCount == 0, sound.count == EncodedFrame.byteCount {
             return messages.append(.media(EncodedFrame(copying: sound, law: .muLaw, timestampMs: timestampMs)))
         }
@@ -124,16 +143,14 @@ public struct TwilioDialect: MediaStreamDialect {
             var mediaFormat: Format?
         }
         struct Format: Decodable { var encoding: String }
-        struct Mark: Decodable { var name: String }
         struct DTMF: Decodable { var digit: String }
         var event: String
         var streamSid: String?
         var start: Start?
-        var mark: Mark?
         var dtmf: DTMF?
     }
 
-    private mutating func other(
+    private func other(
         _ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]
     ) throws(MediaStreamError) {
         let wire: Wire
@@ -157,9 +174,6 @@ public struct TwilioDialect: MediaStreamDialect {
                 throw MediaStreamError("dtmf.digit is missing or no digit")
             }
             messages.append(.dtmf(digit))
-        case "mark":
-            guard let name = wire.mark?.name else { throw MediaStreamError("mark.name is missing") }
-            messages.append(.mark(name))
         case "clear": messages.append(.clear)
         case "stop": messages.append(.stop)
         default: break  // a later version's
@@ -178,8 +192,14 @@ public struct TwilioDialect: MediaStreamDialect {
         }
     }
 
-    public mutating func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        if case .media(let frame) = message { return encodeMedia(frame, into: target) }
+    public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
+        switch message {
+        case .media(let frame): return encodeMedia(frame, into: target)
+        case .mark(let name) where role == .application && Self.isPlain(name):
+            return write([markPrefix, Array(name.utf8), Array(#""}}"#.utf8)], target)
+        case .clear where role == .application: return write([clearText], target)
+        default: break
+        }
         guard let object = object(for: message),
             let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
             data.count <= target.count
@@ -187,7 +207,7 @@ public struct TwilioDialect: MediaStreamDialect {
         return data.copyBytes(to: target)
     }
 
-    private mutating func encodeMedia(_ frame: EncodedFrame, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    private func encodeMedia(_ frame: EncodedFrame, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var at = mediaPrefix.count
         _ = UnsafeMutableBufferPointer(rebasing: target[..<at]).update(fromContentsOf: mediaPrefix)
         if role == .carrier {
@@ -207,6 +227,20 @@ public struct TwilioDialect: MediaStreamDialect {
             at = Base64.encode(G711.transcode(frame, to: .muLaw).bytes.span, into: target, at: at)
         }
         return write(#""}}"#, target, at)
+    }
+
+    private func write(_ parts: [[UInt8]], _ target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        var at = 0
+        for part in parts {
+            _ = UnsafeMutableBufferPointer(rebasing: target[at..<(at + part.count)]).update(fromContentsOf: part)
+            at += part.count
+        }
+        return at
+    }
+
+    /// A name that needs no escapes.
+    private static func isPlain(_ name: String) -> Bool {
+        name.utf8.allSatisfy { (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     }
 
     private func write(_ text: StaticString, _ target: UnsafeMutableBufferPointer<UInt8>, _ at: Int) -> Int {
@@ -229,7 +263,7 @@ public struct TwilioDialect: MediaStreamDialect {
         return at + digits
     }
 
-    private mutating func object(for message: MediaStreamMessage) -> [String: Any]? {
+    private func object(for message: MediaStreamMessage) -> [String: Any]? {
         switch (role, message) {
         case (_, .media): return nil
         case (.carrier, .connected): return ["event": "connected", "protocol": "Call", "version": "1.0.0"]
@@ -260,8 +294,7 @@ public struct TwilioDialect: MediaStreamDialect {
             sequence += 1
             return ["event": "mark", "sequenceNumber": String(sequence), "streamSid": streamSid, "mark": ["name": name]]
         case (.application, .mark(let name)): return ["event": "mark", "streamSid": streamSid, "mark": ["name": name]]
-        case (.application, .clear): return ["event": "clear", "streamSid": streamSid]
-        case (.carrier, .clear), (.application, .connected), (.application, .start), (.application, .dtmf), (.application, .stop):
+        case (_, .clear), (.application, .connected), (.application, .start), (.application, .dtmf), (.application, .stop):
             return nil
         }
     }

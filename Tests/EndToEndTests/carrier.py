@@ -1,0 +1,120 @@
+"""Twilio's side of a media stream: 20 ms of μ-law each way, marks echoed when they have played, or at once after `clear`."""
+import base64
+import json
+import math
+import threading
+import time
+
+from mock_realtime import mulaw
+from websockets.sync.client import connect
+
+SILENCE = b"\xff" * 160
+
+
+def voice(ms):
+    """Something a detector takes for speech: a buzz with an envelope."""
+    samples = []
+    for index in range(ms * 8):
+        at = index / 8000
+        samples.append(int(6000 * (0.6 + 0.4 * math.sin(2 * math.pi * 4 * at)) * sum(math.sin(2 * math.pi * 140 * k * at) / k for k in (1, 2, 3, 5))))
+    return bytes(mulaw(max(-32000, min(32000, sample))) for sample in samples)
+
+
+class Carrier:
+    """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard."""
+
+    def __init__(self, url, call_sid="CA1", parameters=None, headers=None, stream_sid="MZ1", tls=None):
+        self.socket = connect(url, additional_headers=headers or {}, max_size=1 << 20, compression=None, ssl=tls)
+        self.sid, self.sequence, self.chunk = stream_sid, 1, 0
+        self.queue, self.play_log, self.clears, self.received = [], [], [], []
+        self.partial, self.to_say = b"", []
+        self.lock, self.open = threading.Lock(), True
+        self.close_code = None
+        self.send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
+        self.send({"event": "start", "sequenceNumber": "1", "streamSid": self.sid, "start": {
+            "streamSid": self.sid, "accountSid": "AC1", "callSid": call_sid, "tracks": ["inbound"], "customParameters": parameters or {},
+            "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}}})
+        self.started = time.monotonic()
+        self.threads = [threading.Thread(target=self.read, daemon=True), threading.Thread(target=self.beat, daemon=True)]
+        for thread in self.threads:
+            thread.start()
+
+    def send(self, message):
+        self.socket.send(json.dumps(message))
+
+    def read(self):
+        try:
+            for text in self.socket:
+                message = json.loads(text)
+                assert message.get("streamSid") == self.sid and set(message) <= {"event", "streamSid", "media", "mark"}, message
+                self.received.append(message["event"])
+                with self.lock:
+                    if message["event"] == "media":
+                        assert set(message["media"]) == {"payload"}
+                        self.partial += base64.b64decode(message["media"]["payload"], validate=True)
+                        while len(self.partial) >= 160:
+                            self.queue.append(self.partial[:160])
+                            self.partial = self.partial[160:]
+                    elif message["event"] == "mark":
+                        self.queue.append(message["mark"]["name"])
+                    elif message["event"] == "clear":
+                        self.clears.append(time.monotonic())
+                        marks = [item for item in self.queue if isinstance(item, str)]
+                        self.queue.clear()
+                        for name in marks:
+                            self.echo(name)
+                    else:
+                        raise AssertionError(message)
+        except Exception:
+            pass
+        self.close_code = self.socket.close_code
+        self.open = False
+
+    def echo(self, name):
+        self.sequence += 1
+        self.send({"event": "mark", "sequenceNumber": str(self.sequence), "streamSid": self.sid, "mark": {"name": name}})
+
+    def beat(self):
+        due = time.monotonic()
+        while self.open:
+            due += 0.02
+            time.sleep(max(0, due - time.monotonic()))
+            try:
+                with self.lock:
+                    while self.queue and isinstance(self.queue[0], str):
+                        self.echo(self.queue.pop(0))
+                    if self.queue:
+                        self.play_log.append((time.monotonic(), self.queue.pop(0)))
+                    payload = self.to_say.pop(0) if self.to_say else SILENCE
+                    self.chunk += 1
+                    self.sequence += 1
+                    self.send({"event": "media", "sequenceNumber": str(self.sequence), "streamSid": self.sid, "media": {
+                        "track": "inbound", "chunk": str(self.chunk), "timestamp": str(self.chunk * 20), "payload": base64.b64encode(payload).decode()}})
+            except Exception:
+                return
+
+    def say(self, ms):
+        sound = voice(ms)
+        with self.lock:
+            self.to_say += [sound[index:index + 160] for index in range(0, len(sound), 160)]
+
+    def press(self, digit):
+        self.send({"event": "dtmf", "streamSid": self.sid, "sequenceNumber": "5", "dtmf": {"track": "inbound_track", "digit": digit}})
+
+    def played_ms(self, since=0):
+        with self.lock:
+            return 20 * sum(1 for at, frame in self.play_log if at >= since and frame != SILENCE)
+
+    def wait(self, condition, seconds=15, what="it"):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"{what} did not happen: {self.received[-5:]}"
+            time.sleep(0.005)
+
+    def hang_up(self):
+        try:
+            self.send({"event": "stop", "sequenceNumber": "9", "streamSid": self.sid, "stop": {"accountSid": "AC1", "callSid": "CA1"}})
+            self.socket.close()
+        except Exception:
+            pass
+        self.open = False
