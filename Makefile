@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ARGS ?=
 BUILD := .build
-.PHONY: all setup build debug demo test format lint clean
+.PHONY: all setup build debug demo test bench format lint clean
 
 all: build
 
@@ -20,6 +20,11 @@ demo: build
 
 test: setup
 	@scripts/test
+
+bench: build
+	scripts/bench-allocations
+	$(BUILD)/release/trunkline bench streams $(ARGS)
+	$(BUILD)/release/trunkline bench calls --persona cooperative --calls 5 --rounds 5
 
 format:
 	swift format --in-place --recursive --parallel Package.swift Sources Tests

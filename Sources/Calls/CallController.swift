@@ -12,6 +12,7 @@ public struct CallLine: Sendable {
     public var modes: @Sendable (_ language: String) -> [ConversationMode]
     public var store: CallStore
     public var logger: Logger
+    public let streams = LiveStreams()
     public init(
         userAgent: UserAgent, modes: @escaping @Sendable (_ language: String) -> [ConversationMode], store: CallStore, logger: Logger
     ) {

@@ -159,6 +159,10 @@ actor StreamedCall {
         self.graph = graph
         graph.start()
         graph.streamStarted()
+        let loop = loop
+        line.streams.add(call.outboundID) { [weak self] reason in
+            loop.post { [weak self] in self?.assumeIsolated { $0.graph?.finish(reason) } }
+         }
         let call = call
         let store = line.store
         var logger = line.logger
@@ -180,6 +184,7 @@ actor StreamedCall {
         // The carrier plays what it has; the close ends the stream (and, at Twilio, goes on with the TwiML).
         stream.value.close()
         graph = nil
+        line.streams.remove(call.outboundID)
     }
 
     private static func keep(
@@ -222,7 +227,7 @@ actor StreamedCall {
             }
         case .ended(let outcome):
             try await store.update(id) { call in
-                try call.apply(.conversationEnded(isFailure: outcome.endReason == .providerError))
+                try call.apply(.conversationEnded(isFailure: [.providerError, .mediaTimeout].contains(outcome.endReason)))
                 call.take(outcome, at: now)
                 return [CallEvent.terminal(of: call, at: now)]
             }

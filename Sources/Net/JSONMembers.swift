@@ -27,6 +27,23 @@ public struct JSONMembers {
         return walk.object(visit)
     }
 
+    /// Calls `visit` with the place of each element of an array. False: the bytes are not one array.
+    public static func forEachElement(in bytes: UnsafeBufferPointer<UInt8>, _ visit: (Value) -> Void) -> Bool {
+        var walk = JSONMembers(bytes: bytes, index: 0)
+        walk.skipSpace()
+        guard walk.take(UInt8(ascii: "[")) else { return false }
+        walk.skipSpace()
+        if walk.take(UInt8(ascii: "]")) { return walk.isAtEnd() }
+        while true {
+            walk.skipSpace()
+            guard let value = walk.value() else { return false }
+            visit(value)
+            walk.skipSpace()
+            if walk.take(UInt8(ascii: ",")) { continue }
+            return walk.take(UInt8(ascii: "]")) && walk.isAtEnd()
+        }
+    }
+
     /// The bytes are these characters.
     public static func equals(_ bytes: UnsafeBufferPointer<UInt8>, _ text: StaticString) -> Bool {
         guard bytes.count == text.utf8CodeUnitCount, let base = bytes.baseAddress else { return false }

@@ -48,6 +48,7 @@ struct Configuration {
     struct RealtimeSettings {
         var providers = ["openai"]
         var openAI = OpenAIRealtime.Configuration(url: Self.openAIURL)
+        var gemini = GeminiLive.Configuration()
         var fallsBack = true
         var caFile: String?
         static let openAIURL = WebSocketURL(host: "api.openai.com", port: 443, path: "/v1/realtime", isSecure: true)
@@ -139,12 +140,15 @@ struct Configuration {
         Setting(key: "agent.fallback", help: "let the embedded engines take over when no speech model can be had (true)") {
             $0.realtime.fallsBack = try boolean($1)
         },
+        Setting(key: "agent.media_timeout_ms", help: "a stream that brings no media for so long is dead (30000)") {
+            $0.calls.conversation.mediaTimeoutMs = try integer($1, 500...600_000)
+        },
         Setting(key: "agent.barge_in.confirm_ms", help: "caller speech over ours that takes the turn; shorter is a backchannel (300)") {
             $0.calls.conversation.bargeIn = .init(confirmMs: try integer($1, 40...4_000))
         },
-        Setting(key: "realtime.providers", help: "speech models in the order in which they are tried: openai (openai)") { configuration, text in
+        Setting(key: "realtime.providers", help: "speech models in the order in which they are tried: openai, gemini (openai)") { configuration, text in
             configuration.realtime.providers = try list(text).map { name in
-                guard ["openai"].contains(name) else { throw ConfigurationError("\(name) is no speech model: openai") }
+                guard ["openai", "gemini"].contains(name) else { throw ConfigurationError("\(name) is no speech model: openai, gemini") }
                 return name
             }
         },
@@ -172,6 +176,13 @@ struct Configuration {
                 default: throw ConfigurationError("must be server, semantic or manual")
                 }
         },
+        Setting(key: "realtime.gemini.url", help: "ws: or wss: URL that speaks Gemini Live (the vendor's)") { configuration, text in
+            guard let url = WebSocketURL(text) else { throw ConfigurationError("must be a ws:// or wss:// URL") }
+            configuration.realtime.gemini.url = url
+        },
+        Setting(key: "realtime.gemini.api_key", help: "its key", isSecret: true) { $0.realtime.gemini.apiKey = $1 },
+        Setting(key: "realtime.gemini.model", help: "(gemini-2.5-flash-native-audio)") { $0.realtime.gemini.model = $1 },
+        Setting(key: "realtime.gemini.voice", help: "(the model's choice)") { $0.realtime.gemini.voice = $1 },
         Setting(key: "realtime.response_timeout_ms", help: "until a speech model's response must begin or go on (10000)") {
             $0.calls.conversation.realtime.responseTimeoutMs = try integer($1, 500...60_000)
         },
@@ -228,7 +239,7 @@ struct Configuration {
     private static let customaryNames = [
         "OPENAI_API_KEY": "realtime.openai.api_key", "OPENAI_REALTIME_MODEL": "realtime.openai.model",
         "OPENAI_RESPONSE_VOICE": "realtime.openai.voice", "TWILIO_AUTH_TOKEN": "twilio.auth_token",
-        "TWILIO_STREAM_ENDPOINT": "twilio.stream_url", "APP_PUBLIC_BASE_URL": "public_url",
+        "GEMINI_API_KEY": "realtime.gemini.api_key", "TWILIO_STREAM_ENDPOINT": "twilio.stream_url", "APP_PUBLIC_BASE_URL": "public_url",
     ]
 
     // MARK: Reading
@@ -287,6 +298,10 @@ struct Configuration {
         let isVendor = realtime.openAI.url.host == RealtimeSettings.openAIURL.host
         if mode == .realtime, isVendor, realtime.openAI.apiKey == nil, realtime.providers.contains("openai") {
             throw ConfigurationError("agent.mode is realtime: set OPENAI_API_KEY, or realtime.openai.url to another server")
+        }
+        let isGoogle = realtime.gemini.url == GeminiLive.vendorURL
+        if mode == .realtime, isGoogle, realtime.gemini.apiKey == nil, realtime.providers.contains("gemini") {
+            throw ConfigurationError("realtime.providers has gemini: set GEMINI_API_KEY, or realtime.gemini.url to another server")
         }
         if !httpHost.hasPrefix("127."), adminKey == nil {
             throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")

@@ -20,11 +20,14 @@ struct Demo: AsyncParsableCommand {
     @OptionGroup var options: ServerOptions
     @Flag(help: "End after the call; print the result as JSON, and succeed only if it is right.") var once = false
     @Option(help: "The callee's persona: cooperative, opposite, mumbles, …") var persona: Persona = .cooperative
+    @Option(help: "Let a speech model hold the conversation: a ws: or wss: URL that speaks OpenAI Realtime (key: OPENAI_API_KEY).")
+    var realtimeUrl: String?
     @Option(help: "The callee's SIP port.") var calleePort: UInt16 = 5099
 
     func run() async throws {
         var extra = [("outbound.retry.enabled", "false"), ("log.level", "warning")]
         if options.data == nil { extra.append(("data", ".demo-data")) }
+        if let realtimeUrl { extra += [("agent.mode", "realtime"), ("realtime.openai.url", realtimeUrl), ("agent.fallback", "false")] }
         let configuration = try options.read(extra: extra)
         let logger = Serve.logger(configuration)
         let server: Server
@@ -40,7 +43,8 @@ struct Demo: AsyncParsableCommand {
         defer { callee.stop() }
 
         let items = DemoScript.draw()
-        tell("Trunkline \(Trunkline.version) demo: a real SIP call over loopback, embedded engines on both ends")
+        let ours = realtimeUrl.map { "the speech model at \($0)" } ?? "the embedded engines"
+        tell("Trunkline \(Trunkline.version) demo: a real SIP call over loopback; \(ours) here, embedded engines at the callee")
         tell("dashboard  \(server.address)/" + (server.newKey.map { "   API key \($0)" } ?? ""))
         tell("callee     sip:callee@127.0.0.1:\(calleePort), process \(callee.identifier), persona \(persona.rawValue)")
         for (index, item) in items.enumerated() { tell("question \(index + 1) \(item.text)") }

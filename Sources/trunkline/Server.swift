@@ -87,7 +87,11 @@ final class Server: Sendable {
     private static func modes(_ settings: Configuration, engines: SpeechEngines) -> [ConversationMode] {
         guard settings.mode == .realtime else { return [.cascade(engines)] }
         let resolver = HostResolver()
-        var modes = settings.realtime.providers.map { _ in ConversationMode.realtime(OpenAIRealtime(settings.realtime.openAI, resolver: resolver)) }
+        var modes = settings.realtime.providers.map { name in
+            name == "gemini"
+                ? ConversationMode.realtime(GeminiLive(settings.realtime.gemini, resolver: resolver))
+                : ConversationMode.realtime(OpenAIRealtime(settings.realtime.openAI, resolver: resolver))
+        }
         if settings.realtime.fallsBack { modes.append(.cascade(engines)) }
         return modes
     }

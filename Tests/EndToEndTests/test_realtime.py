@@ -246,6 +246,22 @@ def test_keys_reach_the_model(make_server, model):
     assert "pressed the key 7" in json.dumps(mock.messages("conversation.item.create"))
 
 
+def test_a_dead_carrier_and_a_hang_up_end_the_call(make_server, model):
+    mock = model([{"text": "Good morning.", "ms": 600}] * 2)
+    server = make_server(**realtime(mock, TRUNKLINE_AGENT_MEDIA_TIMEOUT_MS="1000"))
+    carrier = stream(server)
+    carrier.wait(lambda: carrier.played_ms() >= 580)
+    with carrier.lock:  # it says nothing more, and does not hang up
+        call = server.call(ended(server))
+    assert (call["state"], call["end_reason"]) == ("failed", "media_timeout")
+    carrier = stream(server)
+    carrier.wait(lambda: carrier.played_ms() >= 200)
+    call_id = the_call(server, wanted=lambda call: call["state"] == "connected")
+    assert server.request("POST", f"/api/outbound/{call_id}/hangup", "{}")[0] in (200, 202)
+    carrier.wait(lambda: not carrier.open, what="the end of the stream")
+    assert server.wait_for(call_id)["end_reason"] == "operator_hangup"
+
+
 BAD = ["", "{", "[]", '{"event":7}', '{"event":"media"}', '{"event":"media","streamSid":"MZ1","media":{"payload":"!!!!"}}',
        '{"event":"media","streamSid":"MZ2","media":{"payload":"AAAA"}}', '{"event":"media","streamSid":"MZ1","media":{"payload":"' + "A" * 60_000 + '"}}',
        '{"event":"mark","mark":{}}', '{"event":"start","streamSid":"MZ1","start":{}}', '{"event":"of-a-later-version"}', b"\x00binary"]

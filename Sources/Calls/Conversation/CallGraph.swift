@@ -28,6 +28,8 @@ public final class CallGraph {
         public var voiceActivity = VoiceActivityDetector.Configuration()
         public var bargeIn = BargeIn.Configuration()
         public var realtime = RealtimePolicy()
+        /// A stream from elsewhere that brings no media for so long is dead, ms. (A leg of ours watches its RTP itself.)
+        public var mediaTimeoutMs = 30_000
         /// Milliseconds since the answer at which the polite close begins.
         public var maxDurationMs = 180_000
         public init() {}
@@ -66,6 +68,7 @@ public final class CallGraph {
     private var isOver = false
     private var failure: String?
     private var lastRecordingFlush = 0
+    private var lastFrameAt = 0
 
     public init(
         loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings, recording: Recording?,
@@ -129,6 +132,7 @@ public final class CallGraph {
 
     private func heard(_ frame: EncodedFrame) {
         let now = now
+        lastFrameAt = now
         recording?.caller(frame, now: now)
         // Look at the μ-law bytes as they are.
         let verdict = detector.detect(frame)
@@ -187,6 +191,7 @@ public final class CallGraph {
             lastRecordingFlush = now
             recording?.flush(now: now)
         }
+        if stream.isRemote, now > lastFrameAt + settings.mediaTimeoutMs { return finish(.mediaTimeout) }
         if now >= settings.maxDurationMs { talker?.timeIsUp(at: now) }
         talker?.tick(at: now)
     }

@@ -55,6 +55,7 @@ final class RealtimeTalker: Talker {
     private var failures = 0
     private var reopenAt: Int?
     private var owesAnswer = false
+    private var lastHandle: String?
     private var pending: [EncodedFrame] = []
     /// The call's time of the first sound the session got.
     private var soundBeganAt: Int?
@@ -118,7 +119,7 @@ final class RealtimeTalker: Talker {
         let session = model.open(
             SpeechSessionSetup(
                 instructions: RealtimeInstructions.text(brief, tracker: tracker), tools: DialogueTool.definitions(brief),
-                language: brief.language, history: history), on: loop)
+                language: brief.language, history: history, resumptionHandle: session?.resumptionHandle ?? lastHandle), on: loop)
         // The sessions are this talker's, and say nothing more once they are closed.
         let identity = ObjectIdentifier(session)
         session.onEvent = { [unowned self] event in
@@ -148,6 +149,7 @@ final class RealtimeTalker: Talker {
     }
 
     private func sessionClosed(_ reason: String, isFatal: Bool, at now: Int) {
+        lastHandle = session?.resumptionHandle ?? lastHandle
         session = nil
         isReady = false
         owesAnswer = owesAnswer || isResponding || responseDeadline != nil
@@ -249,8 +251,8 @@ final class RealtimeTalker: Talker {
     }
 
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int) {
-        guard session?.turnDetection == .manual else { return }
-        session?.commitTurn()
+        guard let session, !session.reportsSpeech else { return }
+        if session.turnDetection == .manual { session.commitTurn() }
         callerStopped(at: now)
     }
 

@@ -143,7 +143,9 @@ public actor Dialler {
     /// Ends a connected call.
     public func hangUp(_ outboundID: String) async throws(StoreError) {
         guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
-        guard call.state == .connected, let active = live[outboundID] else {
+        guard call.state == .connected else { throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up") }
+        guard let active = live[outboundID] else {
+            if line.streams.hangUp(outboundID, .operatorHangup) { return }
             throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
         }
         await active.controller.hangUp(.operatorHangup)
@@ -162,9 +164,10 @@ public actor Dialler {
         wake()
         let deadline = ContinuousClock.now + .seconds(Self.drainLimit)
         for entry in live.values { await entry.controller.cancel() }
-        while !live.isEmpty, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(100)) }
+        while !live.isEmpty || line.streams.count > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(100)) }
         for entry in live.values { await entry.controller.hangUp(.serverRestart) }
-        for _ in 0..<30 where !live.isEmpty { try? await Task.sleep(for: .milliseconds(100)) }
+        line.streams.hangUpAll(.serverRestart)
+        for _ in 0..<30 where !live.isEmpty || line.streams.count > 0 { try? await Task.sleep(for: .milliseconds(100)) }
     }
 
     // MARK: Dialling

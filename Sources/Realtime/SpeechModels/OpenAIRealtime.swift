@@ -53,6 +53,8 @@ final class OpenAIRealtimeSession: SpeechSession {
     var onAudio: ((UnsafeBufferPointer<UInt8>, Int) -> Void)?
     let format: SpeechFormat
     var turnDetection: SpeechTurnDetection { configuration.turnDetection }
+    var reportsSpeech: Bool { configuration.turnDetection != .manual }
+    let resumptionHandle: String? = nil
 
     private let configuration: OpenAIRealtime.Configuration
     private let setup: SpeechSessionSetup
@@ -90,8 +92,9 @@ final class OpenAIRealtimeSession: SpeechSession {
             url.path += (url.path.contains("?") ? "&" : "?") + "model=" + model
         }
         let target = url
-        resolver.resolve(url.host, port: url.port, on: loop) { [weak self] result in
-            guard let self, !self.isClosed else { return }
+        resolver.resolve(url.host, port: url.port, on: loop) { [self] result in
+            // Held until then: an object that once had a weak reference is counted the slow way for ever.
+            guard !self.isClosed else { return }
             switch result {
             case .failure(let error): self.end(error.message, isFatal: false)
             case .success(let address): self.connect(target, address)

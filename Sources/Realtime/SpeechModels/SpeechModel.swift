@@ -34,12 +34,17 @@ public struct SpeechSessionSetup: Sendable {
     public var language: String
     /// What has been said so far, for a session that takes over a call.
     public var history: [ConversationItem]
+    /// Of the session before, where the vendor gave one: it knows the history then.
+    public var resumptionHandle: String?
 
-    public init(instructions: String, tools: [DialogueToolDefinition], language: String, history: [ConversationItem] = []) {
+    public init(
+        instructions: String, tools: [DialogueToolDefinition], language: String, history: [ConversationItem] = [], resumptionHandle: String? = nil
+    ) {
         self.instructions = instructions
         self.tools = tools
         self.language = language
         self.history = history
+        self.resumptionHandle = resumptionHandle
     }
 }
 
@@ -53,6 +58,10 @@ public protocol SpeechSession: AnyObject {
     var onAudio: ((_ bytes: UnsafeBufferPointer<UInt8>, _ item: Int) -> Void)? { get set }
     var format: SpeechFormat { get }
     var turnDetection: SpeechTurnDetection { get }
+    /// The vendor tells when the caller begins and stops to speak; else our own detector does.
+    var reportsSpeech: Bool { get }
+    /// With it a new session goes on where this one stopped, if the vendor has that.
+    var resumptionHandle: String? { get }
 
     /// Sound of the caller, in `format`.
     func hear(_ bytes: UnsafeBufferPointer<UInt8>)

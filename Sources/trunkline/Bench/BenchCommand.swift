@@ -3,5 +3,5 @@ import ArgumentParser
 /// `trunkline bench`
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measures what BENCHMARKS.md tells.", subcommands: [BenchPipeline.self, BenchRecognition.self, BenchCalls.self])
+        abstract: "Measures what BENCHMARKS.md tells.", subcommands: [BenchPipeline.self, BenchRecognition.self, BenchCalls.self, BenchStreams.self])
 }

@@ -1,0 +1,372 @@
+internal import Foundation
+public import Net
+
+/// Gemini Live (ai.google.dev/api/live) over a WebSocket: 16 kHz in, 24 kHz out, its server decides the caller's turns.
+public struct GeminiLive: SpeechModel {
+    public struct Configuration: Sendable {
+        public var url: WebSocketURL
+        public var apiKey: String?
+        public var model = "gemini-2.5-flash-native-audio"
+        public var voice: String?
+        public init(url: WebSocketURL = GeminiLive.vendorURL) { self.url = url }
+    }
+
+    public static let vendorURL = WebSocketURL(
+        host: "generativelanguage.googleapis.com", port: 443,
+        path: "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent", isSecure: true)
+
+    public let name: String
+    private let configuration: Configuration
+    private let resolver: HostResolver
+
+    public init(_ configuration: Configuration, resolver: HostResolver, name: String = "gemini") {
+        self.configuration = configuration
+        self.resolver = resolver
+        self.name = name
+    }
+
+    public func open(_ setup: SpeechSessionSetup, on loop: EventLoop) -> any SpeechSession {
+        GeminiLiveSession(configuration, setup: setup, resolver: resolver, loop: loop)
+    }
+}
+
+/// One session. Confined to its loop.
+///
+/// The vendor has no names for responses and items: a response begins with its first content and ends with `turnComplete`,
+/// and has one item. There is no cancelling either: what comes of a response that is not wanted any more is dropped.
+final class GeminiLiveSession: SpeechSession {
+    /// Bytes of one server message.
+    static let messageLimit = 4 << 20
+    static let sendQueueLimit = 1 << 20
+    /// Milliseconds from the connection attempt until the session must be configured.
+    static let openLimitMs: UInt64 = 8_000
+    static let errorLimit = 50
+    static let rates: (input: Int32, output: Int32) = (16_000, 24_000)
+
+    var onEvent: ((SpeechSessionEvent) -> Void)?
+    var onAudio: ((UnsafeBufferPointer<UInt8>, Int) -> Void)?
+    let format = SpeechFormat.pcm(input: rates.input, output: rates.output)
+    let turnDetection = SpeechTurnDetection.server(silenceMs: 700, threshold: 0.5, prefixMs: 300)
+    let reportsSpeech = false
+    private(set) var resumptionHandle: String?
+
+    private let configuration: GeminiLive.Configuration
+    private let setup: SpeechSessionSetup
+    private let loop: EventLoop
+    private var socket: WebSocket?
+    private var ticker: EventLoop.Ticker?
+    private let openedAt: UInt64
+    private var isReady = false
+    private var isClosed = false
+    private var malformed = 0
+
+    private var item = -1
+    private var isResponding = false
+    private var isDropping = false
+    private var wasInterrupted = false
+    private var requests = 0
+    private var waiting: [String] = []
+    private var heard = ""
+    private var toolNames: [String: String] = [:]
+    private var decoded: [UInt8] = []
+
+    init(_ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver, loop: EventLoop) {
+        self.configuration = configuration
+        self.setup = setup
+        self.loop = loop
+        openedAt = loop.timeMs
+        ticker = loop.addTicker(every: .tenth) { [unowned self] now in
+            if !self.isReady, now > self.openedAt + Self.openLimitMs { self.end("no session within \(Self.openLimitMs / 1_000) s", isFatal: false) }
+        }
+        let target = configuration.url
+        resolver.resolve(target.host, port: target.port, on: loop) { [self] result in
+            // Held until then: an object that once had a weak reference is counted the slow way for ever.
+            guard !self.isClosed else { return }
+            switch result {
+            case .failure(let error): self.end(error.message, isFatal: false)
+            case .success(let address): self.connect(target, address)
+            }
+        }
+    }
+
+    private func connect(_ url: WebSocketURL, _ address: SocketAddress) {
+        var limits = WebSocket.Configuration()
+        limits.maximumMessage = Self.messageLimit
+        limits.sendQueueLimit = Self.sendQueueLimit
+        let headers = configuration.apiKey.map { [("x-goog-api-key", $0)] } ?? []
+        let socket = loop.connect(url, address: address, headers: headers, configuration: limits)
+        self.socket = socket
+        socket.onMessage = { [unowned self] bytes, _ in self.received(bytes) }
+        socket.onOpen = { [unowned self] in self.configure() }
+        socket.onClose = { [unowned self, unowned socket] code, reason in
+            // 1007 and 1008 say that the set-up or the key is not acceptable.
+            let isRefused = socket.refusedStatus.map { (400...404).contains($0) } ?? (code == 1_007 || code == 1_008)
+            self.end(reason.isEmpty ? "the connection closed with \(code)" : reason, isFatal: isRefused)
+        }
+    }
+
+    // MARK: To the model
+
+    private func configure() {
+        var generation: [String: Any] = ["responseModalities": ["AUDIO"]]
+        var speech: [String: Any] = ["languageCode": setup.language]
+        if let voice = configuration.voice { speech["voiceConfig"] = ["prebuiltVoiceConfig": ["voiceName": voice]] }
+        generation["speechConfig"] = speech
+        let declarations = setup.tools.map { tool in
+            [
+                "name": tool.name, "description": tool.purpose,
+                "parametersJsonSchema": (try? JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))) ?? [:],
+            ] as [String: Any]
+        }
+        var resumption: [String: Any] = [:]
+        if let handle = setup.resumptionHandle { resumption["handle"] = handle }
+        send([
+            "setup": [
+                "model": "models/" + configuration.model, "generationConfig": generation,
+                "systemInstruction": ["parts": [["text": setup.instructions]]], "tools": [["functionDeclarations": declarations]],
+                // Interruptions are ours to decide: a cough must not cost the sentence.
+                "realtimeInputConfig": ["activityHandling": "NO_INTERRUPTION"], "inputAudioTranscription": [:] as [String: Any],
+                "outputAudioTranscription": [:] as [String: Any], "sessionResumption": resumption,
+                "contextWindowCompression": ["slidingWindow": [:] as [String: Any]],
+            ] as [String: Any]
+        ])
+    }
+
+    func hear(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard isReady, let socket else { return }
+        let start = Self.audioPrefix.utf8CodeUnitCount
+        let tail = Self.audioSuffix.utf8CodeUnitCount
+        socket.send(.text, capacity: start + Base64.encodedLength(bytes.count) + tail) { target in
+            _ = UnsafeMutableBufferPointer(rebasing: target[..<start]).update(
+                fromContentsOf: UnsafeBufferPointer(start: Self.audioPrefix.utf8Start, count: start))
+            let end = Base64.encode(bytes.span, into: target, at: start)
+            _ = UnsafeMutableBufferPointer(rebasing: target[end..<(end + tail)]).update(
+                fromContentsOf: UnsafeBufferPointer(start: Self.audioSuffix.utf8Start, count: tail))
+            return end + tail
+        }
+    }
+    private static let audioPrefix: StaticString = #"{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":""#
+    private static let audioSuffix: StaticString = #""}}}"#
+
+    func commitTurn() {}
+
+    func respond(_ instructions: String?) {
+        let text = instructions.map { "[\($0)]" } ?? "[Go on.]"
+        guard isReady, !isResponding, requests == 0 else { return waiting.append(text) }
+        requests += 1
+        say(role: "user", text, isComplete: true)
+    }
+
+    func cancelResponse() {
+        waiting.removeAll()
+        if isResponding { isDropping = true }
+    }
+
+    func truncate(item: Int, heardMs: Int) {
+        // There is no message for it; the model is told in words.
+        note("[The other party interrupted and heard only the first \(Double(heardMs / 100) / 10) seconds of that.]")
+    }
+
+    func note(_ text: String) { say(role: "user", text, isComplete: false) }
+
+    func finishTool(callID: String, output: String) {
+        let object = (try? JSONSerialization.jsonObject(with: Data(output.utf8))) ?? ["output": output]
+        send(["toolResponse": ["functionResponses": [["id": callID, "name": toolNames.removeValue(forKey: callID) ?? "", "response": object] as [String: Any]]]])
+    }
+
+    private func say(role: String, _ text: String, isComplete: Bool) {
+        send(["clientContent": ["turns": [["role": role, "parts": [["text": text]]] as [String: Any]], "turnComplete": isComplete] as [String: Any]])
+    }
+
+    private func send(_ object: [String: Any]) {
+        guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.withoutEscapingSlashes]) else { return }
+        socket?.send(.text, capacity: data.count) { data.copyBytes(to: $0) }
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        onEvent = nil
+        onAudio = nil
+        release()
+    }
+
+    deinit { release() }
+
+    private func end(_ reason: String, isFatal: Bool) {
+        guard !isClosed else { return }
+        isClosed = true
+        let report = onEvent
+        onEvent = nil
+        onAudio = nil
+        release()
+        report?(.closed(reason: reason, isFatal: isFatal))
+    }
+
+    private func release() {
+        ticker?.cancel()
+        ticker = nil
+        socket?.onMessage = nil
+        socket?.onOpen = nil
+        socket?.onClose = nil
+        socket?.close()
+        socket = nil
+    }
+
+    // MARK: From the model
+
+    private typealias Text = UnsafeBufferPointer<UInt8>
+
+    private func received(_ bytes: Text) {
+        let isObject = JSONMembers.forEach(in: bytes) { key, value in
+            let inner = Text(rebasing: bytes[value.range])
+            if JSONMembers.equals(key, "serverContent") { content(inner) }
+            if JSONMembers.equals(key, "setupComplete") { ready() }
+            if JSONMembers.equals(key, "toolCall") { called(inner) }
+            if JSONMembers.equals(key, "goAway") { onEvent?(.expiring) }
+            if JSONMembers.equals(key, "sessionResumptionUpdate") { resumable(inner) }
+        }
+        if !isObject { misunderstood() }
+    }
+
+    private func misunderstood() {
+        malformed += 1
+        if malformed > Self.errorLimit { end("more than \(Self.errorLimit) messages could not be understood", isFatal: false) }
+    }
+
+    private func ready() {
+        guard !isReady else { return }
+        isReady = true
+        if setup.resumptionHandle == nil {
+            for item in setup.history {
+                switch item {
+                case .assistant(let heard, _) where !heard.isEmpty: say(role: "model", heard, isComplete: false)
+                case .caller(let text) where !text.isEmpty: say(role: "user", text, isComplete: false)
+                default: break
+                }
+            }
+        }
+        onEvent?(.ready)
+        next()
+    }
+
+    private func content(_ bytes: Text) {
+        var isOver = false
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            let inner = Text(rebasing: bytes[value.range])
+            if JSONMembers.equals(key, "modelTurn") { turn(inner) }
+            if JSONMembers.equals(key, "inputTranscription"), let text = text(in: inner) { heard += text }
+            if JSONMembers.equals(key, "outputTranscription"), let text = text(in: inner) {
+                begin()
+                if !isDropping { onEvent?(.text(text, item: item)) }
+            }
+            if JSONMembers.equals(key, "interrupted"), JSONMembers.equals(inner, "true") { wasInterrupted = true }
+            if JSONMembers.equals(key, "turnComplete"), JSONMembers.equals(inner, "true") { isOver = true }
+        }
+        if wasInterrupted, !isOver, isResponding, !isDropping {
+            isDropping = true
+            onEvent?(.interruptedByServer)
+        }
+        if isOver { finish() }
+    }
+
+    private func text(in bytes: Text) -> String? {
+        var result: String?
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            if JSONMembers.equals(key, "text") { result = JSONMembers.text(value, in: bytes) }
+        }
+        return result
+    }
+
+    /// The first sign of a response. What the caller said before it is complete now.
+    private func begin() {
+        guard !isResponding else { return }
+        isResponding = true
+        isDropping = false
+        item += 1
+        let isRequested = requests > 0
+        requests = 0
+        onEvent?(.responseStarted(isRequested: isRequested))
+        tellHeard()
+    }
+
+    private func tellHeard() {
+        guard !heard.isEmpty else { return }
+        let text = heard
+        heard = ""
+        onEvent?(.callerTranscript(text: text, startMs: nil, endMs: nil))
+    }
+
+    private func turn(_ bytes: Text) {
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            guard value.kind == .array, JSONMembers.equals(key, "parts") else { return }
+            let parts = Text(rebasing: bytes[value.range])
+            let isArray = JSONMembers.forEachElement(in: parts) { part in
+                guard part.kind == .object else { return }
+                sound(Text(rebasing: parts[part.range]))
+            }
+            if !isArray { misunderstood() }
+        }
+    }
+
+    private func sound(_ part: Text) {
+        _ = JSONMembers.forEach(in: part) { key, value in
+            guard value.kind == .object, JSONMembers.equals(key, "inlineData") else { return }
+            let inline = Text(rebasing: part[value.range])
+            _ = JSONMembers.forEach(in: inline) { key, value in
+                guard value.kind == .string, JSONMembers.equals(key, "data") else { return }
+                begin()
+                if !isDropping { audio(Text(rebasing: inline[value.range])) }
+            }
+        }
+    }
+
+    private func audio(_ text: Text) {
+        let needed = text.count / 4 * 3 + 3
+        if decoded.count < needed { decoded = [UInt8](repeating: 0, count: needed) }
+        let number = item
+        let isRead = decoded.withUnsafeMutableBufferPointer { buffer -> Bool in
+            guard let count = Base64.decode(text, into: buffer) else { return false }
+            onAudio?(UnsafeBufferPointer(rebasing: buffer[..<count]), number)
+            return true
+        }
+        if !isRead { misunderstood() }
+    }
+
+    private func finish() {
+        defer { wasInterrupted = false }
+        // A turn without any content: the model chose to say nothing.
+        begin()
+        let wasDropped = isDropping
+        isResponding = false
+        isDropping = false
+        if !wasDropped { onEvent?(.itemFinished(item: item)) }
+        onEvent?(.responseFinished(wasDropped || wasInterrupted ? .cancelled : .completed))
+        next()
+    }
+
+    private func next() {
+        guard isReady, !isClosed, !isResponding, requests == 0, !waiting.isEmpty else { return }
+        requests += 1
+        say(role: "user", waiting.removeFirst(), isComplete: true)
+    }
+
+    private func called(_ bytes: Text) {
+        guard let calls = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any], let list = calls["functionCalls"] as? [[String: Any]]
+        else { return misunderstood() }
+        begin()
+        for call in list {
+            guard let name = call["name"] as? String else { continue }
+            let id = call["id"] as? String ?? name
+            toolNames[id] = name
+            let arguments = (try? JSONSerialization.data(withJSONObject: call["args"] as? [String: Any] ?? [:])) ?? Data("{}".utf8)
+            onEvent?(.toolCall(callID: id, name: name, arguments: String(decoding: arguments, as: UTF8.self)))
+        }
+    }
+
+    private func resumable(_ bytes: Text) {
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            if JSONMembers.equals(key, "newHandle"), let handle = JSONMembers.text(value, in: bytes), !handle.isEmpty { resumptionHandle = handle }
+        }
+    }
+}
