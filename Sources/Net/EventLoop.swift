@@ -14,8 +14,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     static let batchLimit = 256
     /// The beat of all calls of a loop, milliseconds.
     public static let tickMilliseconds = 20
-    /// The timer may fire this much before its beat, ms.
-    static let earlyMs: UInt64 = 5
+    /// Calls beat in so many groups, one after the other, so that the sockets never wait for all calls of the loop.
+    static let phases = 5
+    static let phaseMs = UInt64(tickMilliseconds / phases)
+    /// The timer may fire this much before its time, ms.
+    static let earlyMs: UInt64 = 1
     /// Missed beats are made up for over this long, ms.
     static let catchUpLimitMs: UInt64 = 1_000
 
@@ -41,9 +44,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let wake = UnsafeMutablePointer<ev_async>.allocate(capacity: 1)
     private let tickTimer = UnsafeMutablePointer<ev_timer>.allocate(capacity: 1)
     private var spare: [Item] = []
-    private var tickers: [(id: Int, body: (UInt64) -> Void)] = []
+    private var tickers = [[(id: Int, body: (UInt64) -> Void)]](repeating: [], count: EventLoop.phases)
     private var slowTickers: [(id: Int, body: (UInt64) -> Void)] = []
-    private var beats = 0
+    private var phase = 0
+    private var phasesRun = 0
     private var nextTicker = 0
     private var isStopping = false
     private var contextHooks: [() -> Void] = []
@@ -90,7 +94,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                     guard let data = watcher?.pointee.data else { return }
                     Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue().drain()
                 }, me)
-            let period = Double(Self.tickMilliseconds) / 1_000
+            let period = Double(Self.phaseMs) / 1_000
             cev_timer_start(
                 ev, tickTimer,
                 { _, watcher, _ in
@@ -178,12 +182,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// beats which are made up for stay 20 ms apart. On the loop only.
     public var timeMs: UInt64 { beatMs ?? Self.nowMs() }
 
-    /// Calls `body` with the time in ms at which each beat is due, 50 times a second: one timer paces all calls, in the
-    /// order in which they were added. On the loop only.
+    /// Calls `body` with the time in ms at which each beat is due, 50 times a second: one timer paces all calls. On the
+    /// loop only.
     public func addTicker(every pace: Pace = .beat, _ body: @escaping (UInt64) -> Void) -> Ticker {
         preconditionOnLoop()
         nextTicker += 1
-        if pace == .beat { tickers.append((nextTicker, body)) } else { slowTickers.append((nextTicker, body)) }
+        if pace == .beat { tickers[nextTicker % Self.phases].append((nextTicker, body)) } else { slowTickers.append((nextTicker, body)) }
         return Ticker(loop: self, id: nextTicker)
     }
 
@@ -196,7 +200,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         let id: Int
         public func cancel() {
             loop.preconditionOnLoop()
-            loop.tickers.removeAll { $0.id == id }
+            loop.tickers[id % EventLoop.phases].removeAll { $0.id == id }
             loop.slowTickers.removeAll { $0.id == id }
         }
     }
@@ -209,11 +213,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         lateness.record(now - min(now, nextTickMs))
         while nextTickMs <= now + Self.earlyMs {
             let due = nextTickMs
-            nextTickMs += UInt64(Self.tickMilliseconds)
+            nextTickMs += Self.phaseMs
             beatMs = due
-            for ticker in tickers { ticker.body(due) }
-            beats &+= 1
-            if beats % 5 == 0 { for ticker in slowTickers { ticker.body(due) } }
+            for ticker in tickers[phase] { ticker.body(due) }
+            phase = (phase + 1) % Self.phases
+            phasesRun &+= 1
+            if phasesRun % 25 == 0 { for ticker in slowTickers { ticker.body(due) } }
             beatMs = nil
         }
     }

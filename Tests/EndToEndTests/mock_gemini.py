@@ -12,6 +12,16 @@ from mock_realtime import tone
 from websockets.asyncio.server import serve
 
 
+def camel(name):
+    """The vendor takes both spellings, and its own client mixes them."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def read(text):
+    return {camel(name): {camel(inner): value for inner, value in content.items()} for name, content in json.loads(text).items()}
+
+
 class MockGemini:
     def __init__(self, script=(), heard=(), go_away_after=None):
         self.script, self.heard, self.go_away_after = [dict(entry) for entry in script], list(heard), go_away_after
@@ -58,14 +68,14 @@ class MockGemini:
             await send({"serverContent": {"turnComplete": True}, "usageMetadata": {"totalTokenCount": 7}})
 
         try:
-            message = json.loads(await socket.recv())
+            message = read(await socket.recv())
             self.setups.append(message["setup"])
             await send({"setupComplete": {"sessionId": f"session-{number}"}})
             await send({"sessionResumptionUpdate": {"newHandle": f"handle-{number}", "resumable": True}})
             if self.go_away_after and number == 1:
                 self.loop.call_later(self.go_away_after, lambda: asyncio.ensure_future(send({"goAway": {"timeLeft": "50s"}})))
             async for text in socket:
-                message = json.loads(text)
+                message = read(text)
                 assert len(message) == 1, message
                 audio = message.get("realtimeInput", {}).get("audio")
                 if not audio:

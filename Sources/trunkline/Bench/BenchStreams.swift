@@ -50,6 +50,8 @@ struct BenchStreams: AsyncParsableCommand {
         try model.start()
         let server = try await BenchServer(
             port: port, realtimeURL: "ws://127.0.0.1:\(model.port)/v1/realtime", loops: loops, pcm: pcm, recording: recording)
+        // What loading the recognisers took is given back a little later.
+        try await Task.sleep(for: .seconds(2))
         let idle = server.residentKilobytes()
 
         guard let url = WebSocketURL("ws://127.0.0.1:\(port)/media/twilio"), let address = SocketAddress("127.0.0.1", port: port) else { return }
