@@ -1,5 +1,5 @@
-internal import Synchronization
 internal import Realtime
+internal import Synchronization
 
 /// The calls that providers stream to us, for whoever wants one hung up.
 public final class LiveStreams: Sendable {

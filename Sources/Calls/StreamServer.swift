@@ -162,7 +162,7 @@ actor StreamedCall {
         let loop = loop
         line.streams.add(call.outboundID) { [weak self] reason in
             loop.post { [weak self] in self?.assumeIsolated { $0.graph?.finish(reason) } }
-         }
+        }
         let call = call
         let store = line.store
         var logger = line.logger

@@ -127,7 +127,9 @@ struct Configuration {
             $0.calls.conversation.detector.silenceMs = try integer($1, 100...5_000)
         },
         Setting(key: "agent.silence_prompt_ms", help: "silence after which the callee is prompted (7000)") {
-            $0.calls.conversation.turns.silencePromptMs = try integer($1, 1_000...60_000)
+            let silence = try integer($1, 1_000...60_000)
+            $0.calls.conversation.turns.silencePromptMs = silence
+            $0.calls.conversation.realtime.silencePromptMs = silence
         },
         Setting(key: "agent.mode", help: "cascade (recogniser, model, voice) or realtime (a speech model) (cascade)") { configuration, text in
             guard let mode = Mode(rawValue: text) else { throw ConfigurationError("must be cascade or realtime, not \(text)") }
@@ -146,7 +148,8 @@ struct Configuration {
         Setting(key: "agent.barge_in.confirm_ms", help: "caller speech over ours that takes the turn; shorter is a backchannel (300)") {
             $0.calls.conversation.bargeIn = .init(confirmMs: try integer($1, 40...4_000))
         },
-        Setting(key: "realtime.providers", help: "speech models in the order in which they are tried: openai, gemini (openai)") { configuration, text in
+        Setting(key: "realtime.providers", help: "speech models in the order in which they are tried: openai, gemini (openai)") {
+            configuration, text in
             configuration.realtime.providers = try list(text).map { name in
                 guard ["openai", "gemini"].contains(name) else { throw ConfigurationError("\(name) is no speech model: openai, gemini") }
                 return name

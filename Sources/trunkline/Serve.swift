@@ -19,6 +19,7 @@ struct Serve: AsyncParsableCommand {
     func run() async throws {
         let configuration = try options.read()
         let logger = Self.logger(configuration)
+        let stop = Signals.stop()
         let server: Server
         do { server = try await Server(configuration, logger: logger) } catch {
             FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))
@@ -36,7 +37,7 @@ struct Serve: AsyncParsableCommand {
             logger.notice("reading the certificate again")
             server.http.reloadCertificate()
         }
-        await Signals.wait()
+        for await _ in stop { break }
         reload.cancel()
         logger.notice("stopping: calls in progress are brought to their end")
         await server.stop()
@@ -72,14 +73,17 @@ struct ServerOptions: ParsableArguments {
 
 /// SIGINT and SIGTERM as something to wait for.
 enum Signals {
-    static func wait() async {
+    /// One element for each signal, from now on: take it before anybody can know that we run, or a signal may be lost.
+    static func stop() -> AsyncStream<Void> {
         signal(SIGPIPE, SIG_IGN)
         let stream = AsyncStream<Void> { continuation in
             let watch = watch([SIGINT, SIGTERM]) { continuation.yield() }
             continuation.onTermination = { _ in watch.cancel() }
         }
-        for await _ in stream { return }
+        return stream
     }
+
+    static func wait() async { for await _ in stop() { return } }
 
     /// Calls `body` at each of these signals until it is cancelled.
     static func watch(_ numbers: [Int32], _ body: @escaping @Sendable () -> Void) -> Watch {

@@ -9,7 +9,7 @@ public struct RealtimePolicy: Sendable, Equatable {
     /// The AI greets as soon as media flows; else it waits to be spoken to.
     public var speaksFirst = true
     /// Silence of the caller after our turn until he is prompted, ms.
-    public var silencePromptMs = 8_000
+    public var silencePromptMs = 7_000
     /// Prompts in a row until the call ends.
     public var silencePrompts = 2
     /// From the end of the caller's turn until the response must have begun, and between two signs of life of it, ms.
@@ -139,7 +139,7 @@ final class RealtimeTalker: Talker {
 
     private func sessionReady(at now: Int) {
         isReady = true
-        soundBeganAt = nil
+        soundBeganAt = pending.isEmpty ? nil : now - pending.count * EncodedFrame.milliseconds
         for frame in pending { send(frame, at: now) }
         pending.removeAll()
         greet(at: now)
@@ -251,7 +251,12 @@ final class RealtimeTalker: Talker {
     }
 
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int) {
-        guard let session, !session.reportsSpeech else { return }
+        // The model's server may not have taken it for speech at all.
+        isCallerSpeaking = false
+        guard let session, !session.reportsSpeech else {
+            if !isResponding, responseDeadline == nil, !graph.speaker.isSpeaking { silenceDeadline = now + policy.silencePromptMs }
+            return
+        }
         if session.turnDetection == .manual { session.commitTurn() }
         callerStopped(at: now)
     }
@@ -405,7 +410,8 @@ final class RealtimeTalker: Talker {
     private func responseEnded() {
         isResponding = false
         for utterance in utterances.values where !isHolding { graph.speaker.complete(utterance) }
-        if responseHasSound, !isHolding { graph.speaker.turnComplete(turn) }
+        // Of a turn that was cut off there is no end to wait for.
+        if responseHasSound, !isHolding, !graph.speaker.ledger.isInterrupted(turn: turn) { graph.speaker.turnComplete(turn) }
     }
 
     private func responseFinished(_ status: SpeechResponseStatus, at now: Int) {

@@ -45,6 +45,8 @@ final class Speaker {
     private var isAnchored = false
     /// From the clock we send by to the far end's as we see it.
     private var lagMs = 0
+    /// The way there and back: the least lag of any burst, for a lag also holds the wait for the far end's next beat.
+    private var roundTripMs: Int?
     private var anchors = 0
     private var completeTurn: Int32?
     private var markedTurn: (turn: Int32, deadline: Int)?
@@ -143,6 +145,7 @@ final class Speaker {
         if isFirst || abs(shift) > Self.anchorToleranceMs {
             for later in index..<inFlight.count where inFlight[later].burst == anchored { inFlight[later].startMs += shift }
             if anchored == burst { lagMs = isFirst ? shift : lagMs + shift }
+            if isFirst { roundTripMs = min(roundTripMs ?? .max, max(0, shift)) }
         }
         if anchored == burst { isAnchored = true }
         play(index + 1)
@@ -213,7 +216,7 @@ final class Speaker {
     private func takeBack(now: Int) {
         stream.send(.clear)
         // A frame that has begun is played to its end. Behind a network more is heard until the order arrives there.
-        let arrives = now + (stream.isRemote ? max(0, lagMs) : 0)
+        let arrives = now + (stream.isRemote ? roundTripMs ?? 0 : 0)
         play(inFlight.prefix { $0.startMs < arrives }.count)
     }
 }

@@ -171,7 +171,11 @@ final class GeminiLiveSession: SpeechSession {
 
     func finishTool(callID: String, output: String) {
         let object = (try? JSONSerialization.jsonObject(with: Data(output.utf8))) ?? ["output": output]
-        send(["toolResponse": ["functionResponses": [["id": callID, "name": toolNames.removeValue(forKey: callID) ?? "", "response": object] as [String: Any]]]])
+        send([
+            "toolResponse": [
+                "functionResponses": [["id": callID, "name": toolNames.removeValue(forKey: callID) ?? "", "response": object] as [String: Any]]
+            ]
+        ])
     }
 
     private func say(role: String, _ text: String, isComplete: Bool) {
@@ -352,7 +356,8 @@ final class GeminiLiveSession: SpeechSession {
     }
 
     private func called(_ bytes: Text) {
-        guard let calls = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any], let list = calls["functionCalls"] as? [[String: Any]]
+        guard let calls = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any],
+            let list = calls["functionCalls"] as? [[String: Any]]
         else { return misunderstood() }
         begin()
         for call in list {

@@ -57,7 +57,9 @@ struct BenchStreams: AsyncParsableCommand {
         guard let url = WebSocketURL("ws://127.0.0.1:\(port)/media/twilio"), let address = SocketAddress("127.0.0.1", port: port) else { return }
         let load = Confined(Load(), to: loadLoop)
         let start = nowNs() + 200_000_000
-        loadLoop.post { for index in 0..<count { load.value.add(index, of: count, url: url, address: address, loop: loadLoop, start: start, ramp: Self.rampNs) } }
+        loadLoop.post {
+            for index in 0..<count { load.value.add(index, of: count, url: url, address: address, loop: loadLoop, start: start, ramp: Self.rampNs) }
+        }
         let pacer = Pacer(start: start) { now in
             loadLoop.post { load.value.step(now) }
             modelLoop.post { for session in sessions.value.all { session.step(now) } }
@@ -89,7 +91,8 @@ struct BenchStreams: AsyncParsableCommand {
         let row = [
             "\(open)/\(count)", figures(measured.flatMap(\.addedMs), [0.5, 0.95, 0.99]), figures(measured.flatMap(\.clearMs), [0.5, 0.95]),
             "\(measured.reduce(0) { $0 + $1.lateFrames })/\(measured.reduce(0) { $0 + $1.frames })", "\(measured.reduce(0) { $0 + $1.missed })",
-            "\(measured.reduce(0) { $0 + $1.stale })", String(format: "%.2f", cpu * 1_000 / (Double(max(1, open)) * wall)), "\(kilobytes / max(1, open))",
+            "\(measured.reduce(0) { $0 + $1.stale })", String(format: "%.2f", cpu * 1_000 / (Double(max(1, open)) * wall)),
+            "\(kilobytes / max(1, open))",
             figures(measured.flatMap(\.lagMs), [0.99]),
         ]
         print(row.joined(separator: "  "))

@@ -121,7 +121,9 @@ final class MockModelSession {
         while piece >= 0, now >= due {
             let sound = isMuLaw ? Self.pieces.muLaw : Self.pieces.pcm
             socket.send(
-                text: #"{"type":"response.output_audio.delta","response_id":"r\#(turn)","item_id":"out\#(turn)","output_index":0,"content_index":0,"delta":"\#(sound)"}"#)
+                text:
+                    #"{"type":"response.output_audio.delta","response_id":"r\#(turn)","item_id":"out\#(turn)","output_index":0,"content_index":0,"delta":"\#(sound)"}"#
+            )
             piece += 1
             due += Self.pieceEveryNs
             if piece == Self.replyPieces {
