@@ -21,7 +21,7 @@ CASES = {
 
 def test_every_persona_gets_its_result(make_server, callee):
     server = make_server(
-        TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="4", TRUNKLINE_OUTBOUND_RING_TIMEOUT="3", TRUNKLINE_AGENT_SILENCE_PROMPT_MS="4000")
+        TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="8", TRUNKLINE_OUTBOUND_RING_TIMEOUT="3", TRUNKLINE_AGENT_SILENCE_PROMPT_MS="4000")
     # The long ones first.
     order = sorted(CASES, key=lambda persona: persona not in ("mumbles", "silent", "interrupts"))
     callees = {persona: callee(persona) for persona in order}
