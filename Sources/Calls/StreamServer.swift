@@ -48,7 +48,7 @@ public struct StreamServer: Sendable {
 
     private func isSigned(_ path: String, _ headers: [String: String]) -> Bool {
         guard let signature = settings.signature, let base = settings.publicURL, let given = headers["x-twilio-signature"] else { return false }
-        return signature.isValid(given, url: base.replacing("https://", with: "wss://").replacing("http://", with: "ws://") + path)
+        return signature.isValid(given, url: base + path)
     }
 
     public func open(_ socket: WebSocket) -> Bool {

@@ -86,7 +86,7 @@ def test_go_away_is_followed_by_a_session_that_resumes(make_server, gemini):
     server = make_server(**settings(mock))
     carrier = Carrier(f"ws://127.0.0.1:{server.http_port}/media/twilio")
     carrier.wait(lambda: carrier.played_ms() >= 580, what="the greeting")
-    carrier.wait(lambda: mock.sessions == 2, what="the session that takes over")
+    carrier.wait(lambda: len(mock.setups) == 2, what="the session that takes over")
     assert mock.setups[1]["sessionResumption"] == {"handle": "handle-1"}
     carrier.say(600)
     carrier.wait(lambda: carrier.played_ms() >= 1160, what="the answer")

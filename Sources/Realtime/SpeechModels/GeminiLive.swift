@@ -35,12 +35,6 @@ public struct GeminiLive: SpeechModel {
 /// The vendor has no names for responses and items: a response begins with its first content and ends with `turnComplete`,
 /// and has one item. There is no cancelling either: what comes of a response that is not wanted any more is dropped.
 final class GeminiLiveSession: SpeechSession {
-    /// Bytes of one server message.
-    static let messageLimit = 4 << 20
-    static let sendQueueLimit = 1 << 20
-    /// Milliseconds from the connection attempt until the session must be configured.
-    static let openLimitMs: UInt64 = 8_000
-    static let errorLimit = 50
     static let rates: (input: Int32, output: Int32) = (16_000, 24_000)
 
     var onEvent: ((SpeechSessionEvent) -> Void)?
@@ -52,13 +46,7 @@ final class GeminiLiveSession: SpeechSession {
 
     private let configuration: GeminiLive.Configuration
     private let setup: SpeechSessionSetup
-    private let loop: EventLoop
-    private var socket: WebSocket?
-    private var ticker: EventLoop.Ticker?
-    private let openedAt: UInt64
-    private var isReady = false
-    private var isClosed = false
-    private var malformed = 0
+    private let socket: ModelSocket
 
     private var item = -1
     private var isResponding = false
@@ -68,42 +56,20 @@ final class GeminiLiveSession: SpeechSession {
     private var waiting: [String] = []
     private var heard = ""
     private var toolNames: [String: String] = [:]
-    private var decoded: [UInt8] = []
 
     init(_ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver, loop: EventLoop) {
         self.configuration = configuration
         self.setup = setup
-        self.loop = loop
-        openedAt = loop.timeMs
-        ticker = loop.addTicker(every: .tenth) { [unowned self] now in
-            if !self.isReady, now > self.openedAt + Self.openLimitMs { self.end("no session within \(Self.openLimitMs / 1_000) s", isFatal: false) }
-        }
-        let target = configuration.url
-        resolver.resolve(target.host, port: target.port, on: loop) { [self] result in
-            // Held until then: an object that once had a weak reference is counted the slow way for ever.
-            guard !self.isClosed else { return }
-            switch result {
-            case .failure(let error): self.end(error.message, isFatal: false)
-            case .success(let address): self.connect(target, address)
-            }
-        }
+        let headers = configuration.apiKey.map { [("x-goog-api-key", $0)] } ?? []
+        // 1007 and 1008 say that the set-up or the key is not acceptable.
+        socket = ModelSocket(configuration.url, headers: headers, fatalCodes: [1_007, 1_008], resolver: resolver, loop: loop)
+        // The socket is this session's, and says nothing more once it is closed.
+        socket.handlers = .init(
+            open: { [unowned self] in self.configure() }, message: { [unowned self] in self.received($0) },
+            ended: { [unowned self] in self.ended($0, isFatal: $1) })
     }
 
-    private func connect(_ url: WebSocketURL, _ address: SocketAddress) {
-        var limits = WebSocket.Configuration()
-        limits.maximumMessage = Self.messageLimit
-        limits.sendQueueLimit = Self.sendQueueLimit
-        let headers = configuration.apiKey.map { [("x-goog-api-key", $0)] } ?? []
-        let socket = loop.connect(url, address: address, headers: headers, configuration: limits)
-        self.socket = socket
-        socket.onMessage = { [unowned self] bytes, _ in self.received(bytes) }
-        socket.onOpen = { [unowned self] in self.configure() }
-        socket.onClose = { [unowned self, unowned socket] code, reason in
-            // 1007 and 1008 say that the set-up or the key is not acceptable.
-            let isRefused = socket.refusedStatus.map { (400...404).contains($0) } ?? (code == 1_007 || code == 1_008)
-            self.end(reason.isEmpty ? "the connection closed with \(code)" : reason, isFatal: isRefused)
-        }
-    }
+    deinit { socket.close() }
 
     // MARK: To the model
 
@@ -133,26 +99,14 @@ final class GeminiLiveSession: SpeechSession {
     }
 
     func hear(_ bytes: UnsafeBufferPointer<UInt8>) {
-        guard isReady, let socket else { return }
-        let start = Self.audioPrefix.utf8CodeUnitCount
-        let tail = Self.audioSuffix.utf8CodeUnitCount
-        socket.send(.text, capacity: start + Base64.encodedLength(bytes.count) + tail) { target in
-            _ = UnsafeMutableBufferPointer(rebasing: target[..<start]).update(
-                fromContentsOf: UnsafeBufferPointer(start: Self.audioPrefix.utf8Start, count: start))
-            let end = Base64.encode(bytes.span, into: target, at: start)
-            _ = UnsafeMutableBufferPointer(rebasing: target[end..<(end + tail)]).update(
-                fromContentsOf: UnsafeBufferPointer(start: Self.audioSuffix.utf8Start, count: tail))
-            return end + tail
-        }
+        socket.send(bytes, between: #"{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":""#, and: #""}}}"#)
     }
-    private static let audioPrefix: StaticString = #"{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":""#
-    private static let audioSuffix: StaticString = #""}}}"#
 
     func commitTurn() {}
 
     func respond(_ instructions: String?) {
         let text = instructions.map { "[\($0)]" } ?? "[Go on.]"
-        guard isReady, !isResponding, requests == 0 else { return waiting.append(text) }
+        guard socket.isReady, !isResponding, requests == 0 else { return waiting.append(text) }
         requests += 1
         say(role: "user", text, isComplete: true)
     }
@@ -182,39 +136,19 @@ final class GeminiLiveSession: SpeechSession {
         send(["clientContent": ["turns": [["role": role, "parts": [["text": text]]] as [String: Any]], "turnComplete": isComplete] as [String: Any]])
     }
 
-    private func send(_ object: [String: Any]) {
-        guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.withoutEscapingSlashes]) else { return }
-        socket?.send(.text, capacity: data.count) { data.copyBytes(to: $0) }
-    }
+    private func send(_ object: [String: Any]) { socket.send(object) }
 
     func close() {
-        guard !isClosed else { return }
-        isClosed = true
         onEvent = nil
         onAudio = nil
-        release()
+        socket.close()
     }
 
-    deinit { release() }
-
-    private func end(_ reason: String, isFatal: Bool) {
-        guard !isClosed else { return }
-        isClosed = true
+    private func ended(_ reason: String, isFatal: Bool) {
         let report = onEvent
         onEvent = nil
         onAudio = nil
-        release()
         report?(.closed(reason: reason, isFatal: isFatal))
-    }
-
-    private func release() {
-        ticker?.cancel()
-        ticker = nil
-        socket?.onMessage = nil
-        socket?.onOpen = nil
-        socket?.onClose = nil
-        socket?.close()
-        socket = nil
     }
 
     // MARK: From the model
@@ -230,17 +164,12 @@ final class GeminiLiveSession: SpeechSession {
             if JSONMembers.equals(key, "goAway") { onEvent?(.expiring) }
             if JSONMembers.equals(key, "sessionResumptionUpdate") { resumable(inner) }
         }
-        if !isObject { misunderstood() }
-    }
-
-    private func misunderstood() {
-        malformed += 1
-        if malformed > Self.errorLimit { end("more than \(Self.errorLimit) messages could not be understood", isFatal: false) }
+        if !isObject { socket.misunderstood() }
     }
 
     private func ready() {
-        guard !isReady else { return }
-        isReady = true
+        guard !socket.isReady else { return }
+        socket.isReady = true
         if setup.resumptionHandle == nil {
             for item in setup.history {
                 switch item {
@@ -309,7 +238,7 @@ final class GeminiLiveSession: SpeechSession {
                 guard part.kind == .object else { return }
                 sound(Text(rebasing: parts[part.range]))
             }
-            if !isArray { misunderstood() }
+            if !isArray { socket.misunderstood() }
         }
     }
 
@@ -326,15 +255,8 @@ final class GeminiLiveSession: SpeechSession {
     }
 
     private func audio(_ text: Text) {
-        let needed = text.count / 4 * 3 + 3
-        if decoded.count < needed { decoded = [UInt8](repeating: 0, count: needed) }
         let number = item
-        let isRead = decoded.withUnsafeMutableBufferPointer { buffer -> Bool in
-            guard let count = Base64.decode(text, into: buffer) else { return false }
-            onAudio?(UnsafeBufferPointer(rebasing: buffer[..<count]), number)
-            return true
-        }
-        if !isRead { misunderstood() }
+        socket.decode(text) { onAudio?($0, number) }
     }
 
     private func finish() {
@@ -350,7 +272,7 @@ final class GeminiLiveSession: SpeechSession {
     }
 
     private func next() {
-        guard isReady, !isClosed, !isResponding, requests == 0, !waiting.isEmpty else { return }
+        guard socket.isReady, !socket.isOver, !isResponding, requests == 0, !waiting.isEmpty else { return }
         requests += 1
         say(role: "user", waiting.removeFirst(), isComplete: true)
     }
@@ -358,7 +280,7 @@ final class GeminiLiveSession: SpeechSession {
     private func called(_ bytes: Text) {
         guard let calls = (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any],
             let list = calls["functionCalls"] as? [[String: Any]]
-        else { return misunderstood() }
+        else { return socket.misunderstood() }
         begin()
         for call in list {
             guard let name = call["name"] as? String else { continue }

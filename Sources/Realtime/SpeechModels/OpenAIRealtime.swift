@@ -36,19 +36,10 @@ public struct OpenAIRealtime: SpeechModel {
 
 /// One session. Confined to its loop.
 final class OpenAIRealtimeSession: SpeechSession {
-    /// Bytes of one server message; a second of PCM in base64 is 64 KB.
-    static let messageLimit = 4 << 20
-    /// Bytes waiting to be written: some seconds of sound.
-    static let sendQueueLimit = 1 << 20
-    /// Milliseconds from the connection attempt until the session must be configured.
-    static let openLimitMs: UInt64 = 8_000
     /// The vendor ends a session after 60 minutes; a new one takes over before, ms.
     static let lifetimeMs: UInt64 = 55 * 60_000
     /// Items remembered by number.
     static let itemLimit = 4_096
-    /// Messages that cannot be understood until the session is given up.
-    static let errorLimit = 50
-
     var onEvent: ((SpeechSessionEvent) -> Void)?
     var onAudio: ((UnsafeBufferPointer<UInt8>, Int) -> Void)?
     let format: SpeechFormat
@@ -58,15 +49,9 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     private let configuration: OpenAIRealtime.Configuration
     private let setup: SpeechSessionSetup
-    private let loop: EventLoop
-    private var socket: WebSocket?
-    private var ticker: EventLoop.Ticker?
-    private let openedAt: UInt64
-    private var isReady = false
-    private var isClosed = false
+    private let socket: ModelSocket
     private var isExpiring = false
     private var hasToldExpiry = false
-    private var malformed = 0
 
     // Responses: at most one active, the next ones wait.
     private var activeResponse: [UInt8]?
@@ -77,54 +62,31 @@ final class OpenAIRealtimeSession: SpeechSession {
     private var currentItem: [UInt8] = []
     private var currentNumber = 0
     private var heardItems: [String: (start: Int?, end: Int?)] = [:]
-    private var decoded: [UInt8] = []
 
     init(_ configuration: OpenAIRealtime.Configuration, setup: SpeechSessionSetup, resolver: HostResolver, loop: EventLoop) {
         self.configuration = configuration
         self.setup = setup
-        self.loop = loop
         format = configuration.isMuLaw ? .muLaw : .pcm(input: 24_000, output: 24_000)
-        openedAt = loop.timeMs
-        ticker = loop.addTicker(every: .tenth) { [unowned self] now in self.beat(now) }
         var url = configuration.url
         if !url.path.contains("model=") {
             let model = configuration.model.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._"))) ?? ""
             url.path += (url.path.contains("?") ? "&" : "?") + "model=" + model
         }
-        let target = url
-        resolver.resolve(url.host, port: url.port, on: loop) { [self] result in
-            // Held until then: an object that once had a weak reference is counted the slow way for ever.
-            guard !self.isClosed else { return }
-            switch result {
-            case .failure(let error): self.end(error.message, isFatal: false)
-            case .success(let address): self.connect(target, address)
-            }
-        }
-    }
-
-    private func connect(_ url: WebSocketURL, _ address: SocketAddress) {
-        var limits = WebSocket.Configuration()
-        limits.maximumMessage = Self.messageLimit
-        limits.sendQueueLimit = Self.sendQueueLimit
         let headers = configuration.apiKey.map { [("Authorization", "Bearer " + $0)] } ?? []
-        let socket = loop.connect(url, address: address, headers: headers, configuration: limits)
-        self.socket = socket
-        // The socket is this session's, and gets no more callbacks once it is released: `unowned` costs less than `weak`.
-        socket.onMessage = { [unowned self] bytes, _ in self.received(bytes) }
-        socket.onOpen = { [unowned self] in self.configure() }
-        socket.onClose = { [unowned self, unowned socket] code, reason in
-            let isRefused = socket.refusedStatus.map { (400...404).contains($0) } ?? false
-            self.end(reason.isEmpty ? "the connection closed with \(code)" : reason, isFatal: isRefused)
-        }
+        socket = ModelSocket(url, headers: headers, resolver: resolver, loop: loop)
+        // The socket is this session's, and says nothing more once it is closed.
+        socket.handlers = .init(
+            open: { [unowned self] in self.configure() }, message: { [unowned self] in self.received($0) },
+            tick: { [unowned self] in self.tick(age: $0) }, ended: { [unowned self] in self.ended($0, isFatal: $1) })
     }
 
-    private func beat(_ now: UInt64) {
-        if !isReady, now > openedAt + Self.openLimitMs { return end("no session within \(Self.openLimitMs / 1_000) s", isFatal: false) }
-        if now > openedAt + Self.lifetimeMs { isExpiring = true }
-        if isExpiring, !hasToldExpiry {
-            hasToldExpiry = true
-            onEvent?(.expiring)
-        }
+    deinit { socket.close() }
+
+    private func tick(age: UInt64) {
+        if age > Self.lifetimeMs { isExpiring = true }
+        guard isExpiring, !hasToldExpiry else { return }
+        hasToldExpiry = true
+        onEvent?(.expiring)
     }
 
     // MARK: To the model
@@ -182,19 +144,8 @@ final class OpenAIRealtimeSession: SpeechSession {
     }
 
     func hear(_ bytes: UnsafeBufferPointer<UInt8>) {
-        guard isReady, let socket else { return }
-        let length = Self.appendPrefix.utf8CodeUnitCount + Base64.encodedLength(bytes.count) + 2
-        socket.send(.text, capacity: length) { target in
-            let start = Self.appendPrefix.utf8CodeUnitCount
-            _ = UnsafeMutableBufferPointer(rebasing: target[..<start]).update(
-                fromContentsOf: UnsafeBufferPointer(start: Self.appendPrefix.utf8Start, count: start))
-            let end = Base64.encode(bytes.span, into: target, at: start)
-            target[end] = UInt8(ascii: "\"")
-            target[end + 1] = UInt8(ascii: "}")
-            return end + 2
-        }
+        socket.send(bytes, between: #"{"type":"input_audio_buffer.append","audio":""#, and: #""}"#)
     }
-    private static let appendPrefix: StaticString = #"{"type":"input_audio_buffer.append","audio":""#
 
     func commitTurn() {
         send(["type": "input_audio_buffer.commit"])
@@ -202,7 +153,7 @@ final class OpenAIRealtimeSession: SpeechSession {
     }
 
     func respond(_ instructions: String?) {
-        guard isReady, activeResponse == nil, !isRequested else {
+        guard socket.isReady, activeResponse == nil, !isRequested else {
             waiting.append(instructions)
             return
         }
@@ -230,39 +181,19 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     func note(_ text: String) { message(role: "user", kind: "input_text", text) }
 
-    private func send(_ object: [String: Any]) {
-        guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.withoutEscapingSlashes]) else { return }
-        socket?.send(.text, capacity: data.count) { data.copyBytes(to: $0) }
-    }
+    private func send(_ object: [String: Any]) { socket.send(object) }
 
     func close() {
-        guard !isClosed else { return }
-        isClosed = true
         onEvent = nil
         onAudio = nil
-        release()
+        socket.close()
     }
 
-    private func end(_ reason: String, isFatal: Bool) {
-        guard !isClosed else { return }
-        isClosed = true
+    private func ended(_ reason: String, isFatal: Bool) {
         let report = onEvent
         onEvent = nil
         onAudio = nil
-        release()
         report?(.closed(reason: reason, isFatal: isFatal))
-    }
-
-    deinit { release() }
-
-    private func release() {
-        ticker?.cancel()
-        ticker = nil
-        socket?.onMessage = nil
-        socket?.onOpen = nil
-        socket?.onClose = nil
-        socket?.close()
-        socket = nil
     }
 
     // MARK: From the model
@@ -278,21 +209,21 @@ final class OpenAIRealtimeSession: SpeechSession {
             if JSONMembers.equals(key, "item_id") { item = value }
             if JSONMembers.equals(key, "response_id") { response = value }
         }
-        guard isObject, let type, type.kind == .string else { return misunderstood() }
+        guard isObject, let type, type.kind == .string else { return socket.misunderstood() }
         let name = UnsafeBufferPointer(rebasing: bytes[type.range])
         if JSONMembers.equals(name, "response.output_audio_transcript.delta") {
             return words(bytes, delta: delta, item: item, response: response)
         }
         guard JSONMembers.equals(name, "response.output_audio.delta") else { return other(String(decoding: name, as: UTF8.self), bytes) }
-        guard let delta, delta.kind == .string, let item, item.kind == .string else { return misunderstood() }
+        guard let delta, delta.kind == .string, let item, item.kind == .string else { return socket.misunderstood() }
         if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
         audio(UnsafeBufferPointer(rebasing: bytes[delta.range]), item: UnsafeBufferPointer(rebasing: bytes[item.range]))
     }
 
     private func words(_ bytes: UnsafeBufferPointer<UInt8>, delta: JSONMembers.Value?, item: JSONMembers.Value?, response: JSONMembers.Value?) {
-        guard let delta, delta.kind == .string, let item, item.kind == .string else { return misunderstood() }
+        guard let delta, delta.kind == .string, let item, item.kind == .string else { return socket.misunderstood() }
         if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
-        guard let text = JSONMembers.text(delta, in: bytes) else { return misunderstood() }
+        guard let text = JSONMembers.text(delta, in: bytes) else { return socket.misunderstood() }
         onEvent?(.text(text, item: number(of: String(decoding: bytes[item.range], as: UTF8.self))))
     }
 
@@ -301,20 +232,8 @@ final class OpenAIRealtimeSession: SpeechSession {
             currentItem = Array(item)
             currentNumber = number(of: String(decoding: item, as: UTF8.self))
         }
-        let needed = text.count / 4 * 3 + 3
-        if decoded.count < needed { decoded = [UInt8](repeating: 0, count: needed) }
         let number = currentNumber
-        let isRead = decoded.withUnsafeMutableBufferPointer { buffer -> Bool in
-            guard let count = Base64.decode(text, into: buffer) else { return false }
-            onAudio?(UnsafeBufferPointer(rebasing: buffer[..<count]), number)
-            return true
-        }
-        if !isRead { misunderstood() }
-    }
-
-    private func misunderstood() {
-        malformed += 1
-        if malformed > Self.errorLimit { end("more than \(Self.errorLimit) messages could not be understood", isFatal: false) }
+        socket.decode(text) { onAudio?($0, number) }
     }
 
     /// An error as the vendor tells it.
@@ -375,8 +294,8 @@ final class OpenAIRealtimeSession: SpeechSession {
     private func other(_ type: String, _ bytes: UnsafeBufferPointer<UInt8>) {
         switch type {
         case "session.updated":
-            guard !isReady else { return }
-            isReady = true
+            guard !socket.isReady else { return }
+            socket.isReady = true
             onEvent?(.ready)
             next()
         case "error": failed(failure(in: bytes))
@@ -446,7 +365,7 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     /// The response that waited for the active one to end.
     private func next() {
-        guard isReady, !isClosed, activeResponse == nil, !isRequested, !waiting.isEmpty else { return }
+        guard socket.isReady, !socket.isOver, activeResponse == nil, !isRequested, !waiting.isEmpty else { return }
         respond(waiting.removeFirst())
     }
 
@@ -459,13 +378,13 @@ final class OpenAIRealtimeSession: SpeechSession {
             waiting.insert(nil, at: 0)
         case "response_cancel_not_active":
             cancelled = []
-        case "session_expired": end("session_expired", isFatal: false)
+        case "session_expired": socket.end("session_expired", isFatal: false)
         case "invalid_api_key", "insufficient_quota", "model_not_found", "beta_api_shape_disabled":
-            end(code, isFatal: true)
+            socket.end(code, isFatal: true)
         default:
             if isRequested { isRequested = false }
             onEvent?(.warning("the model reports \(code)"))
-            if !isReady { end(code, isFatal: true) }
+            if !socket.isReady { socket.end(code, isFatal: true) }
         }
     }
 }
