@@ -26,6 +26,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CLibwebsockets", path: "Sources/C/Libwebsockets"),
+        .target(name: "CCurl", path: "Sources/C/Curl", linkerSettings: [.linkedLibrary("curl")]),
         .systemLibrary(name: "CSoxr", path: "Sources/C/Soxr"),
         .systemLibrary(name: "CFlite", path: "Sources/C/Flite"),
         .systemLibrary(name: "CPocketSphinx", path: "Sources/C/PocketSphinx", pkgConfig: "pocketsphinx"),
@@ -34,7 +35,7 @@ let package = Package(
 
         .target(name: "Pipeline", dependencies: ["CSoxr"], swiftSettings: strict),
         .target(
-            name: "Net", dependencies: ["CLibwebsockets", .product(name: "Logging", package: "swift-log")],
+            name: "Net", dependencies: ["CLibwebsockets", "CCurl", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .target(
             name: "Bridge",
