@@ -76,15 +76,16 @@ struct CallRequest {
         }
 
         var noRoute: Routing.Refusal?
+        var route: Routing.Route?
         if let callee {
-            do throws(Routing.Refusal) { _ = try settings.routing.route(to: callee) } catch {
+            do throws(Routing.Refusal) { route = try settings.routing.route(to: callee) } catch {
                 fields.fail("callee_number", error.message)
                 if error.code != .invalid { noRoute = error }
             }
         }
         var notAllowed: Routing.Refusal?
         if let caller {
-            do throws(Routing.Refusal) { try settings.routing.checkCaller(caller) } catch {
+            do throws(Routing.Refusal) { try settings.routing.checkCaller(caller, for: route) } catch {
                 if error.code == .callerNotAllowed { notAllowed = error } else { fields.fail("caller_number", error.message) }
             }
         }

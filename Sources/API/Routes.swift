@@ -19,10 +19,11 @@ public struct Routes: Sendable {
         /// nil: Twilio is not set up.
         public var twilio: Twilio?
         public var tickets: StreamTickets
+        public var turns: TurnServer
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
-            logger: Logger, tickets: StreamTickets, isSecure: Bool = false, twilio: Twilio? = nil,
+            logger: Logger, tickets: StreamTickets, turns: TurnServer, isSecure: Bool = false, twilio: Twilio? = nil,
             now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
@@ -32,6 +33,7 @@ public struct Routes: Sendable {
             self.webRoot = webRoot
             self.logger = logger
             self.tickets = tickets
+            self.turns = turns
             self.isSecure = isSecure
             self.twilio = twilio
             self.now = now
@@ -45,10 +47,18 @@ public struct Routes: Sendable {
         public var publicURL: String
         /// Where its media streams go, where that is not `publicURL` and `/media/twilio`.
         public var streamURL: String?
-        public init(signature: TwilioSignature, publicURL: String, streamURL: String? = nil) {
+        /// Fetches recordings; without it there are no calls by turns.
+        public var rest: TwilioREST?
+        /// Calls go by turns, for trunks without streams.
+        public var isByTurns: Bool
+        public init(
+            signature: TwilioSignature, publicURL: String, streamURL: String? = nil, rest: TwilioREST? = nil, isByTurns: Bool = false
+        ) {
             self.signature = signature
             self.publicURL = publicURL
             self.streamURL = streamURL
+            self.rest = rest
+            self.isByTurns = isByTurns
         }
     }
 
@@ -73,8 +83,9 @@ public struct Routes: Sendable {
 
         // By Twilio's signature.
         let twilio = TwilioRoutes(services: services)
-        add("POST", "/twilio/voice", nil) { request, _ in try twilio.voice(request) }
-        add("POST", "/twilio/status", nil) { request, _ in try twilio.status(request) }
+        add("POST", "/twilio/voice", nil) { request, _ in try await twilio.voice(request) }
+        add("GET", "/twilio/audio/{call}/{turn}", nil) { request, _ in try await twilio.audio(request) }
+        add("POST", "/twilio/status", nil) { request, _ in try await twilio.status(request) }
 
         // With one.
         add("GET", "/api/session", .viewer, sessions.current)

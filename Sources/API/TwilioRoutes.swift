@@ -3,27 +3,91 @@ internal import Calls
 internal import Foundation
 internal import Logging
 internal import Net
+internal import Pipeline
 
 /// What Twilio asks us: what to do with a call, and tells us: what became of it. Trusted by its signature alone.
 struct TwilioRoutes: Sendable {
-    /// Fields of a form, and bytes of one of them.
-    private static let fieldLimit = 200
-    private static let valueLimit = 4_096
+    private let services: Routes.Services
+    /// Bytes of the recording of one turn.
+    private static let recordingLimit = TurnBasedCall.recordingLimit * 16_000 + 4_096
 
-    let services: Routes.Services
+    private let audioPaths = SignedPath()
 
-    /// `POST /twilio/voice`: a call has come; connect it to our media stream, with a token for this call alone.
-    func voice(_ request: HTTPRequest) throws -> HTTPResponse {
+    init(services: Routes.Services) { self.services = services }
+
+    /// `POST /twilio/voice`: what is to be done with a call that has come, or with one of ours (`?call=`) that was answered.
+    ///
+    /// It is connected to our media stream, with a token for this call alone; or, where there are no streams, it goes by turns, and
+    /// each recording of the caller comes here too (`?turn=`).
+    func voice(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, twilio) = try checked(request)
         guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", "is missing") }
-        let token = services.tickets.issue(
-            StreamTickets.Ticket(providerCallID: callSid, from: form["From"] ?? "", to: form["To"] ?? ""))
+        if let number = request.queryValue("turn").flatMap({ Int($0) }) {
+            guard let conversation = services.turns.conversation(of: callSid) else { return Self.twiML(TwiML.hangUp) }
+            let heard = await heard(form, twilio)
+            return Self.twiML(turn(await conversation.turn(after: number, heard: heard), of: callSid, twilio))
+        }
+        let outboundID = request.queryValue("call")
+        if let outboundID {
+            let isOurs = await services.dialler.take(TwilioReport(callSID: callSid, status: "in-progress"), of: outboundID)
+            // Given up meanwhile, or placed by a server that is no more.
+            guard isOurs else { return Self.twiML(TwiML.hangUp) }
+        }
+        var isByTurns = twilio.isByTurns
+        if request.queryValue("after") == "stream" {
+            // Where the stream has been, the call is done.
+            guard services.tickets.revoke(providerCallID: callSid) else { return Self.twiML(TwiML.hangUp) }
+            services.logger.warning("a media stream did not come: the call goes by turns", metadata: ["call": "\(callSid.prefix(64))"])
+            isByTurns = true
+        }
+        let (from, to) = (form["From"] ?? "", form["To"] ?? "")
+        if isByTurns, twilio.rest != nil {
+            guard let conversation = services.turns.begin(callSid, from: from, to: to, outboundID: outboundID) else {
+                return Self.twiML(TwiML.hangUp)
+            }
+            return Self.twiML(turn(await conversation.begin(), of: callSid, twilio))
+        }
+        let token = services.tickets.issue(StreamTickets.Ticket(providerCallID: callSid, from: from, to: to, outboundID: outboundID))
         let url = twilio.streamURL ?? Self.webSocket(twilio.publicURL) + "/media/twilio"
-        return Self.twiML(TwiML.connect(stream: url, parameters: [("token", token)]))
+        let query = [("after", "stream")] + (outboundID.map { [("call", $0)] } ?? [])
+        let next = twilio.rest == nil ? nil : twilio.publicURL + "/twilio/voice?" + HTTPForm.encode(query)
+        return Self.twiML(TwiML.connect(stream: url, parameters: [("token", token)], next: next))
     }
 
-    /// `POST /twilio/status`: a call's or a stream's state has changed.
-    func status(_ request: HTTPRequest) throws -> HTTPResponse {
+    private func turn(_ turn: TurnBasedCall.Turn, of callSid: String, _ twilio: Routes.Twilio) -> String {
+        let path = "/twilio/audio/\(HTTPForm.escaped(callSid))/\(turn.number)"
+        let url = turn.audio.isEmpty ? nil : twilio.publicURL + audioPaths.sign(path, at: services.now())
+        guard !turn.isLast else { return TwiML.goodbye(play: url) }
+        return TwiML.turn(
+            play: url, next: "\(twilio.publicURL)/twilio/voice?turn=\(turn.number)", silenceSeconds: TurnBasedCall.endSilenceMs / 1_000,
+            limitSeconds: TurnBasedCall.recordingLimit)
+    }
+
+    /// What came of the caller's turn; a recording that cannot be had is silence, so that the question is asked again.
+    private func heard(_ form: [String: String], _ twilio: Routes.Twilio) async -> TurnBasedCall.Heard {
+        if let keys = form["Digits"], !keys.isEmpty, keys != "hangup" { return .keys(keys) }
+        guard let url = form["RecordingUrl"], let rest = twilio.rest else { return .silence }
+        do { return .speech(try WaveFile(try await rest.recording(url, limit: Self.recordingLimit))) } catch {
+            services.logger.warning("a caller's recording cannot be had: \(error)")
+            return .silence
+        }
+    }
+
+    /// `GET /twilio/audio/{call}/{turn}`: a turn of ours, for `<Play>`; by the code in its URL.
+    func audio(_ request: HTTPRequest) async throws -> HTTPResponse {
+        guard let callSid = request.parameters["call"], let text = request.parameters["turn"], let number = Int(text),
+            audioPaths.isValid(
+                "/twilio/audio/\(HTTPForm.escaped(callSid))/\(number)", expires: request.queryValue("expires"), code: request.queryValue("code"),
+                at: services.now())
+        else { throw APIError(status: 403, code: "bad_signature", title: "Forbidden", detail: "the URL is not ours or has expired") }
+        guard let audio = await services.turns.conversation(of: callSid)?.audio(of: number) else {
+            throw APIError.notFound("there is no such turn any more")
+        }
+        return HTTPResponse(status: 200, contentType: "audio/wav", audio)
+    }
+
+    /// `POST /twilio/status`: a call's or a stream's state has changed, or Twilio has found out who answered.
+    func status(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, _) = try checked(request)
         guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", "is missing") }
         var metadata: Logger.Metadata = ["call": "\(callSid.prefix(64))"]
@@ -34,6 +98,12 @@ struct TwilioRoutes: Sendable {
         } else {
             services.logger.info("Twilio reports a call's state", metadata: metadata)
         }
+        if let outboundID = request.queryValue("call"), form["StreamEvent"] == nil {
+            let report = TwilioReport(
+                callSID: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) }, answeredBy: form["AnsweredBy"])
+            _ = await services.dialler.take(report, of: outboundID)
+        }
+        if let state = form["CallStatus"], ["completed", "failed", "canceled"].contains(state) { await services.turns.ended(callSid) }
         return HTTPResponse(status: 204)
     }
 
@@ -44,7 +114,7 @@ struct TwilioRoutes: Sendable {
         }
         guard let signature = request.headers["x-twilio-signature"] else { throw Self.forbidden("X-Twilio-Signature is missing") }
         let url = twilio.publicURL + request.path + Self.query(request.query)
-        let isForm = (request.headers["content-type"] ?? "").lowercased().hasPrefix("application/x-www-form-urlencoded")
+        let isForm = (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
         let fields = isForm ? try Self.form(request.body) : []
         let isValid =
             isForm || request.body.isEmpty
@@ -58,27 +128,13 @@ struct TwilioRoutes: Sendable {
     }
 
     private static func form(_ body: [UInt8]) throws -> [(name: String, value: String)] {
-        let items = String(decoding: body, as: UTF8.self).split(separator: "&")
-        guard items.count <= fieldLimit else { throw APIError.invalid("body", "has more than \(fieldLimit) fields") }
-        return try items.map { item in
-            let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map {
-                $0.replacing("+", with: " ").removingPercentEncoding
-            }
-            guard let name = pair[0], let value = pair.count > 1 ? pair[1] : "", value.utf8.count <= valueLimit else {
-                throw APIError.invalid("body", "is no form")
-            }
-            return (name, value)
-        }
+        do { return try HTTPForm.decode(body) } catch { throw APIError.invalid("body", error.message) }
     }
 
     /// The query as it was written, as far as decoding left it: what the signature covers.
     private static func query(_ items: [(name: String, value: String)]) -> String {
         guard !items.isEmpty else { return "" }
-        let plain = CharacterSet.alphanumerics.union(.init(charactersIn: "-._~"))
-        return "?"
-            + items.map { item in
-                [item.name, item.value].map { $0.addingPercentEncoding(withAllowedCharacters: plain) ?? $0 }.joined(separator: "=")
-            }.joined(separator: "&")
+        return "?" + HTTPForm.encode(items)
     }
 
     private static func webSocket(_ url: String) -> String {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Logging
 public import Pipeline
 
 /// A call's stereo recording, caller left and AI right, on the transcript's clock: sample 0 is the answer.
@@ -34,6 +35,18 @@ public final class Recording {
         else { throw StoreError(.unavailable, "cannot write the recording \(path)") }
         self.handle = handle
         _ = try handle.seekToEnd()
+    }
+
+    /// A recording whose name is in the call's record as soon as the file is there. Without it the call goes on all the same.
+    static func begin(in folder: String, named name: String, for journal: CallJournal) -> Recording? {
+        do {
+            let recording = try Recording(path: folder + "/" + name)
+            journal.recording()
+            return recording
+        } catch {
+            journal.logger.error("no recording: \(error)")
+            return nil
+        }
     }
 
     private func reserve(_ end: Int) {

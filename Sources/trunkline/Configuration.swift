@@ -33,6 +33,14 @@ struct Configuration {
     var loops = max(1, ProcessInfo.processInfo.activeProcessorCount)
     var streams = StreamServer.Settings()
     var twilioToken: String?
+    var twilioAccount: String?
+    var twilioKey: String?
+    var twilioKeySecret: String?
+    var twilioURL: String?
+    var twilioDetectsMachines = true
+    var twilioIsByTurns = false
+    /// Twilio's REST API can be used.
+    var twilio: TwilioREST.Configuration?
     var twilioStreamURL: String?
     var publicURL: String?
     var mode = Mode.cascade
@@ -82,7 +90,7 @@ struct Configuration {
         },
         Setting(key: "data", help: "folder of the database and the recordings (data)") { $0.data = $1 },
         Setting(key: "outbound.enabled", help: "dial at all (true)") { $0.calls.isEnabled = try boolean($1) },
-        Setting(key: "outbound.default_gateway", help: "trunk for numbers, host[:port]") { $0.gatewayAddress = $1 },
+        Setting(key: "outbound.default_gateway", help: "who takes numbers: a SIP trunk, host[:port], or twilio") { $0.gatewayAddress = $1 },
         Setting(key: "outbound.max_concurrent_calls", help: "calls at once (5)") { $0.calls.maxConcurrentCalls = try integer($1, 1...10_000) },
         Setting(key: "outbound.ring_timeout", help: "seconds from INVITE to CANCEL (30)") { $0.calls.ringTimeout = Double(try integer($1, 1...600)) },
         Setting(key: "outbound.max_call_duration", help: "seconds (300)") { $0.calls.maxCallDuration = try integer($1, 10...3_600) },
@@ -193,15 +201,29 @@ struct Configuration {
         Setting(key: "tls.key", help: "its private key, PEM; SIGHUP reads both again") { $0.key = $1 },
         Setting(key: "tls.ca_file", help: "certificates that servers we call are checked against, PEM (the system's)") { $0.realtime.caFile = $1 },
         Setting(key: "twilio.auth_token", help: "checks what comes from Twilio", isSecret: true) { $0.twilioToken = $1 },
+        Setting(key: "twilio.account_sid", help: "the account that calls are placed with") { configuration, text in
+            let isSID = text.count == 34 && text.hasPrefix("AC") && text.dropFirst(2).allSatisfy { $0.isHexDigit && $0.isASCII }
+            guard isSID else { throw ConfigurationError("must be AC and 32 hex digits") }
+            configuration.twilioAccount = text
+        },
+        Setting(key: "twilio.api_key_sid", help: "API key for Twilio's REST API (the auth token is used)") { $0.twilioKey = $1 },
+        Setting(key: "twilio.api_key_secret", help: "its secret", isSecret: true) { $0.twilioKeySecret = $1 },
+        Setting(key: "twilio.api_url", help: "Twilio's REST API, or a server like it (https://api.twilio.com)") { configuration, text in
+            configuration.twilioURL = try webURL(text)
+        },
+        Setting(key: "twilio.mode", help: "stream, or turns: <Play> and <Record>, for trunks without streams (stream)") { configuration, text in
+            guard ["stream", "turns"].contains(text) else { throw ConfigurationError("must be stream or turns") }
+            configuration.twilioIsByTurns = text == "turns"
+        },
+        Setting(key: "twilio.machine_detection", help: "ask Twilio who answered, and end a machine's call (true)") {
+            $0.twilioDetectsMachines = try boolean($1)
+        },
         Setting(key: "twilio.stream_url", help: "where Twilio's streams go (public_url and /media/twilio)") { configuration, text in
             guard WebSocketURL(text) != nil, !text.contains("?") else { throw ConfigurationError("must be a ws:// or wss:// URL without a query") }
             configuration.twilioStreamURL = text
         },
-        Setting(key: "public_url", help: "our address as providers see it, e.g. https://voice.example.com") { configuration, text in
-            guard text.hasPrefix("https://") || text.hasPrefix("http://"), !text.contains("?") else {
-                throw ConfigurationError("must be an https:// URL without a query")
-            }
-            configuration.publicURL = text.hasSuffix("/") ? String(text.dropLast()) : text
+        Setting(key: "public_url", help: "our address as providers see it, e.g. https://voice.example.com") {
+            $0.publicURL = try webURL($1)
         },
         Setting(key: "bridge.open_streams", help: "let any media stream in; for benchmarks, on loopback only (false)") {
             $0.streams.isOpen = try boolean($1)
@@ -242,7 +264,9 @@ struct Configuration {
     private static let customaryNames = [
         "OPENAI_API_KEY": "realtime.openai.api_key", "OPENAI_REALTIME_MODEL": "realtime.openai.model",
         "OPENAI_RESPONSE_VOICE": "realtime.openai.voice", "TWILIO_AUTH_TOKEN": "twilio.auth_token",
-        "GEMINI_API_KEY": "realtime.gemini.api_key", "TWILIO_STREAM_ENDPOINT": "twilio.stream_url", "APP_PUBLIC_BASE_URL": "public_url",
+        "TWILIO_ACCOUNT_SID": "twilio.account_sid", "TWILIO_API_KEY_SID": "twilio.api_key_sid",
+        "TWILIO_API_KEY_SECRET": "twilio.api_key_secret", "GEMINI_API_KEY": "realtime.gemini.api_key", "TWILIO_STREAM_ENDPOINT": "twilio.stream_url",
+        "APP_PUBLIC_BASE_URL": "public_url",
     ]
 
     // MARK: Reading
@@ -275,9 +299,23 @@ struct Configuration {
     }
 
     private mutating func finish() throws {
-        if let gatewayAddress {
+        guard (twilioKey == nil) == (twilioKeySecret == nil) else {
+            throw ConfigurationError("twilio.api_key_sid and twilio.api_key_secret are needed both")
+        }
+        if let twilioAccount, let twilioToken {
+            var rest = TwilioREST.Configuration(accountSID: twilioAccount, secret: twilioKeySecret ?? twilioToken, keySID: twilioKey)
+            if let twilioURL { rest.url = twilioURL }
+            twilio = rest
+        }
+        for (isWanted, what) in [(gatewayAddress == "twilio", "outbound.default_gateway is twilio"), (twilioIsByTurns, "twilio.mode is turns")] {
+            guard isWanted, twilio == nil else { continue }
+            throw ConfigurationError("\(what): set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL")
+        }
+        if gatewayAddress == "twilio" {
+            calls.routing.gateway = .twilio
+        } else if let gatewayAddress {
             let credentials = gatewayUser.map { Invitation.Credentials(user: $0, password: gatewayPassword ?? "") }
-            calls.routing.gateway = Routing.Gateway(address: gatewayAddress, credentials: credentials, outboundProxy: gatewayProxy)
+            calls.routing.gateway = .sip(Routing.Trunk(address: gatewayAddress, credentials: credentials, outboundProxy: gatewayProxy))
         }
         calls.routing.isBoundToLoopback = sip.host.hasPrefix("127.") && httpHost.hasPrefix("127.")
         calls.recordingsFolder = data + "/recordings"
@@ -375,6 +413,13 @@ struct Configuration {
 
     // MARK: Values
 
+    /// Without a slash at the end.
+    private static func webURL(_ text: String) throws -> String {
+        guard text.hasPrefix("https://") || text.hasPrefix("http://"), !text.contains("?") else {
+            throw ConfigurationError("must be an https:// URL without a query")
+        }
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
     private static func port(_ text: String) throws -> UInt16 {
         guard let value = UInt16(text) else { throw ConfigurationError("must be a port, 0…65535, not \(text)") }
         return value

@@ -16,6 +16,7 @@ final class Server: Sendable {
     let store: CallStore
     let loops: [EventLoop]
     let workers: WorkerPool
+    let client: HTTPClient
     /// Made at the first start, to be shown once.
     let newKey: String?
     let logger: Logger
@@ -55,15 +56,28 @@ final class Server: Sendable {
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
         userAgent = try UserAgent(settings.sip)
-        let line = CallLine(userAgent: userAgent, modes: { _ in modes }, store: store, logger: logger)
+        var web = HTTPClient.Configuration()
+        web.caFile = settings.realtime.caFile
+        let client = HTTPClient(web)
+        self.client = client
+        let twilio = settings.twilio.map { TwilioREST($0, client: client) }
+        let carrier = twilio.flatMap { rest in
+            settings.publicURL.map { TwilioCarrier(rest: rest, publicURL: $0, detectsMachines: settings.twilioDetectsMachines) }
+        }
+        let line = CallLine(userAgent: userAgent, twilio: carrier, modes: { _ in modes }, store: store, logger: logger)
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         let routes = Routes(
             .init(
                 store: store, dialler: dialler, authenticator: authenticator, settings: settings.calls,
-                webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets, isSecure: settings.certificate != nil,
+                webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
+                turns: TurnServer(line: line, settings: settings.calls, brief: settings.streams.brief), isSecure: settings.certificate != nil,
                 twilio: settings.streams.signature.flatMap { signature in
-                    settings.publicURL.map { Routes.Twilio(signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL) }
+                    settings.publicURL.map {
+                        Routes.Twilio(
+                            signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
+                            isByTurns: settings.twilioIsByTurns)
+                    }
                 }))
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
@@ -104,6 +118,7 @@ final class Server: Sendable {
         await dialler.stop()
         userAgent.stop()
         for loop in loops { loop.stop() }
+        client.stop()
         workers.stop()
         store.close()
     }

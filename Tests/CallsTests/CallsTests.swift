@@ -86,6 +86,10 @@ import Testing
     }
 }
 
+extension Routing.Route {
+    fileprivate var uri: String? { if case .sip(let route) = self { route.requestURI } else { nil } }
+}
+
 @Suite struct RoutingTests {
     private func routing(_ change: (inout Routing) -> Void = { _ in }) -> Routing {
         var routing = Routing()
@@ -97,13 +101,22 @@ import Testing
         return nil
     }
     @Test func numbersGoThroughTheGateway() throws {
-        let routing = routing { $0.gateway = .init(address: "10.1.2.3:5070") }
-        #expect(try routing.route(to: "010-9876 5432").requestURI == "sip:01098765432@10.1.2.3:5070")
-        #expect(try routing.route(to: "+82 10 9876 5432").requestURI == "sip:+821098765432@10.1.2.3:5070")
+        let routing = routing { $0.gateway = .sip(.init(address: "10.1.2.3:5070")) }
+        #expect(try routing.route(to: "010-9876 5432").uri == "sip:01098765432@10.1.2.3:5070")
+        #expect(try routing.route(to: "+82 10 9876 5432").uri == "sip:+821098765432@10.1.2.3:5070")
         #expect(code { () throws(Routing.Refusal) in _ = try self.routing().route(to: "01098765432") } == .noRoute)
     }
+    @Test func twilioTakesNumbersInE164() throws {
+        let routing = routing { $0.gateway = .twilio }
+        let route = try routing.route(to: "+82 10-9876-5432")
+        #expect(route == .twilio(to: "+821098765432"))
+        #expect(code { () throws(Routing.Refusal) in _ = try routing.route(to: "01098765432") } == .noRoute)
+        #expect(code { () throws(Routing.Refusal) in try routing.checkCaller("02 555 0100", for: route) } == .invalid)
+        #expect(code { () throws(Routing.Refusal) in try routing.checkCaller("+82 2 555 0100", for: route) } == nil)
+        #expect(try routing.route(to: "sip:bob@127.0.0.1").uri == "sip:bob@127.0.0.1")
+    }
     @Test(arguments: ["911", "119", "1-1-2"]) func emergencyNumbersAreNeverDialled(number: String) {
-        let routing = routing { $0.gateway = .init(address: "10.1.2.3") }
+        let routing = routing { $0.gateway = .sip(.init(address: "10.1.2.3")) }
         #expect(code { () throws(Routing.Refusal) in _ = try routing.route(to: number) } == .noRoute)
     }
     @Test(arguments: [
@@ -112,9 +125,9 @@ import Testing
     ])
     func badCalleesAreInvalid(callee: String) { #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: callee) } == .invalid) }
     @Test func sipHostsAreAllowListed() throws {
-        #expect(try routing().route(to: "sip:bob@127.0.0.1:5090").requestURI == "sip:bob@127.0.0.1:5090")
+        #expect(try routing().route(to: "sip:bob@127.0.0.1:5090").uri == "sip:bob@127.0.0.1:5090")
         #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: "sip:bob@example.org") } == .noRoute)
-        #expect(try routing { $0.sipHosts = ["example.org"] }.route(to: "sip:bob@example.org").requestURI == "sip:bob@example.org")
+        #expect(try routing { $0.sipHosts = ["example.org"] }.route(to: "sip:bob@example.org").uri == "sip:bob@example.org")
     }
     @Test func callersAreWhitelisted() {
         #expect(code { () throws(Routing.Refusal) in try routing().checkCaller("02 555 0100") } == nil)
@@ -281,6 +294,13 @@ import Testing
         clock.ms += StreamTickets.lifetimeMs
         #expect(tickets.redeem(late, providerCallID: "CA1") == nil, "expired")
         #expect(tickets.redeem("", providerCallID: "") == nil)
+    }
+
+    @Test func oneThatWasNotUsedIsTakenBack() {
+        let tickets = StreamTickets(nowMs: { 1 })
+        let token = tickets.issue(.init(providerCallID: "CA1", from: "", to: "", outboundID: "ob-1"))
+        #expect(!tickets.revoke(providerCallID: "CA2") && tickets.revoke(providerCallID: "CA1") && !tickets.revoke(providerCallID: "CA1"))
+        #expect(tickets.redeem(token, providerCallID: "CA1") == nil)
     }
 
     private final class Clock: Sendable {

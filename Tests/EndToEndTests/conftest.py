@@ -12,6 +12,7 @@ import subprocess
 import time
 
 import pytest
+from mock_realtime import MockRealtime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRUNKLINE = os.environ.get("TRUNKLINE", str(ROOT / ".build/debug/trunkline"))
@@ -199,3 +200,16 @@ def make_server(tmp_path):
 @pytest.fixture
 def server(make_server):
     return make_server()
+
+
+@pytest.fixture
+def model():
+    running = []
+
+    def start(*arguments, **options):
+        running.append(MockRealtime(*arguments, **options))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()

@@ -17,24 +17,11 @@ import openai
 import pytest
 from carrier import Carrier
 from conftest import ATTEND, KEY
-from mock_realtime import LINEAR, MockRealtime
+from mock_realtime import LINEAR
 from twilio.request_validator import RequestValidator
 from twilio.twiml.voice_response import Connect, Stream, VoiceResponse
 
 TOKEN = "twilio-auth-token-of-this-test"
-
-
-@pytest.fixture
-def model():
-    running = []
-
-    def start(*arguments, **options):
-        running.append(MockRealtime(*arguments, **options))
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.stop()
 
 
 def realtime(model, **more):

@@ -41,7 +41,9 @@ import Testing
         let server = ScriptedServer { connection, _ in
             _ = connection.receiveHead()
             connection.send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
-            for piece in ["da", "ta: {\"a\":1}\r", "\n\r\n: ping\n", "event: done\ndata: x\ndata: y\n\n", "data: never complete"] { connection.send(piece) }
+            for piece in ["da", "ta: {\"a\":1}\r", "\n\r\n: ping\n", "event: done\ndata: x\ndata: y\n\n", "data: never complete"] {
+                connection.send(piece)
+            }
         }
         defer { server.stop() }
         var events: [ServerSentEvent] = []

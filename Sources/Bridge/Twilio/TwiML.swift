@@ -6,10 +6,30 @@ public enum TwiML {
 
     /// `<Connect><Stream>`: the call's media to and from a WebSocket of ours. The URL must have no query (error 31920), so
     /// what the stream is to be known by goes into parameters.
-    public static func connect(stream url: String, parameters: [(name: String, value: String)]) -> String {
+    ///
+    /// - Parameter next: asked for TwiML when the stream has ended, or could not be had.
+    public static func connect(stream url: String, parameters: [(name: String, value: String)], next: String? = nil) -> String {
         let inner = parameters.map { #"<Parameter name="\#(escaped($0.name))" value="\#(escaped($0.value))"/>"# }.joined()
-        return response(#"<Connect><Stream url="\#(escaped(url))">\#(inner)</Stream></Connect>"#)
+        return response(#"<Connect><Stream url="\#(escaped(url))">\#(inner)</Stream></Connect>"# + (next.map(redirect) ?? ""))
     }
+
+    /// `<Play>` and `<Record>`: one turn of ours, then the caller's.
+    ///
+    /// - Parameters:
+    ///   - url: of the sound; nil where there is nothing to say.
+    ///   - next: told of the recording; where the caller is silent, asked without one.
+    ///   - silenceSeconds: of silence that end the recording.
+    public static func turn(play url: String?, next: String, silenceSeconds: Int, limitSeconds: Int) -> String {
+        response(
+            (url.map { "<Play>\(escaped($0))</Play>" } ?? "")
+                + #"<Record action="\#(escaped(next))" method="POST" timeout="\#(silenceSeconds)" maxLength="\#(limitSeconds)" playBeep="false" trim="do-not-trim"/>"#
+                + redirect(next))
+    }
+
+    /// Our last turn.
+    public static func goodbye(play url: String?) -> String { response((url.map { "<Play>\(escaped($0))</Play>" } ?? "") + "<Hangup/>") }
+
+    private static func redirect(_ url: String) -> String { #"<Redirect method="POST">\#(escaped(url))</Redirect>"# }
 
     public static let hangUp = response("<Hangup/>")
 

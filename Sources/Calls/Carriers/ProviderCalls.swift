@@ -1,23 +1,54 @@
+internal import Bridge
+internal import Net
 internal import Realtime
 internal import Synchronization
 
-/// The calls that providers stream to us, for whoever wants one hung up.
-public final class LiveStreams: Sendable {
-    private let calls = Mutex<[String: @Sendable (EndReason) -> Void]>([:])
+/// The calls that providers carry: those in progress, for whoever wants one hung up, and those that were placed and are awaited.
+public final class ProviderCalls: Sendable {
+    typealias Arrival = @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop) -> Void
+
+    /// How an attempt of ours takes its conversation, whichever way it comes.
+    struct Awaited: Sendable {
+        var stream: Arrival
+        var turns: @Sendable () -> TurnBasedCall?
+    }
+
+    private struct State {
+        var calls: [String: @Sendable (EndReason) -> Void] = [:]
+        var awaited: [String: Awaited] = [:]
+    }
+    private let state = Mutex(State())
 
     public init() {}
 
-    func add(_ outboundID: String, hangUp: @escaping @Sendable (EndReason) -> Void) { calls.withLock { $0[outboundID] = hangUp } }
-    func remove(_ outboundID: String) { calls.withLock { $0[outboundID] = nil } }
+    func add(_ outboundID: String, hangUp: @escaping @Sendable (EndReason) -> Void) { state.withLock { $0.calls[outboundID] = hangUp } }
+    func remove(_ outboundID: String) { state.withLock { $0.calls[outboundID] = nil } }
 
-    public var count: Int { calls.withLock { $0.count } }
+    public var count: Int { state.withLock { $0.calls.count } }
 
     /// False: there is no such stream.
     func hangUp(_ outboundID: String, _ reason: EndReason) -> Bool {
-        guard let hangUp = calls.withLock({ $0[outboundID] }) else { return false }
+        guard let hangUp = state.withLock({ $0.calls[outboundID] }) else { return false }
         hangUp(reason)
         return true
     }
 
-    func hangUpAll(_ reason: EndReason) { for hangUp in calls.withLock({ Array($0.values) }) { hangUp(reason) } }
+    func hangUpAll(_ reason: EndReason) { for hangUp in state.withLock({ Array($0.calls.values) }) { hangUp(reason) } }
+
+    // MARK: Calls that we had placed
+
+    func await(_ outboundID: String, _ awaited: Awaited) { state.withLock { $0.awaited[outboundID] = awaited } }
+    func stopAwaiting(_ outboundID: String) { state.withLock { $0.awaited[outboundID] = nil } }
+
+    /// On the stream's loop. False: nobody waits for it.
+    func deliver(_ stream: Confined<any MediaStream>, on loop: EventLoop, to outboundID: String) -> Bool {
+        guard let awaited = state.withLock({ $0.awaited.removeValue(forKey: outboundID) }) else { return false }
+        awaited.stream(stream, loop)
+        return true
+    }
+
+    /// The conversation of a call that goes by turns; nil: nobody waits for it.
+    func beginTurns(of outboundID: String) -> TurnBasedCall? {
+        state.withLock { $0.awaited.removeValue(forKey: outboundID) }?.turns()
+    }
 }

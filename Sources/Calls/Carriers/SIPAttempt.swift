@@ -1,48 +1,26 @@
-public import Bridge
-public import Foundation
-public import Logging
-public import Net
-public import Pipeline
-public import Realtime
+internal import Bridge
+internal import Foundation
+internal import Logging
+internal import Net
+internal import Pipeline
+internal import Realtime
 
-/// Everything an attempt needs from outside.
-public struct CallLine: Sendable {
-    public var userAgent: UserAgent
-    /// Ways to hold a conversation in a language, best first.
-    public var modes: @Sendable (_ language: String) -> [ConversationMode]
-    public var store: CallStore
-    public var logger: Logger
-    public let streams = LiveStreams()
-    public init(
-        userAgent: UserAgent, modes: @escaping @Sendable (_ language: String) -> [ConversationMode], store: CallStore, logger: Logger
-    ) {
-        self.userAgent = userAgent
-        self.modes = modes
-        self.store = store
-        self.logger = logger
-    }
-}
-
-/// Does one attempt of a call: INVITE, ringing, conversation, hang-up, and the record of it all.
-///
-/// An actor of the call's event loop. What to store goes through `journal`, in order, so that the media path never
-/// waits for the disk.
-public actor CallController {
+/// One attempt over our own SIP leg: INVITE, ringing, conversation, hang-up. An actor of the call's event loop.
+actor SIPAttempt: CallAttempt {
     /// Milliseconds between the last sample played and BYE: the callee's own jitter buffer is drained too.
     private static let drainMs: UInt64 = 300
     /// A BYE, CANCEL or failed INVITE that gets no answer ends the call after this, ms (RFC 3261 timer F is 32 s).
     private static let hangUpLimitMs: UInt64 = 5_000
-    /// Records waiting to be written.
-    private static let journalLimit = 1_024
 
     private let loop: EventLoop
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let call: Call
     private let line: CallLine
     private let settings: CallSettings
     private let now: @Sendable () -> Date
-    private var logger: Logger
+    private let journal: CallJournal
+    private var logger: Logger { journal.logger }
 
     private var dialog: Dialog?
     private var rtp: RTPSession?
@@ -53,66 +31,44 @@ public actor CallController {
     private var hangUpAt: UInt64?
     private var giveUpAt: UInt64?
     private var isConnected = false
-    private var isRinging = false
     private var isCancelled = false
     private var didRingTimeOut = false
     private var isFinished = false
     private var outcome: Outcome?
     private var pendingEnd: EndReason?
     private var done: CheckedContinuation<Void, Never>?
-    private var lateBeats = 0
 
-    private typealias JournalEntry = @Sendable (CallStore) async throws -> Void
-    private let journal: AsyncStream<JournalEntry>.Continuation
-    private let journalTask: Task<Void, Never>
-
-    public init(loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
+    init(loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
         self.loop = loop
         self.call = call
         self.line = line
         self.settings = settings
         self.now = now
-        var logger = line.logger
-        logger[metadataKey: "call"] = "\(call.outboundID)"
-        self.logger = logger
-        let (stream, continuation) = AsyncStream<JournalEntry>.makeStream(bufferingPolicy: .bufferingNewest(Self.journalLimit))
-        journal = continuation
-        let store = line.store
-        journalTask = Task { [logger] in
-            for await entry in stream {
-                do { try await entry(store) } catch { logger.error("cannot store: \(error)") }
-            }
-        }
+        journal = CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     // MARK: Commands
 
-    /// Runs the attempt to its end; when it returns, all of it is stored.
-    public func run() async {
+    func run() async {
         await withCheckedContinuation { continuation in
             done = continuation
             begin()
         }
-        journal.finish()
-        await journalTask.value
+        await journal.close()
     }
 
-    /// Gives the call up before it is answered.
-    public func cancel() {
+    func cancel() {
         guard !isConnected, !isFinished else { return }
         isCancelled = true
         hangUp()
     }
 
-    /// Ends a connected call; one that still rings is cancelled.
-    public func hangUp(_ reason: EndReason) async {
+    func hangUp(_ reason: EndReason) {
         guard isConnected else { return cancel() }
         if let graph { graph.finish(reason) } else { conversationEnded(nil, reason: reason) }
     }
 
-    public var edges: [EdgeReading] {
-        get async { graph?.edges ?? [] }
-    }
+    var edges: [EdgeReading] { graph?.edges ?? [] }
 
     // MARK: Dialling
 
@@ -120,25 +76,14 @@ public actor CallController {
         let id = call.outboundID
         let callID = "outbound-\(id)-\(Call.hex(.random(in: .min ... .max)))"
         let started = now()
-        record { store in
-            try await store.clearTranscript(of: id)
-            try await store.update(id) { call in
-                try call.apply(.dial)
-                call.callID = callID
-                call.startedAt = started
-                call.nextAttemptAt = nil
-                call.attemptsThisRound += 1
-                call.attempts.append(.init(startedAt: started))
-                call.answers = TaskTracker(questions: call.brief.questions).answers
-                call.endReason = nil
-                call.failureReason = nil
-                return [
-                    CallEvent(name: "outbound_dialing", at: started, outboundID: id, payload: CallEvent.payload(["attempt": call.attempts.count]))
-                ]
+        journal.dialling(callID: callID)
+        let route: Routing.SIPRoute
+        do throws(Routing.Refusal) {
+            guard case .sip(let found) = try settings.routing.route(to: call.calleeNumber) else {
+                return attemptEnded(AttemptOutcome(state: .failed, reason: "the number is not reached by SIP"))
             }
-        }
-        let route: Routing.Route
-        do throws(Routing.Refusal) { route = try settings.routing.route(to: call.calleeNumber) } catch {
+            route = found
+        } catch {
             return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
         }
         let rtp: RTPSession
@@ -190,7 +135,7 @@ public actor CallController {
     private func handle(_ event: DialogEvent) {
         guard !isFinished else { return }
         switch event {
-        case .progress: ringing()
+        case .progress: journal.ringing()
         case .answered(let sdp): answered(sdp)
         case .reoffer(let sdp): reoffer(sdp)
         case .cancelled: break  // only for calls that come in
@@ -212,19 +157,6 @@ public actor CallController {
         }
     }
 
-    private func ringing() {
-        guard !isRinging, !isConnected else { return }
-        isRinging = true
-        let at = now()
-        let id = call.outboundID
-        record { store in
-            try await store.update(id) { call in
-                try call.apply(.ringing)
-                return [CallEvent(name: "outbound_ringing", at: at, outboundID: id, payload: "{}")]
-            }
-        }
-    }
-
     private func attemptEnded(_ ended: AttemptOutcome) {
         guard !isFinished else { return }
         isFinished = true
@@ -235,14 +167,7 @@ public actor CallController {
         } else if didRingTimeOut {
             ended = AttemptOutcome(state: .noAnswer, code: ended.code, reason: "not answered within \(Int(settings.ringTimeout)) s")
         }
-        let at = now()
-        let id = call.outboundID
-        let settings = settings
-        let result = ended
-        logger.info("attempt ended", metadata: ["outcome": "\(result.state.rawValue)", "code": "\(result.code ?? 0)"])
-        record { store in
-            try await store.update(id) { call in try RetryPolicy(settings.retry).conclude(&call, with: result, at: at) }
-        }
+        journal.attemptEnded(ended)
         finish()
     }
 
@@ -263,39 +188,20 @@ public actor CallController {
         }
         isConnected = true
         rtp.negotiate(description, law: law)
-        let at = now()
+        journal.connected()
         let id = call.outboundID
-        let name = settings.savesRecording ? id + "-\(call.attempts.count + 1).wav" : nil
-        record { store in
-            try await store.update(id) { call in
-                try call.apply(.answered)
-                call.answeredAt = at
-                call.recording = name
-                return [
-                    CallEvent(
-                        name: "outbound_connected", at: at, outboundID: id,
-                        payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
-                ]
-            }
-        }
-        logger.info("answered")
         let start = StreamStart(
             streamID: "MZ" + id.replacing("-", with: ""), callID: dialog?.callID ?? id, parameters: streamParameters())
         if let url = settings.streamURL {
             stream(to: url, start: start, rtp: rtp)
         } else {
-            converse(start: start, rtp: rtp, recording: name)
+            converse(start: start, rtp: rtp)
         }
     }
 
-    private func converse(start: StreamStart, rtp: RTPSession, recording name: String?) {
+    private func converse(start: StreamStart, rtp: RTPSession) {
         let pair = MediaStreamPair.make()
-        var recording: Recording?
-        if let name {
-            do { recording = try Recording(path: settings.recordingsFolder + "/" + name) } catch {
-                logger.error("no recording: \(error)")
-            }
-        }
+        let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
         var conversation = settings.conversation
         conversation.maxDurationMs = call.maxDuration * 1_000
         let loop = loop
@@ -380,53 +286,14 @@ public actor CallController {
     }
 
     private func handle(_ event: CallGraph.Event) {
-        let id = call.outboundID
-        let at = now()
-        switch event {
-        case .transcript(let entry, let position):
-            guard settings.savesTranscript else { return }
-            let payload = CallEvent.payload(["entry": TranscriptPayload(entry)])
-            record { store in
-                try await store.append(
-                    entry, at: position, to: id, event: CallEvent(name: "outbound_transcript", at: at, outboundID: id, payload: payload))
-            }
-        case .progress(let tracker):
-            record { store in
-                try await store.update(id) { call in
-                    guard call.answers != tracker.answers else { return [] }
-                    call.answers = tracker.answers
-                    return [
-                        CallEvent(
-                            name: "outbound_progress", at: at, outboundID: id,
-                            payload: CallEvent.payload(ProgressPayload(tracker)))
-                    ]
-                }
-            }
-        case .warning(let text): logger.warning("\(text)")
-        case .ended(let outcome): conversationEnded(outcome, reason: outcome.endReason)
-        }
+        if let outcome = journal.took(event) { conversationEnded(outcome, reason: outcome.endReason) }
     }
 
     private func conversationEnded(_ outcome: Outcome?, reason: EndReason?) {
         guard !isFinished, self.outcome == nil, pendingEnd == nil else { return }
         self.outcome = outcome
         pendingEnd = reason ?? .taskCompleted
-        let at = now()
-        let id = call.outboundID
-        let isFailure = reason == .providerError || reason == .mediaTimeout
-        let figures = mediaFigures()
-        let generatesSummary = settings.generatesSummary
-        record { store in
-            try await store.update(id) { call in
-                try call.apply(.conversationEnded(isFailure: isFailure))
-                call.media = figures
-                if let outcome { call.take(outcome, at: at) } else { call.takeNothing(endReason: reason, at: at) }
-                if isFailure, call.failureReason == nil { call.failureReason = reason?.rawValue }
-                if !generatesSummary { call.summary = nil }
-                return [CallEvent.terminal(of: call, at: at)]
-            }
-        }
-        logger.info("conversation ended", metadata: ["reason": "\(reason?.rawValue ?? "-")"])
+        journal.conversationEnded(outcome, reason: reason, media: mediaFigures())
         if dialog == nil {
             finishConversation()
         } else {
@@ -466,8 +333,6 @@ public actor CallController {
         done?.resume()
         done = nil
     }
-
-    private func record(_ entry: @escaping JournalEntry) { journal.yield(entry) }
 }
 
 /// Display names in SIP headers (RFC 3261 §25.1 quoted-string).

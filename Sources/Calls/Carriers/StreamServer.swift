@@ -66,13 +66,17 @@ public struct StreamServer: Sendable {
         stream.onMessage = { [unowned stream] message in
             guard case .start(let start) = message else { return }
             ticker?.cancel()
-            guard let call = server.admit(start, isSigned: isSigned) else {
-                server.line.logger.warning("a media stream was refused: no valid token, signature or brief")
-                return socket.close(code: 1008)
-            }
-            let streamed = StreamedCall(loop: loop, call: call, line: server.line, settings: server.calls)
             let box = Confined<any MediaStream>(stream, to: loop)
-            streamed.assumeIsolated { $0.run(box) }
+            switch server.admit(start, isSigned: isSigned) {
+            case nil:
+                server.line.logger.warning("a media stream was refused: no valid token, signature or brief")
+                socket.close(code: 1008)
+            case .unasked(let call):
+                let streamed = StreamedCall(loop: loop, call: call, line: server.line, settings: server.calls, journal: nil)
+                streamed.assumeIsolated { $0.run(box) }
+            case .awaited(let outboundID):
+                guard server.line.calls.deliver(box, on: loop, to: outboundID) else { return socket.close(code: 1008) }
+            }
         }
         // The closure keeps the stream alive until a call has taken it over or the socket is gone.
         stream.onClose = { [stream] _ in
@@ -82,18 +86,27 @@ public struct StreamServer: Sendable {
         return true
     }
 
+    private enum Admission {
+        /// A call that came by itself.
+        case unasked(Call)
+        /// The stream of a call that we had placed.
+        case awaited(outboundID: String)
+    }
+
     /// The call that a stream belongs to; nil: it is not let in.
-    private func admit(_ start: StreamStart, isSigned: Bool) -> Call? {
+    private func admit(_ start: StreamStart, isSigned: Bool) -> Admission? {
         let given = start.parameters["token"]
-        if let shared = settings.sharedToken, let given, Self.isEqual(given, shared) { return Self.briefed(start) }
+        if let shared = settings.sharedToken, let given, Self.isEqual(given, shared) { return Self.briefed(start).map { .unasked($0) } }
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
-            return call(start, from: ticket.from, to: ticket.to, requestedBy: "twilio")
+            if let outboundID = ticket.outboundID { return .awaited(outboundID: outboundID) }
+            return .unasked(call(start, from: ticket.from, to: ticket.to, requestedBy: "twilio"))
         }
         // A wrong token is a wrong token, whoever signed the upgrade.
         guard given == nil, isSigned || settings.isOpen else { return nil }
-        return call(
-            start, from: start.parameters["from"] ?? "stream", to: start.parameters["to"] ?? "stream",
-            requestedBy: isSigned ? "twilio" : "open stream")
+        return .unasked(
+            call(
+                start, from: start.parameters["from"] ?? "stream", to: start.parameters["to"] ?? "stream",
+                requestedBy: isSigned ? "twilio" : "open stream"))
     }
 
     private func call(_ start: StreamStart, from: String, to: String, requestedBy: String) -> Call {
@@ -124,113 +137,5 @@ public struct StreamServer: Sendable {
             requestedBy: "stream", createdAt: Date())
         call.callID = String(start.callID.prefix(256))
         return call
-    }
-}
-
-/// A conversation over somebody else's leg. Lives as long as its stream; an actor of the stream's loop.
-actor StreamedCall {
-    private let loop: EventLoop
-    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    private let call: Call
-    private let line: CallLine
-    private let settings: CallSettings
-    private var graph: CallGraph?
-
-    init(loop: EventLoop, call: Call, line: CallLine, settings: CallSettings) {
-        self.loop = loop
-        self.call = call
-        self.line = line
-        self.settings = settings
-    }
-
-    func run(_ stream: Confined<any MediaStream>) {
-        let name = settings.savesRecording ? call.outboundID + "-1.wav" : nil
-        let recording = name.flatMap { try? Recording(path: settings.recordingsFolder + "/" + $0) }
-        var conversation = settings.conversation
-        conversation.maxDurationMs = settings.maxCallDuration * 1_000
-        let (events, continuation) = AsyncStream<CallGraph.Event>.makeStream(bufferingPolicy: .bufferingNewest(1_024))
-        let graph = CallGraph(
-            loop: loop, stream: stream.value, modes: line.modes(call.brief.language), brief: call.brief, settings: conversation,
-            recording: recording
-        ) { event in
-            continuation.yield(event)
-            if case .ended = event { continuation.finish() }
-        }
-        self.graph = graph
-        graph.start()
-        graph.streamStarted()
-        let loop = loop
-        line.streams.add(call.outboundID) { [weak self] reason in
-            loop.post { [weak self] in self?.assumeIsolated { $0.graph?.finish(reason) } }
-        }
-        let call = call
-        let store = line.store
-        var logger = line.logger
-        logger[metadataKey: "call"] = "\(call.outboundID)"
-        let savesTranscript = settings.savesTranscript
-        Task { [self, logger] in
-            do {
-                try await Self.keep(
-                    call, recording: recording == nil ? nil : name, savesTranscript: savesTranscript, events: events, in: store, logger)
-            } catch {
-                logger.error("cannot store a streamed call: \(error)")
-                for await event in events { if case .ended = event { break } }
-            }
-            close(stream)
-        }
-    }
-
-    private func close(_ stream: Confined<any MediaStream>) {
-        // The carrier plays what it has; the close ends the stream (and, at Twilio, goes on with the TwiML).
-        stream.value.close()
-        graph = nil
-        line.streams.remove(call.outboundID)
-    }
-
-    private static func keep(
-        _ call: Call, recording: String?, savesTranscript: Bool, events: AsyncStream<CallGraph.Event>, in store: CallStore, _ logger: Logger
-    ) async throws {
-        let id = call.outboundID
-        let at = Date()
-        var connected = call
-        try connected.apply(.dial)
-        try connected.apply(.answered)
-        connected.startedAt = at
-        connected.answeredAt = at
-        connected.recording = recording
-        connected.attempts.append(.init(startedAt: at))
-        try await store.insert(
-            connected,
-            events: [
-                CallEvent(name: "outbound_queued", at: at, outboundID: id, payload: CallEvent.payload(["purpose": call.brief.purpose])),
-                CallEvent(name: "outbound_connected", at: at, outboundID: id, payload: CallEvent.payload(["answered_at": CallEvent.time(at)])),
-            ])
-        for await event in events { try await keep(event, of: id, savesTranscript: savesTranscript, in: store, logger) }
-    }
-
-    private static func keep(
-        _ event: CallGraph.Event, of id: String, savesTranscript: Bool, in store: CallStore, _ logger: Logger
-    ) async throws {
-        let now = Date()
-        switch event {
-        case .warning(let text): logger.warning("\(text)")
-        case .transcript(let entry, let position):
-            guard savesTranscript else { return }
-            try await store.append(
-                entry, at: position, to: id,
-                event: CallEvent(
-                    name: "outbound_transcript", at: now, outboundID: id, payload: CallEvent.payload(["entry": TranscriptPayload(entry)])))
-        case .progress(let tracker):
-            try await store.update(id) { call in
-                call.answers = tracker.answers
-                return [CallEvent(name: "outbound_progress", at: now, outboundID: id, payload: CallEvent.payload(ProgressPayload(tracker)))]
-            }
-        case .ended(let outcome):
-            try await store.update(id) { call in
-                try call.apply(.conversationEnded(isFailure: [.providerError, .mediaTimeout].contains(outcome.endReason)))
-                call.take(outcome, at: now)
-                return [CallEvent.terminal(of: call, at: now)]
-            }
-        }
     }
 }

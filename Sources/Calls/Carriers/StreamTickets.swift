@@ -13,10 +13,13 @@ public final class StreamTickets: Sendable {
         public var providerCallID: String
         public var from: String
         public var to: String
-        public init(providerCallID: String, from: String, to: String) {
+        /// The call of ours that the provider was asked to place; nil for one that came by itself.
+        public var outboundID: String?
+        public init(providerCallID: String, from: String, to: String, outboundID: String? = nil) {
             self.providerCallID = providerCallID
             self.from = from
             self.to = to
+            self.outboundID = outboundID
         }
     }
 
@@ -51,6 +54,16 @@ public final class StreamTickets: Sendable {
             guard let found = state.tickets.removeValue(forKey: token), found.expires > now, found.ticket.providerCallID == providerCallID
             else { return nil }
             return found.ticket
+        }
+    }
+
+    /// Takes back the ticket of a call whose stream did not come. False: there is none, it was used or is expired.
+    public func revoke(providerCallID: String) -> Bool {
+        let now = nowMs()
+        return state.withLock { state in
+            guard let found = state.tickets.first(where: { $0.value.ticket.providerCallID == providerCallID }) else { return false }
+            state.tickets[found.key] = nil
+            return found.value.expires > now
         }
     }
 }

@@ -42,8 +42,13 @@ public struct CallSettings: Sendable {
 
 /// Where a number leads.
 public struct Routing: Sendable, Equatable {
-    /// The trunk that takes numbers.
-    public struct Gateway: Sendable, Equatable {
+    /// Who takes numbers.
+    public enum Gateway: Sendable, Equatable {
+        case sip(Trunk)
+        case twilio
+    }
+    /// A SIP trunk.
+    public struct Trunk: Sendable, Equatable {
         /// `host` or `host:port`.
         public var address: String
         public var credentials: Invitation.Credentials?
@@ -73,7 +78,12 @@ public struct Routing: Sendable, Equatable {
         public var message: String
     }
 
-    public struct Route: Sendable, Equatable {
+    public enum Route: Sendable, Equatable {
+        case sip(SIPRoute)
+        /// To a number in E.164, by Twilio.
+        case twilio(to: String)
+    }
+    public struct SIPRoute: Sendable, Equatable {
         public var requestURI: String
         public var proxy: String?
         public var credentials: Invitation.Credentials?
@@ -98,7 +108,7 @@ public struct Routing: Sendable, Equatable {
             guard allowed else {
                 throw Refusal(code: .noRoute, message: "the host \(bare) is not in outbound.sip_hosts")
             }
-            return Route(requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: nil)
+            return .sip(SIPRoute(requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: nil))
         }
         guard let number = Self.normalize(callee) else {
             throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address")
@@ -106,16 +116,23 @@ public struct Routing: Sendable, Equatable {
         guard !Self.emergencyNumbers.contains(number.filter(\.isNumber)) else {
             throw Refusal(code: .noRoute, message: "emergency numbers are never dialled")
         }
-        guard let gateway else {
-            throw Refusal(code: .noRoute, message: "no gateway is configured: set outbound.default_gateway, or call a sip: address")
+        switch gateway {
+        case nil: throw Refusal(code: .noRoute, message: "no gateway is configured: set outbound.default_gateway, or call a sip: address")
+        case .sip(let trunk):
+            return .sip(SIPRoute(requestURI: "sip:\(number)@\(trunk.address)", proxy: trunk.outboundProxy, credentials: trunk.credentials))
+        case .twilio:
+            guard number.hasPrefix("+") else { throw Refusal(code: .noRoute, message: "Twilio wants the number in E.164, e.g. +821098765432") }
+            return .twilio(to: number)
         }
-        return Route(
-            requestURI: "sip:\(number)@\(gateway.address)", proxy: gateway.outboundProxy, credentials: gateway.credentials)
     }
 
-    public func checkCaller(_ caller: String) throws(Refusal) {
+    /// - Parameter route: the callee's, where there is one.
+    public func checkCaller(_ caller: String, for route: Route? = nil) throws(Refusal) {
         guard let normalized = Self.normalize(caller) else {
             throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits")
+        }
+        if case .twilio? = route, !normalized.hasPrefix("+") {
+            throw Refusal(code: .invalid, message: "Twilio wants the number in E.164, e.g. +821098765432")
         }
         if let allowedCallers {
             guard allowedCallers.contains(where: { Self.normalize($0) == normalized }) else {

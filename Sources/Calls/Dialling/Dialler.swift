@@ -17,7 +17,7 @@ public actor Dialler {
     private let settings: CallSettings
     private let now: @Sendable () -> Date
     private var queue: DialQueue
-    private var live: [String: (controller: CallController, callee: String, loop: Int)] = [:]
+    private var live: [String: (attempt: any CallAttempt, callee: String, loop: Int?)] = [:]
     private var runner: Task<Void, Never>?
     private var nap: (continuation: CheckedContinuation<Void, Never>, timer: Task<Void, Never>)?
     private var isWoken = false
@@ -101,7 +101,7 @@ public actor Dialler {
         guard [.queued, .dialing, .ringing].contains(call.state) else {
             throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be cancelled")
         }
-        if let active = live[outboundID] { return await active.controller.cancel() }
+        if let active = live[outboundID] { return await active.attempt.cancel() }
         queue.remove(outboundID)
         let at = now()
         try await store.update(outboundID) { call in
@@ -145,16 +145,16 @@ public actor Dialler {
         guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
         guard call.state == .connected else { throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up") }
         guard let active = live[outboundID] else {
-            if line.streams.hangUp(outboundID, .operatorHangup) { return }
+            if line.calls.hangUp(outboundID, .operatorHangup) { return }
             throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
         }
-        await active.controller.hangUp(.operatorHangup)
+        await active.attempt.hangUp(.operatorHangup)
     }
 
     /// Queue depths of a live call; nil when it is not live.
     public func edges(of outboundID: String) async -> [EdgeReading]? {
         guard let active = live[outboundID] else { return nil }
-        return await active.controller.edges
+        return await active.attempt.edges
     }
 
     /// Stops dialling and lets the calls in progress end, up to `drainLimit`; the rest is hung up.
@@ -163,11 +163,11 @@ public actor Dialler {
         runner?.cancel()
         wake()
         let deadline = ContinuousClock.now + .seconds(Self.drainLimit)
-        for entry in live.values { await entry.controller.cancel() }
-        while !live.isEmpty || line.streams.count > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(100)) }
-        for entry in live.values { await entry.controller.hangUp(.serverRestart) }
-        line.streams.hangUpAll(.serverRestart)
-        for _ in 0..<30 where !live.isEmpty || line.streams.count > 0 { try? await Task.sleep(for: .milliseconds(100)) }
+        for entry in live.values { await entry.attempt.cancel() }
+        while !live.isEmpty || line.calls.count > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(100)) }
+        for entry in live.values { await entry.attempt.hangUp(.serverRestart) }
+        line.calls.hangUpAll(.serverRestart)
+        for _ in 0..<30 where !live.isEmpty || line.calls.count > 0 { try? await Task.sleep(for: .milliseconds(100)) }
     }
 
     // MARK: Dialling
@@ -196,14 +196,28 @@ public actor Dialler {
             queue.add(later)
             return
         }
-        let loads = live.values.reduce(into: [Int: Int]()) { $0[$1.loop, default: 0] += 1 }
-        let place = loops.indices.min { loads[$0, default: 0] < loads[$1, default: 0] } ?? 0
-        let controller = CallController(loop: loops[place], call: call, line: line, settings: settings, now: now)
-        live[call.outboundID] = (controller, call.calleeNumber, place)
+        let attempt: any CallAttempt
+        if case .twilio? = try? settings.routing.route(to: call.calleeNumber), let twilio = line.twilio {
+            attempt = TwilioAttempt(call: call, carrier: twilio, line: line, settings: settings, now: now)
+            live[call.outboundID] = (attempt, call.calleeNumber, nil)
+        } else {
+            let loads = live.values.reduce(into: [Int: Int]()) { if let loop = $1.loop { $0[loop, default: 0] += 1 } }
+            let place = loops.indices.min { loads[$0, default: 0] < loads[$1, default: 0] } ?? 0
+            attempt = SIPAttempt(loop: loops[place], call: call, line: line, settings: settings, now: now)
+            live[call.outboundID] = (attempt, call.calleeNumber, place)
+        }
         Task {
-            await controller.run()
+            await attempt.run()
             await self.ended(call.outboundID)
         }
+    }
+
+    // MARK: What a provider tells of the calls it places for us
+
+    /// False: there is no such call, or the report is of another one.
+    public func take(_ report: TwilioReport, of outboundID: String) async -> Bool {
+        guard let attempt = live[outboundID]?.attempt as? TwilioAttempt else { return false }
+        return await attempt.take(report)
     }
 
     private func ended(_ outboundID: String) async {

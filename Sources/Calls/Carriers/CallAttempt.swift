@@ -1,0 +1,51 @@
+public import Bridge
+internal import Foundation
+public import Logging
+internal import Pipeline
+internal import Realtime
+
+/// Everything an attempt needs from outside.
+public struct CallLine: Sendable {
+    public var userAgent: UserAgent
+    /// nil: Twilio is asked to place no calls.
+    public var twilio: TwilioCarrier?
+    /// Ways to hold a conversation in a language, best first.
+    public var modes: @Sendable (_ language: String) -> [ConversationMode]
+    public var store: CallStore
+    public var logger: Logger
+    public let calls = ProviderCalls()
+    public init(
+        userAgent: UserAgent, twilio: TwilioCarrier? = nil, modes: @escaping @Sendable (_ language: String) -> [ConversationMode],
+        store: CallStore, logger: Logger
+    ) {
+        self.userAgent = userAgent
+        self.twilio = twilio
+        self.modes = modes
+        self.store = store
+        self.logger = logger
+    }
+
+    /// Recogniser, model and voice, where they are one of the ways.
+    func cascade(_ language: String) -> SpeechEngines? {
+        for case .cascade(let engines) in modes(language) { return engines }
+        return nil
+    }
+}
+
+/// One attempt of an outbound call, whoever carries it: a SIP trunk or a provider.
+protocol CallAttempt: Actor {
+    /// Runs the attempt to its end; when it returns, all of it is stored.
+    func run() async
+    /// Gives the call up before it is answered.
+    func cancel()
+    /// Ends a connected call; one that still rings is cancelled.
+    func hangUp(_ reason: EndReason)
+    /// Queue depths of the conversation.
+    var edges: [EdgeReading] { get async }
+}
+
+/// A conversation that somebody else's leg carries.
+protocol CarriedConversation: Actor {
+    func hangUp(_ reason: EndReason) async
+    var edges: [EdgeReading] { get }
+}

@@ -1,0 +1,221 @@
+internal import Foundation
+internal import Logging
+internal import Realtime
+internal import Synchronization
+
+/// Stores what happens in one attempt, in order and off the call's loop, so that the media path never waits for the disk.
+///
+/// What a carrier tells twice is stored once; what comes after the end is not stored.
+final class CallJournal: Sendable {
+    /// Changes waiting to be written.
+    private static let entryLimit = 1_024
+
+    private typealias Entry = @Sendable (CallStore) async throws -> Void
+    private struct State {
+        var isRinging = false
+        var isConnected = false
+        var isEnded = false
+        var answeredBy: AnsweredBy?
+    }
+
+    let outboundID: String
+    let logger: Logger
+    /// File name of the attempt's recording; nil where none is wanted.
+    let recordingName: String?
+    private let settings: CallSettings
+    private let now: @Sendable () -> Date
+    private let state = Mutex(State())
+    private let entries: AsyncStream<Entry>.Continuation
+    private let writer: Task<Void, Never>
+
+    /// - Parameter call: as it was before the attempt.
+    init(_ call: Call, store: CallStore, settings: CallSettings, logger: Logger, now: @escaping @Sendable () -> Date) {
+        outboundID = call.outboundID
+        recordingName = settings.savesRecording ? call.outboundID + "-\(call.attempts.count + 1).wav" : nil
+        self.settings = settings
+        self.now = now
+        var logger = logger
+        logger[metadataKey: "call"] = "\(call.outboundID)"
+        self.logger = logger
+        let (stream, continuation) = AsyncStream<Entry>.makeStream(bufferingPolicy: .bufferingNewest(Self.entryLimit))
+        entries = continuation
+        writer = Task { [logger] in
+            for await entry in stream {
+                do { try await entry(store) } catch { logger.error("cannot store: \(error)") }
+            }
+        }
+    }
+
+    /// Whether the call was answered.
+    var isConnected: Bool { state.withLock { $0.isConnected } }
+    var isEnded: Bool { state.withLock { $0.isEnded } }
+
+    /// When it returns, everything is stored.
+    func close() async {
+        entries.finish()
+        await writer.value
+    }
+
+    private func update(_ change: @escaping @Sendable (inout Call) throws -> [CallEvent]) {
+        let id = outboundID
+        entries.yield { store in _ = try await store.update(id) { call in try change(&call) } }
+    }
+
+    /// True the first time, before the end.
+    private func once(_ flag: any WritableKeyPath<State, Bool> & Sendable) -> Bool {
+        state.withLock { state in
+            guard !state[keyPath: flag], !state.isEnded else { return false }
+            state[keyPath: flag] = true
+            return true
+        }
+    }
+
+    // MARK: Until the answer
+
+    func dialling(callID: String?) {
+        let id = outboundID
+        let at = now()
+        entries.yield { store in
+            try await store.clearTranscript(of: id)
+            try await store.update(id) { call in
+                try call.apply(.dial)
+                call.callID = callID
+                call.startedAt = at
+                call.nextAttemptAt = nil
+                call.attemptsThisRound += 1
+                call.attempts.append(.init(startedAt: at))
+                call.answers = TaskTracker(questions: call.brief.questions).answers
+                call.endReason = nil
+                call.failureReason = nil
+                return [CallEvent(name: "outbound_dialing", at: at, outboundID: id, payload: CallEvent.payload(["attempt": call.attempts.count]))]
+            }
+        }
+    }
+
+    /// The provider's id of the call.
+    func placed(callID: String) {
+        update { call in
+            call.callID = callID
+            return []
+        }
+    }
+
+    func ringing() {
+        guard !isConnected, once(\.isRinging) else { return }
+        let id = outboundID
+        let at = now()
+        update { call in
+            try call.apply(.ringing)
+            return [CallEvent(name: "outbound_ringing", at: at, outboundID: id, payload: "{}")]
+        }
+    }
+
+    /// The attempt ended before an answer; what follows is the retry policy's.
+    func attemptEnded(_ outcome: AttemptOutcome) {
+        guard once(\.isEnded) else { return }
+        let at = now()
+        let retry = settings.retry
+        logger.info("attempt ended", metadata: ["outcome": "\(outcome.state.rawValue)", "code": "\(outcome.code ?? 0)"])
+        update { call in try RetryPolicy(retry).conclude(&call, with: outcome, at: at) }
+    }
+
+    // MARK: The conversation
+
+    func connected() {
+        guard once(\.isConnected) else { return }
+        let id = outboundID
+        let at = now()
+        logger.info("answered")
+        update { call in
+            try call.apply(.answered)
+            call.answeredAt = at
+            return [Self.connected(id, at)]
+        }
+    }
+
+    /// A call that a provider began: its record begins with the answer.
+    func insert(_ call: Call) {
+        guard once(\.isConnected) else { return }
+        let at = now()
+        var call = call
+        try? call.apply(.dial)
+        try? call.apply(.answered)
+        call.startedAt = at
+        call.answeredAt = at
+        call.attempts.append(.init(startedAt: at))
+        let connected = call
+        entries.yield { store in
+            try await store.insert(
+                connected,
+                events: [
+                    CallEvent(
+                        name: "outbound_queued", at: at, outboundID: connected.outboundID,
+                        payload: CallEvent.payload(["purpose": connected.brief.purpose])), Self.connected(connected.outboundID, at),
+                ])
+        }
+    }
+
+    private static func connected(_ id: String, _ at: Date) -> CallEvent {
+        CallEvent(name: "outbound_connected", at: at, outboundID: id, payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
+    }
+
+    /// The recording has been begun.
+    func recording() {
+        let name = recordingName
+        update { call in
+            call.recording = name
+            return []
+        }
+    }
+
+    /// Who answered, as the carrier has found out.
+    func answered(by whom: AnsweredBy) { state.withLock { $0.answeredBy = whom } }
+
+    func transcript(_ entry: TranscriptEntry, position: Int) {
+        guard settings.savesTranscript, !isEnded else { return }
+        let id = outboundID
+        let event = CallEvent(name: "outbound_transcript", at: now(), outboundID: id, payload: CallEvent.payload(["entry": TranscriptPayload(entry)]))
+        entries.yield { store in try await store.append(entry, at: position, to: id, event: event) }
+    }
+
+    func progress(_ tracker: TaskTracker) {
+        guard !isEnded else { return }
+        let id = outboundID
+        let at = now()
+        update { call in
+            guard call.answers != tracker.answers else { return [] }
+            call.answers = tracker.answers
+            return [CallEvent(name: "outbound_progress", at: at, outboundID: id, payload: CallEvent.payload(ProgressPayload(tracker)))]
+        }
+    }
+
+    /// - Parameter outcome: nil where the conversation was held elsewhere, or never began.
+    func conversationEnded(_ outcome: Outcome?, reason: EndReason?, media: Call.MediaFigures? = nil) {
+        let verdict = state.withLock { $0.answeredBy }
+        guard once(\.isEnded) else { return }
+        let at = now()
+        let isFailure = reason == .providerError || reason == .mediaTimeout
+        let generatesSummary = settings.generatesSummary
+        logger.info("conversation ended", metadata: ["reason": "\(reason?.rawValue ?? "-")"])
+        update { call in
+            try call.apply(.conversationEnded(isFailure: isFailure))
+            call.media = media
+            if let outcome { call.take(outcome, at: at) } else { call.takeNothing(endReason: reason, at: at) }
+            if let verdict, verdict != .unknown { call.answeredBy = verdict }
+            if isFailure, call.failureReason == nil { call.failureReason = reason?.rawValue }
+            if !generatesSummary { call.summary = nil }
+            return [CallEvent.terminal(of: call, at: at)]
+        }
+    }
+
+    /// - Returns: how the conversation ended, where it has.
+    func took(_ event: CallGraph.Event) -> Outcome? {
+        switch event {
+        case .warning(let text): logger.warning("\(text)")
+        case .transcript(let entry, let position): transcript(entry, position: position)
+        case .progress(let tracker): progress(tracker)
+        case .ended(let outcome): return outcome
+        }
+        return nil
+    }
+}

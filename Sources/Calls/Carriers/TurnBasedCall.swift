@@ -1,0 +1,377 @@
+internal import Foundation
+public import Pipeline
+public import Realtime
+
+/// A conversation by turns, for trunks that cannot stream media: our turn is played from a file, what the caller says after it
+/// is recorded, and each recording is transcribed, answered, and the answer synthesised.
+///
+/// The same `DialogueMachine` decides as on a stream. Its clock is that of the recording we make: our turns and the caller's,
+/// one after the other.
+public actor TurnBasedCall: CarriedConversation {
+    /// One turn of ours.
+    public struct Turn: Sendable, Equatable {
+        /// Counted from 1.
+        public var number: Int
+        /// WAV, 8 kHz; empty where there is nothing to say.
+        public var audio: [UInt8]
+        /// The call is to be hung up after it.
+        public var isLast: Bool
+    }
+
+    /// What came of the caller's turn.
+    public enum Heard: Sendable, Equatable {
+        case silence
+        case keys(String)
+        case speech(WaveFile)
+    }
+
+    /// Milliseconds of silence that end the caller's recording (TwiML's `<Record timeout>` in seconds).
+    public static let endSilenceMs = 2_000
+    /// Seconds that one recording may last.
+    public static let recordingLimit = 30
+    /// Milliseconds for recogniser and model: a webhook must be answered within 15 s.
+    private static let thinkLimitMs = 10_000
+    /// Seconds beyond a turn of ours and the longest recording after which the provider has forgotten the call.
+    private static let absenceLimit = 20.0
+    /// Audio kept before and behind the speech that is recognised, frames.
+    private static let prefixFrames = 15
+    private static let tailFrames = 10
+
+    private let call: Call
+    private let engines: SpeechEngines
+    private let settings: CallSettings
+    private let journal: CallJournal
+    private let onEnd: @Sendable () -> Void
+    private var machine: DialogueMachine
+    private let recording: Recording?
+    private let startedAt = ContinuousClock.now
+
+    private var clock = 0
+    private var entries: [TranscriptEntry] = []
+    private var latencies: [TurnLatency] = []
+    private var pending: [String] = []
+    private var spoken: (text: String, turn: Int32, startMs: Int, endMs: Int, at: ContinuousClock.Instant)?
+    private var ending: EndReason?
+    private var isOver = false
+    private var failure: String?
+    private var production: (number: Int, task: Task<Turn, Never>)?
+    private var turns: [Int: Turn] = [:]
+    private var watchdog: Task<Void, Never>?
+
+    // The engines run as on a stream, for the whole call.
+    private let toRecognizer: Edge<RecognizerInput>
+    private let transcripts: Edge<TranscriptEvent>
+    private let sentences: Edge<Sentence>
+    private let audio: Edge<SynthesizedAudio>
+    private let stages: Graph
+    private var services: Task<Void, Never>?
+
+    init(
+        call: Call, engines: SpeechEngines, settings: CallSettings, journal: CallJournal, onEnd: @escaping @Sendable () -> Void
+    ) {
+        self.call = call
+        self.engines = engines
+        self.settings = settings
+        self.journal = journal
+        self.onEnd = onEnd
+        machine = DialogueMachine(
+            brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
+            policy: settings.conversation.turns)
+        recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
+        var stages = Graph()
+        toRecognizer = stages.edge("toRecognizer", limit: 4_096, overflow: .dropOldest)
+        transcripts = stages.edge("transcripts", limit: 64, overflow: .wait)
+        sentences = stages.edge("sentences", limit: 128, overflow: .wait)
+        audio = stages.edge("audio", limit: 256, overflow: .wait)
+        Self.add(&stages, "speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
+        Self.add(&stages, "text-to-speech", engines.textToSpeech, from: sentences, to: audio)
+        self.stages = stages
+    }
+
+    private static func add<Stage: Service>(
+        _ stages: inout Graph, _ name: String, _ service: Stage, from input: Edge<Stage.Input>, to output: Edge<Stage.Output>
+    ) {
+        stages.add(name, service, from: input, to: output)
+    }
+
+    deinit { services?.cancel() }
+
+    // MARK: Turns
+
+    /// Our first turn.
+    public func begin() async -> Turn { await turn(after: 0, heard: .silence) }
+
+    /// Our turn after the caller's. The same again for a request that is repeated.
+    public func turn(after number: Int, heard: Heard) async -> Turn {
+        if let known = turns[number + 1] { return known }
+        if let production, production.number == number + 1 { return await production.task.value }
+        guard !isOver, production == nil, number == (turns.keys.max() ?? 0) else { return Turn(number: number + 1, audio: [], isLast: true) }
+        let task = Task { await self.produce(number + 1, heard) }
+        production = (number + 1, task)
+        let turn = await task.value
+        production = nil
+        // The one that may be playing now, and the one before.
+        turns[turn.number] = turn
+        turns[turn.number - 2] = nil
+        return turn
+    }
+
+    /// The WAV of one of the last two turns.
+    public func audio(of number: Int) -> [UInt8]? { turns[number]?.audio }
+
+    private func produce(_ number: Int, _ heard: Heard) async -> Turn {
+        watchdog?.cancel()
+        var latency = TurnLatency(endOfTurnMs: Self.endSilenceMs, speechToTextMs: 0, languageModelMs: 0, textToSpeechMs: 0, queueingMs: 0)
+        if number == 1 {
+            services = Task { [stages] in
+                do { try await stages.run() } catch is CancellationError {} catch { self.failed("\(error)") }
+            }
+            await perform(machine.mediaStarted(at: clock), &latency)
+        } else {
+            await spokenIsHeard(&latency)
+            if startedAt.duration(to: .now) > .seconds(min(call.maxDuration, settings.maxCallDuration)) {
+                await perform(machine.timeIsUp(at: clock), &latency)
+            } else if ending == nil {
+                await take(heard, &latency)
+            }
+        }
+        let frames = await synthesize(&latency)
+        if number > 1, heard != .silence, !frames.isEmpty { latencies.append(latency) }
+        var samples: [Int16] = []
+        var encoder = MuLawEncoder()
+        var encoded: [EncodedFrame] = []
+        let start = clock
+        for frame in frames {
+            frame.withSamples { samples += $0 }
+            encoder.process(frame, into: &encoded)
+        }
+        for frame in encoded {
+            recording?.ai(frame, startMs: clock)
+            clock += EncodedFrame.milliseconds
+        }
+        recording?.flush(now: clock)
+        if !pending.isEmpty { spoken = (pending.joined(separator: " "), machine.turn, start, clock, .now) }
+        pending = []
+        let isLast = ending != nil || machine.isClosing || isOver
+        let playMs = clock - start
+        watch(Double(playMs) / 1_000 + (isLast ? 1 : Double(Self.recordingLimit) + Self.absenceLimit), isLast: isLast)
+        return Turn(number: number, audio: samples.isEmpty ? [] : WaveFile(sampleRate: 8_000, samples: samples).bytes, isLast: isLast)
+    }
+
+    /// Whoever asks for the next turn has heard the last one to its end. One who hung up has heard as much as there was time for.
+    private func spokenIsHeard(_ latency: inout TurnLatency, isCutOff: Bool = false) async {
+        guard let spoken else { return }
+        self.spoken = nil
+        var entry = TranscriptEntry(startMs: spoken.startMs, endMs: spoken.endMs, speaker: .ai, text: spoken.text)
+        let heardMs = Self.milliseconds(since: spoken.at)
+        if isCutOff, heardMs < spoken.endMs - spoken.startMs {
+            let words = spoken.text.split(separator: " ")
+            entry.heardText = words.prefix(words.count * heardMs / (spoken.endMs - spoken.startMs)).joined(separator: " ")
+            entry.endMs = spoken.startMs + heardMs
+            entry.isInterrupted = true
+        }
+        append(entry)
+        let heard = entry.heardText ?? entry.text
+        await perform(machine.turnHeard(heard, turn: spoken.turn, isInterrupted: entry.isInterrupted, at: clock), &latency)
+    }
+
+    private func take(_ heard: Heard, _ latency: inout TurnLatency) async {
+        switch heard {
+        case .silence:
+            clock += Self.endSilenceMs
+            await perform(machine.tick(at: clock + settings.conversation.turns.silencePromptMs), &latency)
+        case .keys(let keys):
+            for key in keys.prefix(32) { await perform(machine.key(key, at: clock), &latency) }
+            // No more will follow: a number is complete.
+            await perform(machine.key("#", at: clock), &latency)
+        case .speech(let file):
+            await listen(to: file, &latency)
+        }
+    }
+
+    private func listen(to file: WaveFile, _ latency: inout TurnLatency) async {
+        let frames = Self.frames(file)
+        var detector = VoiceActivityDetector(settings.conversation.voiceActivity)
+        let speech = frames.indices.filter { detector.detect(frames[$0]).isSpeech }
+        let start = clock
+        for frame in frames {
+            clock += EncodedFrame.milliseconds
+            recording?.caller(frame, now: clock)
+        }
+        recording?.flush(now: clock)
+        guard let first = speech.first, let last = speech.last else { return await take(.silence, &latency) }
+        let startMs = start + first * EncodedFrame.milliseconds
+        await perform(machine.speechStarted(at: startMs), &latency)
+        let began = ContinuousClock.now
+        var text = ""
+        if machine.conversation.canRecognizeSpeech {
+            let heard = frames[max(0, first - Self.prefixFrames)..<min(frames.count, last + 1 + Self.tailFrames)]
+            text = await recognize(heard) ?? ""
+        }
+        latency.speechToTextMs = Self.milliseconds(since: began)
+        await perform(machine.speechEnded(spokenMs: (last - first + 1) * EncodedFrame.milliseconds, at: clock), &latency)
+        machine.transcriptLength(entries.count)
+        await perform(machine.transcript(.final(text: text, confidence: nil), at: clock), &latency)
+    }
+
+    /// 20 ms frames at 8 kHz; what is no whole frame at the end is dropped.
+    private static func frames(_ file: WaveFile) -> [EncodedFrame] {
+        guard var chain = try? Resampler(from: file.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000)) else { return [] }
+        var frames: [AudioFrame] = []
+        let step = max(1, min(AudioFrame.capacity, Int(file.sampleRate) / 50))
+        for start in stride(from: 0, to: file.samples.count, by: step) {
+            var piece = AudioFrame(sampleRate: file.sampleRate)
+            file.samples[start..<min(start + step, file.samples.count)].withUnsafeBufferPointer { _ = piece.append($0) }
+            try? chain.process(piece, into: &frames)
+        }
+        var encoder = MuLawEncoder()
+        var encoded: [EncodedFrame] = []
+        for frame in frames where frame.count == EncodedFrame.byteCount { encoder.process(frame, into: &encoded) }
+        return encoded
+    }
+
+    private func recognize(_ frames: ArraySlice<EncodedFrame>) async -> String? {
+        guard var chain = try? MuLawDecoder().then(Resampler(from: 8_000, to: engines.speechToText.sampleRate)) else { return nil }
+        var pieces: [AudioFrame] = []
+        for frame in frames { try? chain.process(frame, into: &pieces) }
+        for piece in pieces { toRecognizer.offer(.audio(piece)) }
+        toRecognizer.offer(.turnEnded)
+        let transcripts = transcripts
+        return await Self.within(Self.thinkLimitMs) {
+            while let signal = await transcripts.next() {
+                if case .data(.final(let text, _)) = signal { return text }
+            }
+            return nil
+        }
+    }
+
+    // MARK: Deciding
+
+    private func perform(_ actions: [DialogueMachine.Action], _ latency: inout TurnLatency) async {
+        for action in actions {
+            switch action {
+            case .requestModel(let conversation, let generation): await request(conversation, generation, &latency)
+            case .speak(let text, _): pending.append(text)
+            case .flushSpeech: pending = []
+            case .expect(let hints): toRecognizer.offer(.expect(hints))
+            case .progress(let tracker): journal.progress(tracker)
+            case .customerSaid(let entry): append(entry)
+            case .hangUp(let reason): ending = ending ?? reason
+            case .cancelModel, .turnComplete: break  // one response is awaited after the other
+            }
+        }
+    }
+
+    private func request(_ conversation: Conversation, _ generation: Int, _ latency: inout TurnLatency) async {
+        let began = ContinuousClock.now
+        let model = engines.languageModel
+        let events: [LanguageModelEvent]? = await Self.within(Self.thinkLimitMs) {
+            var events: [LanguageModelEvent] = []
+            do { for try await event in model.respond(to: conversation) { events.append(event) } } catch { return nil }
+            return events
+        }
+        latency.languageModelMs += Self.milliseconds(since: began)
+        guard let events else {
+            failure = "language-model: no response"
+            return await perform(machine.modelFailed(generation: generation, at: clock), &latency)
+        }
+        for event in events { await perform(machine.model(event, generation: generation, at: clock), &latency) }
+        await perform(machine.modelFinished(generation: generation, at: clock), &latency)
+    }
+
+    private func synthesize(_ latency: inout TurnLatency) async -> [AudioFrame] {
+        let began = ContinuousClock.now
+        let texts = pending
+        guard !texts.isEmpty, !isOver else { return [] }
+        for (index, text) in texts.enumerated() {
+            sentences.offer(Sentence(utterance: index, turn: machine.turn, text: text, language: call.brief.language))
+        }
+        let audio = audio
+        let frames: [AudioFrame]? = await Self.within(Self.thinkLimitMs) {
+            var frames: [AudioFrame] = []
+            while let signal = await audio.next() {
+                switch signal {
+                case .data(.audio(let frame, _)): frames.append(frame)
+                case .data(.finished(let utterance)): if utterance == texts.count - 1 { return frames }
+                case .flush: break
+                case .end: return nil
+                }
+            }
+            return nil
+        }
+        latency.textToSpeechMs = Self.milliseconds(since: began)
+        if frames == nil {
+            failure = failure ?? "text-to-speech: no speech"
+            ending = .providerError
+        }
+        return frames ?? []
+    }
+
+    private func failed(_ reason: String) {
+        guard !isOver else { return }
+        failure = reason
+        ending = .providerError
+    }
+
+    /// The result, or nil when it takes too long.
+    private static func within<Result: Sendable>(_ limitMs: Int, _ body: @escaping @Sendable () async -> Result?) async -> Result? {
+        await withTaskGroup(of: Result?.self) { group in
+            group.addTask(operation: body)
+            group.addTask {
+                try? await Task.sleep(for: .milliseconds(limitMs))
+                return nil
+            }
+            let first = await group.next()
+            group.cancelAll()
+            return first ?? nil
+        }
+    }
+
+    private static func milliseconds(since start: ContinuousClock.Instant) -> Int { Int(start.duration(to: .now) / .milliseconds(1)) }
+
+    private func append(_ entry: TranscriptEntry) {
+        entries.append(entry)
+        journal.transcript(entry, position: entries.count - 1)
+        machine.transcriptLength(entries.count)
+    }
+
+    var edges: [EdgeReading] { stages.edges }
+
+    // MARK: The end
+
+    /// After our last turn the goodbye has time to be heard; otherwise a provider that does not come back has lost the call.
+    private func watch(_ seconds: Double, isLast: Bool) {
+        watchdog?.cancel()
+        watchdog = Task {
+            try? await Task.sleep(for: .seconds(seconds))
+            if !Task.isCancelled { await self.finish(isLast ? nil : .mediaTimeout) }
+        }
+    }
+
+    /// Ends the conversation: an operator's wish, or the caller is gone.
+    public func hangUp(_ reason: EndReason) async {
+        await finish(ending == nil && !machine.isClosing ? reason : nil)
+    }
+
+    /// - Parameter reason: nil: as the dialogue wants it.
+    private func finish(_ reason: EndReason?) async {
+        guard !isOver else { return }
+        isOver = true
+        watchdog?.cancel()
+        var latency = TurnLatency(endOfTurnMs: 0, speechToTextMs: 0, languageModelMs: 0, textToSpeechMs: 0, queueingMs: 0)
+        await spokenIsHeard(&latency, isCutOff: true)
+        machine.stop()
+        toRecognizer.finish()
+        sentences.finish()
+        services?.cancel()
+        var tracker = machine.conversation.tracker
+        tracker.close()
+        let outcome = Outcome(
+            endReason: reason ?? ending ?? .taskCompleted, tracker: tracker, answeredBy: machine.answeredBy, transcript: entries,
+            latencies: latencies,
+            interruptions: 0, failure: failure)
+        if let recording { await withCheckedContinuation { done in recording.finish(now: clock) { done.resume() } } }
+        journal.conversationEnded(outcome, reason: outcome.endReason)
+        onEnd()
+    }
+}

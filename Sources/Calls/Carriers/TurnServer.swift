@@ -1,0 +1,66 @@
+internal import Bridge
+internal import Foundation
+internal import Logging
+public import Realtime
+internal import Synchronization
+
+/// The calls that go by turns: finds the conversation of a provider's call, or begins it.
+public final class TurnServer: Sendable {
+    private let line: CallLine
+    private let settings: CallSettings
+    private let brief: Brief
+    private let calls = Mutex<[String: TurnBasedCall]>([:])
+
+    /// - Parameter brief: for calls that come without one of their own.
+    public init(line: CallLine, settings: CallSettings, brief: Brief) {
+        self.line = line
+        self.settings = settings
+        self.brief = brief
+    }
+
+    /// - Parameter providerCallID: e.g. Twilio's `CallSid`.
+    public func conversation(of providerCallID: String) -> TurnBasedCall? { calls.withLock { $0[providerCallID] } }
+
+    /// - Parameter outboundID: of a call that we had placed; nil for one that came by itself.
+    /// - Returns: nil: it cannot be held.
+    public func begin(_ providerCallID: String, from: String, to: String, outboundID: String?) -> TurnBasedCall? {
+        if let known = conversation(of: providerCallID) { return known }
+        guard let conversation = outboundID.map({ line.calls.beginTurns(of: $0) }) ?? unasked(providerCallID, from: from, to: to) else {
+            line.logger.error("a call by turns cannot be held: it needs recogniser, language model and voice (agent.fallback, or agent.mode cascade)")
+            return nil
+        }
+        calls.withLock { $0[providerCallID] = conversation }
+        return conversation
+    }
+
+    private func unasked(_ providerCallID: String, from: String, to: String) -> TurnBasedCall? {
+        guard let engines = line.cascade(brief.language) else { return nil }
+        // The caller is the other party: what the dashboard calls the callee.
+        var call = Call(
+            callerNumber: String(to.prefix(256)), calleeNumber: String(from.prefix(256)), brief: brief, maxDuration: settings.maxCallDuration,
+            requestedBy: "twilio", createdAt: Date())
+        call.callID = String(providerCallID.prefix(256))
+        let id = call.outboundID
+        let journal = CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: { Date() })
+        journal.insert(call)
+        let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) { [line] in
+            Task {
+                await journal.close()
+                line.calls.remove(id)
+            }
+        }
+        line.calls.add(id) { [line] reason in
+            Task {
+                await conversation.hangUp(reason)
+                _ = try? await line.twilio?.rest.complete(providerCallID)
+            }
+        }
+        return conversation
+    }
+
+    /// The provider says that the call has ended.
+    public func ended(_ providerCallID: String) async {
+        guard let conversation = calls.withLock({ $0.removeValue(forKey: providerCallID) }) else { return }
+        await conversation.hangUp(.calleeHangup)
+    }
+}

@@ -1,0 +1,231 @@
+"""Twilio's side of a phone call: its REST API, its webhooks with their signatures, and a phone that does what TwiML says.
+
+Proven with the vendor's own client (`test_twilio.py`): what that sends is what this takes, and what this answers it understands."""
+import base64
+import contextlib
+import http.client
+import http.server
+import io
+import json
+import secrets
+import threading
+import time
+import wave
+import xml.etree.ElementTree as ElementTree
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from carrier import Carrier
+from twilio.request_validator import RequestValidator
+
+ACCOUNT = "AC" + "0123456789abcdef" * 2
+TOKEN = "twilio-auth-token-of-this-test"
+PUBLIC = "https://voice.example.com"
+
+
+class MockTwilio:
+    """`phone(call)` is what happens at the other end: see the methods of `PhoneCall`."""
+
+    def __init__(self, phone=lambda call: None, account=ACCOUNT, user=ACCOUNT, password=TOKEN, refuse=None):
+        self.phone, self.account, self.refuse = phone, account, refuse
+        self.authorization = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+        self.port = None  # of the server whose public address is PUBLIC
+        self.calls, self.requests, self.recordings = {}, [], {}
+        mock = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                mock.handle(self, {})
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                mock.handle(self, parse_qs(body, keep_blank_values=True, strict_parsing=bool(body)))
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        for call in self.calls.values():
+            call.over.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def handle(self, request, form):
+        path = urlsplit(request.path).path
+        self.requests.append((request.command, path, form))
+        base = f"/2010-04-01/Accounts/{self.account}"
+        if request.headers.get("Authorization") != self.authorization:
+            return self.answer(request, 401, {"code": 20003, "message": "Authenticate", "more_info": "", "status": 401})
+        if self.refuse and path == f"{base}/Calls.json":
+            return self.answer(request, self.refuse["status"], self.refuse)
+        if request.command == "POST" and path == f"{base}/Calls.json":
+            missing = [name for name in ("To", "From") if name not in form]
+            if missing or ("Url" not in form and "Twiml" not in form):
+                return self.answer(request, 400, {"code": 21201, "message": f"{missing or 'Url'} is required", "more_info": "", "status": 400})
+            call = PhoneCall(self, form)
+            self.calls[call.sid] = call
+            self.answer(request, 201, call.resource())
+            return threading.Thread(target=call.run, daemon=True).start()
+        if path.startswith(f"{base}/Recordings/") and path.endswith(".wav"):
+            sound = self.recordings.get(path.split("/")[-1][:-4])
+            return self.answer(request, 404 if sound is None else 200, sound or b"", "audio/x-wav")
+        call = self.calls.get(path.split("/")[-1].removesuffix(".json"))
+        if not path.startswith(f"{base}/Calls/") or call is None:
+            return self.answer(request, 404, {"code": 20404, "message": "The requested resource was not found", "more_info": "", "status": 404})
+        if request.command == "POST":
+            call.update(form["Status"][0])
+        self.answer(request, 200, call.resource())
+
+    @staticmethod
+    def answer(request, status, body, kind="application/json"):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        with contextlib.suppress(OSError):
+            request.send_response(status)
+            request.send_header("Content-Type", kind)
+            request.send_header("Content-Length", str(len(data)))
+            request.end_headers()
+            request.wfile.write(data)
+
+    def webhook(self, url, form, signature=None):
+        """As Twilio calls us; the answer's status and text."""
+        assert url.startswith(PUBLIC), url
+        signature = signature or RequestValidator(TOKEN).compute_signature(url, form)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=15)
+        connection.request("POST", url.removeprefix(PUBLIC), urlencode(form), {
+            "Content-Type": "application/x-www-form-urlencoded", "X-Twilio-Signature": signature})
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
+
+
+class PhoneCall:
+    """One call, placed or (with `MockTwilio.incoming`) come in."""
+
+    def __init__(self, mock, form, sid=None):
+        self.mock, self.form = mock, form
+        self.sid = sid or "CA" + secrets.token_hex(16)
+        self.status, self.sequence = "queued", 0
+        self.over = threading.Event()
+        self.twiml, self.played, self.carrier, self.events = [], [], None, []
+        self.answers, self.streams_work = [], True  # what is said into <Record>; whether a stream can be had
+
+    def field(self, name, default=None):
+        return self.form.get(name, [default])[0]
+
+    def resource(self):
+        return {"sid": self.sid, "account_sid": self.mock.account, "status": self.status, "to": self.field("To"), "from": self.field("From"),
+                "direction": "outbound-api", "api_version": "2010-04-01", "uri": f"/2010-04-01/Accounts/{self.mock.account}/Calls/{self.sid}.json",
+                "date_created": None, "date_updated": None, "start_time": None, "end_time": None, "duration": None, "price": None,
+                "price_unit": "USD", "answered_by": None, "forwarded_from": None, "caller_name": None, "parent_call_sid": None, "queue_time": "0",
+                "trunk_sid": None, "phone_number_sid": "", "group_sid": None, "to_formatted": "", "from_formatted": "", "annotation": None,
+                "subresource_uris": {}}
+
+    def parameters(self, **more):
+        return {"CallSid": self.sid, "AccountSid": self.mock.account, "From": self.field("From"), "To": self.field("To"),
+                "CallStatus": self.status, "Direction": "outbound-api", "ApiVersion": "2010-04-01", **more}
+
+    def run(self):
+        with contextlib.suppress(Exception):
+            self.mock.phone(self)
+
+    # What a phone does.
+
+    def tell(self, status, **more):
+        """A state, told to the status callback where that event was asked for."""
+        self.status = status
+        self.events.append(status)
+        event = {"in-progress": "answered"}.get(status, status if status in ("initiated", "ringing") else "completed")
+        if self.field("StatusCallback") and event in self.form.get("StatusCallbackEvent", ["completed"]):
+            self.sequence += 1
+            answer = self.mock.webhook(self.field("StatusCallback"), self.parameters(SequenceNumber=str(self.sequence - 1), **more))
+            assert answer[0] in (200, 204), answer
+
+    def ring(self):
+        self.tell("initiated")
+        self.tell("ringing")
+
+    def end(self, status="completed", **more):
+        if not self.over.is_set():
+            self.over.set()
+            self.tell(status, **more)
+
+    def update(self, status):
+        """By REST: `canceled` ends a call that nobody has answered, `completed` any."""
+        if self.over.is_set() or (status == "canceled" and self.status == "in-progress"):
+            return
+        self.over.set()
+        self.status = "completed" if self.status == "in-progress" else "canceled"
+        if self.carrier:
+            self.carrier.hang_up()
+
+        def tell():
+            with contextlib.suppress(OSError):  # the server may be gone
+                self.tell(self.status)
+
+        threading.Thread(target=tell, daemon=True).start()
+
+    def machine(self, answered_by):
+        self.mock.webhook(self.field("AsyncAmdStatusCallback"), {
+            "CallSid": self.sid, "AccountSid": self.mock.account, "AnsweredBy": answered_by, "MachineDetectionDuration": "2100"})
+
+    def answer(self):
+        """Picks up, and does what the TwiML says until it ends."""
+        self.tell("in-progress")
+        self.follow(self.field("Url"))
+
+    def follow(self, url, **more):
+        while url and not self.over.is_set():
+            status, text = self.mock.webhook(url, self.parameters(**more))
+            assert status == 200, (status, text)
+            self.twiml.append(text)
+            url, more = self.execute(ElementTree.fromstring(text))
+        self.end()
+
+    def execute(self, response):
+        """The URL to ask next, and the fields to tell it."""
+        for verb in response:
+            if self.over.is_set():
+                break
+            if verb.tag == "Connect" and self.streams_work:
+                self.stream(verb.find("Stream"))
+            elif verb.tag == "Play":
+                self.play(verb.text)
+            elif verb.tag == "Record" and (answer := self.answers.pop(0) if self.answers else None):
+                if isinstance(answer, str):  # keys
+                    return verb.get("action"), {"Digits": answer}
+                name = "RE" + secrets.token_hex(16)
+                self.mock.recordings[name] = answer
+                return verb.get("action"), {
+                    "RecordingUrl": f"{self.mock.url}/2010-04-01/Accounts/{self.mock.account}/Recordings/{name}", "RecordingSid": name,
+                    "RecordingDuration": "2", "Digits": "hangup" if answer == b"" else ""}
+            elif verb.tag == "Redirect":
+                return verb.text, {}
+            elif verb.tag == "Hangup":
+                break
+        return None, {}
+
+    def stream(self, verb):
+        assert verb.get("url").startswith("wss://voice.example.com/") and "?" not in verb.get("url")
+        parameters = {item.get("name"): item.get("value") for item in verb.findall("Parameter")}
+        self.carrier = Carrier(
+            f"ws://127.0.0.1:{self.mock.port}" + urlsplit(verb.get("url")).path, call_sid=self.sid, parameters=parameters)
+        while self.carrier.open and not self.over.is_set():
+            time.sleep(0.02)
+
+    def play(self, url):
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection("127.0.0.1", self.mock.port, timeout=10)
+        connection.request("GET", f"{parts.path}?{parts.query}")
+        response = connection.getresponse()
+        sound = response.read()
+        assert response.status == 200 and response.headers["Content-Type"] == "audio/wav"
+        with wave.open(io.BytesIO(sound)) as file:
+            assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 8000)
+            self.played.append(file.getnframes() / 8000)

@@ -1,0 +1,324 @@
+"""Calls that Twilio places and carries for us: REST, webhooks, streams, turns."""
+import functools
+import io
+import subprocess
+import threading
+import time
+import wave
+import xml.etree.ElementTree as ElementTree
+from urllib.parse import urlsplit
+
+import pytest
+import twilio.rest
+from conftest import ATTEND, GUESTS
+from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio, PhoneCall
+from test_operations import run
+from test_realtime import ended, realtime
+from twilio.http.http_client import TwilioHttpClient
+from twilio.twiml.voice_response import Play, Record, VoiceResponse
+
+CALLEE, CALLER = "+821098765432", "+15550100"
+
+
+@pytest.fixture
+def carrier():
+    running = []
+
+    def start(*arguments, **options):
+        running.append(MockTwilio(*arguments, **options))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()
+
+
+def through_twilio(mock, **more):
+    return {"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "twilio", "TRUNKLINE_TWILIO_API_URL": mock.url, "TWILIO_ACCOUNT_SID": ACCOUNT,
+            "TWILIO_AUTH_TOKEN": TOKEN, "APP_PUBLIC_BASE_URL": PUBLIC, **more}
+
+
+def start(make_server, mock, **settings):
+    server = make_server(**through_twilio(mock, **settings))
+    mock.port = server.http_port
+    return server
+
+
+def dial(server, **fields):
+    return server.create(CALLEE, fields.pop("questions", [ATTEND]), caller_number=CALLER, **fields)
+
+
+def the_phone(mock):
+    return next(iter(mock.calls.values()))
+
+
+def asked(mock, what="Calls.json"):
+    return [form for _, path, form in mock.requests if path.endswith(what)]
+
+
+class ToTheMock(TwilioHttpClient):
+    """The vendor's client, with the mock in the place of api.twilio.com."""
+
+    def __init__(self, mock):
+        super().__init__()
+        self.mock = mock
+
+    def request(self, method, uri, *arguments, **options):
+        return super().request(method, uri.replace("https://api.twilio.com", self.mock.url), *arguments, **options)
+
+
+def test_the_mock_is_what_the_vendors_client_expects(make_server, carrier):
+    """The vendor's client works with the mock, and places a call with the very request that we place it with."""
+    mock = carrier(lambda call: call.over.wait(10))
+    client = twilio.rest.Client(ACCOUNT, TOKEN, http_client=ToTheMock(mock))
+    hook = f"{PUBLIC}/twilio/status?call=ID"
+    theirs = client.calls.create(
+        to=CALLEE, from_=CALLER, url=f"{PUBLIC}/twilio/voice?call=ID", method="POST", timeout=30, time_limit=240, status_callback=hook,
+        status_callback_method="POST", status_callback_event=["initiated", "ringing", "answered", "completed"], machine_detection="Enable",
+        async_amd="true", async_amd_status_callback=hook, async_amd_status_callback_method="POST")
+    assert theirs.status == "queued" and client.calls(theirs.sid).fetch().sid == theirs.sid
+    assert client.calls(theirs.sid).update(status="canceled").status == "canceled"
+    with pytest.raises(twilio.base.exceptions.TwilioRestException) as error:
+        client.calls("CA" + "0" * 32).fetch()
+    assert (error.value.status, error.value.code) == (404, 20404)
+
+    server = start(make_server, mock)
+    call_id = dial(server)
+    deadline = time.time() + 10
+    while len(asked(mock)) < 2 and time.time() < deadline:
+        time.sleep(0.02)
+    wanted, ours = asked(mock)
+    assert {name: [value.replace("ID", call_id) for value in values] for name, values in wanted.items()} == ours
+    server.request("POST", f"/api/outbound/{call_id}/cancel", {})
+    assert server.wait_for(call_id, seconds=10)["state"] == "cancelled"
+    assert {"Status": ["canceled"]} in [form for _, _, form in mock.requests]
+
+
+def test_a_call_with_a_speech_model(make_server, carrier, model):
+    """Placed by REST, answered, streamed with a one-time token, talked through, hung up after the goodbye."""
+    def phone(call):
+        call.ring()
+        call.answer()
+
+    speech = model([
+        {"text": "Hello, this is Riverside Restaurant. Will you attend?", "ms": 1500},
+        {"text": "Thank you, goodbye.", "ms": 800, "tools": [
+            ("report_task_state", {"questions": [{"id": "q1", "status": "answered", "answer": "Yes.", "value": True}]}),
+            ("end_call", {"reason": "task_completed"})]},
+    ], ["Yes."])
+    mock = carrier(phone)
+    server = start(make_server, mock, **{**realtime(speech), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"})
+    call_id = dial(server)
+    server.wait_for(call_id, {"connected"}, seconds=10)
+    phone_call = the_phone(mock)
+    while not (phone_call.carrier and phone_call.carrier.played_ms() >= 1480):
+        time.sleep(0.02)
+    phone_call.carrier.say(600)
+    call, result = server.wait_for(call_id, seconds=20), server.result(call_id)
+    assert (call["state"], call["end_reason"], call["call_id"]) == ("completed", "task_completed", phone_call.sid), call
+    assert call["attempts"][0]["outcome"] == "connected" and result["answers"][0]["value"] is True
+    assert [entry["speaker"] for entry in result["transcript"]] == ["ai", "customer", "ai"]
+    assert phone_call.carrier.played_ms() == pytest.approx(2300, abs=60), "the goodbye is heard to its end"
+    assert server.events(call_id)[:4] == ["outbound_queued", "outbound_dialing", "outbound_ringing", "outbound_connected"]
+    assert phone_call.over.wait(5) and phone_call.events == ["initiated", "ringing", "in-progress", "completed"]
+    assert ElementTree.fromstring(phone_call.twiml[-1]).find("Hangup") is not None, "the call's TwiML goes on, and ends"
+
+
+@pytest.mark.parametrize("told,sip,state", [
+    ("busy", "486", "busy"), ("no-answer", "487", "no_answer"), ("failed", "404", "failed"), ("failed", "603", "rejected"), ("failed", None, "failed")])
+def test_calls_that_are_not_answered(make_server, carrier, told, sip, state):
+    def phone(call):
+        call.ring()
+        call.end(told, **({"SipResponseCode": sip} if sip else {}))
+
+    mock = carrier(phone)
+    server = start(make_server, mock)
+    call = server.wait_for(dial(server), seconds=10)
+    assert call["state"] == state and len(asked(mock)) == 1, call
+    assert not [path for _, path, _ in mock.requests if not path.endswith("Calls.json")], "what has ended is not hung up again"
+
+
+@pytest.mark.parametrize("refusal,words", [
+    ({"status": 400, "code": 21211, "message": "The 'To' number is not a valid phone number.", "more_info": ""}, "not a valid phone number"),
+    ({"status": 429, "code": 20429, "message": "Too Many Requests", "more_info": ""}, "Too Many Requests"),
+    ({"status": 500}, "no reason given")])
+def test_what_twilio_does_not_place(make_server, carrier, refusal, words):
+    mock = carrier(refuse=refusal)
+    server = start(make_server, mock)
+    call = server.wait_for(dial(server), seconds=10)
+    assert call["state"] == "failed" and words in call["failure_reason"], call
+    assert len(asked(mock)) == 1, "a call is never placed twice"
+    assert CALLEE not in (server.folder / "server.log").read_text()
+
+
+def test_a_wrong_key_says_so(make_server, carrier):
+    mock = carrier(user="SK" + "1" * 32, password="key-secret")
+    server = start(make_server, mock)
+    call = server.wait_for(dial(server), seconds=10)
+    assert call["state"] == "failed" and "401" in call["failure_reason"]
+    server = start(make_server, mock, TWILIO_API_KEY_SID="SK" + "1" * 32, TWILIO_API_KEY_SECRET="key-secret")
+    dial(server)
+    deadline = time.time() + 10
+    while not mock.calls and time.time() < deadline:
+        time.sleep(0.02)
+    assert mock.calls, "an API key works as the auth token does"
+
+
+def test_an_answering_machine_is_left(make_server, carrier, model):
+    def phone(call):
+        call.ring()
+        call.tell("in-progress")
+        threading.Timer(0.7, call.machine, ["machine_start"]).start()
+        call.follow(call.field("Url"))
+
+    mock = carrier(phone)
+    server = start(make_server, mock, **{**realtime(model([{"text": "Hello?", "ms": 5000}])), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"})
+    call = server.wait_for(dial(server), seconds=15)
+    assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "voicemail", "voicemail"), call
+
+
+def test_lost_callbacks_lose_no_call(make_server, carrier):
+    """Twilio tells nothing: it is asked once the ringing must be over."""
+    mock = carrier(lambda call: setattr(call, "status", "busy"))
+    server = start(make_server, mock, TRUNKLINE_OUTBOUND_RING_TIMEOUT="1")
+    call = server.wait_for(dial(server), seconds=20)
+    assert call["state"] == "busy", call
+
+
+def test_an_operator_hangs_up_and_foreign_reports_change_nothing(make_server, carrier, model):
+    def phone(call):
+        call.ring()
+        call.answer()
+
+    mock = carrier(phone)
+    server = start(make_server, mock, **{**realtime(model([{"text": "A long story.", "ms": 20000}])), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"})
+    call_id = dial(server)
+    server.wait_for(call_id, {"connected"}, seconds=10)
+    phone_call = the_phone(mock)
+    while not (phone_call.carrier and phone_call.carrier.played_ms() >= 300):
+        time.sleep(0.02)
+    hook = f"{PUBLIC}/twilio/status?call={call_id}"
+    assert mock.webhook(hook, {"CallSid": "CA" + "9" * 32, "CallStatus": "completed"})[0] == 204
+    assert mock.webhook(hook, {"CallSid": phone_call.sid, "CallStatus": "ringing"})[0] == 204
+    assert mock.webhook(hook, {"CallSid": phone_call.sid, "CallStatus": "completed"}, signature="bm8=")[0] == 403
+    assert mock.webhook(f"{PUBLIC}/twilio/voice?call=ob-00000000", {"CallSid": phone_call.sid})[1].count("<Hangup/>") == 1
+    assert server.call(call_id)["state"] == "connected"
+    assert server.request("POST", f"/api/outbound/{call_id}/hangup", {})[0] in (200, 202)
+    call = server.wait_for(call_id, seconds=10)
+    assert (call["state"], call["end_reason"]) == ("completed", "operator_hangup")
+    assert phone_call.over.wait(5)
+
+
+@functools.cache
+def spoken(text):
+    """What a person says into `<Record>`: WAV, 8 kHz, 16 bit, with the silence that ended it."""
+    loud = subprocess.run(["espeak-ng", "-v", "en-us", "-s", "140", "--stdout", text], capture_output=True, check=True).stdout
+    return subprocess.run(
+        ["sox", "-t", "wav", "-", "-t", "wav", "-r", "8000", "-b", "16", "-c", "1", "-", "gain", "-6", "pad", "0.4", "2"], input=loud,
+        capture_output=True, check=True).stdout
+
+
+def test_by_turns(make_server, carrier):
+    """No streams: each turn of ours is played from a file, each of the callee's recorded; twice silent, then he answers."""
+    def phone(call):
+        call.answers = [None, spoken("Yes, I will."), "4"]
+        call.ring()
+        call.answer()
+
+    mock = carrier(phone)
+    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
+    call_id = dial(server, questions=[ATTEND, GUESTS])
+    call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
+    phone_call = the_phone(mock)
+    assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), (call, result, phone_call.twiml)
+    assert [answer["status"] for answer in result["answers"]] == ["answered", "answered"] and result["answers"][0]["value"] is True
+    assert result["answers"][1]["value"] == 4
+    speakers = [entry["speaker"] for entry in result["transcript"]]
+    assert speakers.count("customer") == 2 and speakers[0] == speakers[-1] == "ai", result["transcript"]
+    evidence = result["answers"][0]["evidence"]
+    assert result["transcript"][evidence["turn"]]["speaker"] == "customer" and evidence["end_ms"] > evidence["start_ms"]
+    data = server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)[1]
+    with wave.open(io.BytesIO(data)) as file:
+        seconds = file.getnframes() / 8000
+    assert seconds >= sum(phone_call.played), "the recording holds every turn"
+    # The first TwiML, by Twilio's own package.
+    wanted, first = VoiceResponse(), ElementTree.fromstring(phone_call.twiml[0])
+    next_url = first.find("Record").get("action")
+    wanted.append(Play(first.find("Play").text))
+    wanted.append(Record(action=next_url, method="POST", timeout=2, max_length=30, play_beep=False, trim="do-not-trim"))
+    wanted.redirect(next_url, method="POST")
+    assert ElementTree.canonicalize(phone_call.twiml[0]) == ElementTree.canonicalize(str(wanted))
+    # What was played cannot be had without its code, nor with another's.
+    played = urlsplit(first.find("Play").text)
+    for query in ("", "expires=99999999999&code=00", played.query.replace("expires=", "expires=1"), played.query[:-1] + "x"):
+        assert server.request("GET", f"{played.path}?{query}", key=None)[0] == 403
+    assert phone_call.over.wait(10)
+
+
+def test_a_stream_that_cannot_be_had_becomes_a_call_by_turns(make_server, carrier):
+    def phone(call):
+        call.streams_work, call.answers = False, [spoken("No, I cannot come.")]
+        call.ring()
+        call.answer()
+
+    mock = carrier(phone)
+    server = start(make_server, mock)
+    call = server.wait_for(dial(server), seconds=30)
+    assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), call
+    assert len(the_phone(mock).played) >= 2
+
+
+@pytest.mark.parametrize("recording", [b"no wav file", b"RIFF\xff\xff\xff\xffWAVEfmt \x10", spoken("Yes")[:44], "elsewhere"])
+def test_recordings_that_are_none_are_silence(make_server, carrier, recording):
+    """The question is asked again; a webhook that Twilio repeats gets the same turn; who hangs up leaves what was said."""
+    mock = carrier(lambda call: call.ring())
+    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
+    call_id = dial(server)
+    server.wait_for(call_id, {"ringing"}, seconds=10)
+    call = the_phone(mock)
+    first = ElementTree.fromstring(mock.webhook(call.field("Url"), call.parameters())[1])
+    call.play(first.find("Play").text)
+    name = "RE" + "1" * 32
+    base = "http://127.0.0.1:9" if recording == "elsewhere" else mock.url
+    mock.recordings[name] = recording
+    form = call.parameters(RecordingUrl=f"{base}/2010-04-01/Accounts/{ACCOUNT}/Recordings/{name}", RecordingSid=name)
+    action = first.find("Record").get("action")
+    answers = [mock.webhook(action, form) for _ in range(2)]
+    assert answers[0] == answers[1] and answers[0][0] == 200
+    second = ElementTree.fromstring(answers[0][1])
+    assert second.find("Play") is not None and second.find("Record").get("action") != action
+    call.tell("in-progress")
+    call.end("completed")
+    found, result = server.wait_for(call_id, seconds=10), server.result(call_id)
+    assert (found["state"], found["end_reason"]) == ("completed", "callee_hangup"), found
+    assert [entry["speaker"] for entry in result["transcript"]] == ["ai", "ai"] and result["transcript"][1]["interrupted"], result
+    assert mock.webhook(action, form)[1].count("<Hangup/>") == 1
+
+
+def test_a_call_that_comes_in_by_turns(make_server, carrier):
+    mock = carrier()
+    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns", TRUNKLINE_AGENT_PURPOSE="to tell that we are closed today")
+    call = PhoneCall(mock, {"From": ["+15550123"], "To": ["+15550199"], "Url": [f"{PUBLIC}/twilio/voice"]})
+    call.answer()
+    assert len(call.played) == 1
+    assert mock.webhook(f"{PUBLIC}/twilio/status", call.parameters())[0] == 204
+    found = server.call(ended(server))
+    assert (found["callee_number"], found["caller_number"], found["call_id"]) == ("+15550123", "+15550199", call.sid), found
+
+
+@pytest.mark.parametrize("settings,words", [
+    ({"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "twilio"}, "TWILIO_ACCOUNT_SID"), ({"TRUNKLINE_TWILIO_MODE": "turns"}, "TWILIO_ACCOUNT_SID"),
+    ({"TWILIO_ACCOUNT_SID": "AC1"}, "32 hex digits"),
+    ({"TWILIO_API_KEY_SID": "SK1"}, "needed both")])
+def test_settings_that_cannot_work_end_the_start(tmp_path, settings, words):
+    ended = run("serve", "--http-port", "0", cwd=tmp_path, **settings)
+    assert ended.returncode != 0 and words in ended.stderr, ended
+
+
+def test_numbers_twilio_cannot_dial_are_refused(make_server, carrier):
+    server = start(make_server, carrier())
+    body = {"caller_number": "025550100", "callee_number": CALLEE, "purpose": "x", "questions": [ATTEND]}
+    status, answer = server.request("POST", "/api/outbound/", body)
+    assert status == 422 and [error["field"] for error in answer["errors"]] == ["caller_number"]
+    status, answer = server.request("POST", "/api/outbound/", {**body, "caller_number": CALLER, "callee_number": "01098765432"})
+    assert status == 422 and "E.164" in str(answer)
