@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import FoundationNetworking
+import Net
 
 /// `trunkline call`
 struct PlaceCall: AsyncParsableCommand {
@@ -16,6 +16,9 @@ struct PlaceCall: AsyncParsableCommand {
     @Option(help: "Language, BCP 47.") var language: String?
     @Option(help: "The server.") var server = "http://127.0.0.1:8080"
     @Option(help: "API key; TRUNKLINE_API_KEY otherwise.") var apiKey: String?
+
+    private static let client = HTTPClient()
+    private var client: HTTPClient { Self.client }
 
     func run() async throws {
         guard let key = apiKey ?? ProcessInfo.processInfo.environment["TRUNKLINE_API_KEY"] else {
@@ -46,21 +49,17 @@ struct PlaceCall: AsyncParsableCommand {
     }
 
     private func send(_ method: String, _ path: String, key: String, body: [String: Any]? = nil) async throws -> [String: Any] {
-        guard let url = URL(string: server + path) else { throw fail("\(server) is no URL") }
-        var request = URLRequest(url: url, timeoutInterval: 15)
-        request.httpMethod = method
-        request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization")
+        var request = HTTPClientRequest(method, server + path, headers: [("authorization", "Bearer \(key)")])
         if let body {
-            request.httpBody = try JSONSerialization.data(withJSONObject: body)
-            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.body = Array(try JSONSerialization.data(withJSONObject: body))
+            request.headers.append(("content-type", "application/json"))
         }
-        let data: Data
-        let response: URLResponse
-        do { (data, response) = try await URLSession.shared.data(for: request) } catch {
-            throw fail("cannot reach \(server): is `trunkline serve` running?")
+        let reply: HTTPClientReply
+        do { reply = try await client.fetch(request, limit: 16 << 20) } catch {
+            throw fail("cannot reach \(server): is `trunkline serve` running? (\(error))")
         }
-        let object = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
-        guard let status = (response as? HTTPURLResponse)?.statusCode, (200..<300).contains(status) else {
+        let object = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any] ?? [:]
+        guard reply.isSuccess else {
             let fields = (object["errors"] as? [[String: String]] ?? []).map { "\n  \($0["field"] ?? "") \($0["message"] ?? "")" }.joined()
             throw fail("\(object["detail"] as? String ?? "the server refused")\(fields)")
         }
