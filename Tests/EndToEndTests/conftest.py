@@ -25,6 +25,10 @@ MOVED = "Have you moved to a new address?"
 GUESTS = "How many guests will you bring?"
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: measures tens of milliseconds; nothing else may run beside it")
+
+
 def free_port(kind=socket.SOCK_STREAM):
     """A port that was free for TCP and UDP a moment ago."""
     for _ in range(100):

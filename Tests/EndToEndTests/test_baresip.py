@@ -5,6 +5,7 @@ import time
 import wave
 
 import numpy
+import pytest
 from conftest import ATTEND, free_port
 
 CONFIG = """poll_method epoll
@@ -38,6 +39,7 @@ def read_wav(path):
         return samples[:: file.getnchannels()], file.getframerate()
 
 
+@pytest.mark.alone
 def test_baresip_hears_all_of_it(server, tmp_path):
     folder = tmp_path / "baresip"
     folder.mkdir()

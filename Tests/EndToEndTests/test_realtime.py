@@ -116,6 +116,7 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model):
     assert mock.clashes == 0 and len(mock.messages("conversation.item.create")) == 2
 
 
+@pytest.mark.alone
 def test_ten_interruptions_and_everybody_agrees(make_server, model):
     """What the carrier played, what the model is told was heard, the transcript and the recording: within 40 ms."""
     points = [240, 400, 610, 777, 900, 1111, 1300, 1500, 1750, 2000]
