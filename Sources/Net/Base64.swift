@@ -18,20 +18,25 @@ public enum Base64 {
         let count = text.count / 4 * 3 - padding
         guard count <= target.count else { return nil }
         return values.withUnsafeBufferPointer { values in
+            guard let from = text.baseAddress, let to = target.baseAddress, let value = values.baseAddress else { return nil }
+            // Bounds were checked above: these pointers check nothing.
+            let whole = count / 3
             var bad: UInt8 = 0
-            var at = 0
-            for group in stride(from: 0, to: text.count, by: 4) {
-                let isLast = group + 4 == text.count
-                let a = values[Int(text[group])]
-                let b = values[Int(text[group + 1])]
-                let c = isLast && padding == 2 ? 0 : values[Int(text[group + 2])]
-                let d = isLast && padding >= 1 ? 0 : values[Int(text[group + 3])]
+            for group in 0..<whole {
+                let a = value[Int(from[4 * group])], b = value[Int(from[4 * group + 1])]
+                let c = value[Int(from[4 * group + 2])], d = value[Int(from[4 * group + 3])]
                 bad |= a | b | c | d
                 let word = UInt32(a) << 18 | UInt32(b) << 12 | UInt32(c) << 6 | UInt32(d)
-                target[at] = UInt8(truncatingIfNeeded: word >> 16)
-                if at + 1 < count { target[at + 1] = UInt8(truncatingIfNeeded: word >> 8) }
-                if at + 2 < count { target[at + 2] = UInt8(truncatingIfNeeded: word) }
-                at += 3
+                to[3 * group] = UInt8(truncatingIfNeeded: word >> 16)
+                to[3 * group + 1] = UInt8(truncatingIfNeeded: word >> 8)
+                to[3 * group + 2] = UInt8(truncatingIfNeeded: word)
+            }
+            if padding > 0 {
+                let a = value[Int(from[4 * whole])], b = value[Int(from[4 * whole + 1])]
+                let c = padding == 1 ? value[Int(from[4 * whole + 2])] : 0
+                bad |= a | b | c
+                to[3 * whole] = a << 2 | b >> 4
+                if padding == 1 { to[3 * whole + 1] = b << 4 | c >> 2 }
             }
             return bad & 0x80 != 0 ? nil : count
         }
@@ -39,23 +44,30 @@ public enum Base64 {
 
     /// Encodes into `target` from `start` on, where `encodedLength(source.count)` bytes must fit; returns where it ended.
     public static func encode(_ source: Span<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
-        alphabet.withUnsafeBufferPointer { alphabet in
-            var at = start
-            var index = 0
-            while index < source.count {
-                let left = source.count - index
-                let a = UInt32(source[index])
-                let b = left > 1 ? UInt32(source[index + 1]) : 0
-                let c = left > 2 ? UInt32(source[index + 2]) : 0
-                let word = a << 16 | b << 8 | c
-                target[at] = alphabet[Int(word >> 18)]
-                target[at + 1] = alphabet[Int((word >> 12) & 63)]
-                target[at + 2] = left > 1 ? alphabet[Int((word >> 6) & 63)] : UInt8(ascii: "=")
-                target[at + 3] = left > 2 ? alphabet[Int(word & 63)] : UInt8(ascii: "=")
-                at += 4
-                index += 3
+        precondition(start >= 0 && start + encodedLength(source.count) <= target.count, "base64: the target is too small")
+        return alphabet.withUnsafeBufferPointer { alphabet in
+            source.withUnsafeBufferPointer { source in
+                guard let from = source.baseAddress, let base = target.baseAddress, let letter = alphabet.baseAddress else { return start }
+                // Bounds were checked above: these pointers check nothing.
+                let to = base + start
+                let whole = source.count / 3
+                for group in 0..<whole {
+                    let word = UInt32(from[3 * group]) << 16 | UInt32(from[3 * group + 1]) << 8 | UInt32(from[3 * group + 2])
+                    to[4 * group] = letter[Int(word >> 18)]
+                    to[4 * group + 1] = letter[Int((word >> 12) & 63)]
+                    to[4 * group + 2] = letter[Int((word >> 6) & 63)]
+                    to[4 * group + 3] = letter[Int(word & 63)]
+                }
+                let left = source.count - 3 * whole
+                if left > 0 {
+                    let word = UInt32(from[3 * whole]) << 16 | (left == 2 ? UInt32(from[3 * whole + 1]) << 8 : 0)
+                    to[4 * whole] = letter[Int(word >> 18)]
+                    to[4 * whole + 1] = letter[Int((word >> 12) & 63)]
+                    to[4 * whole + 2] = left == 2 ? letter[Int((word >> 6) & 63)] : UInt8(ascii: "=")
+                    to[4 * whole + 3] = UInt8(ascii: "=")
+                }
+                return start + encodedLength(source.count)
             }
-            return at
         }
     }
 }

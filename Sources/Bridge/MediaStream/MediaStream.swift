@@ -35,8 +35,20 @@ public protocol MediaStream: AnyObject {
     var onClose: ((_ reason: String) -> Void)? { get set }
     /// What is sent takes time to arrive, and so does the answer: the far end is behind a network.
     var isRemote: Bool { get }
+    /// Frames that one message had best hold, where speech is sent ahead of its time: a message costs more than what is in it.
+    var framesPerMessage: Int { get }
     /// False: closed, or the far end takes nothing more at the moment.
     @discardableResult
     func send(_ message: MediaStreamMessage) -> Bool
+    /// Frames that follow each other, in one message where the protocol has room for them; all or none.
+    func send(_ frames: UnsafeBufferPointer<EncodedFrame>) -> Bool
     func close()
+}
+
+extension MediaStream {
+    public var framesPerMessage: Int { 1 }
+    public func send(_ frames: UnsafeBufferPointer<EncodedFrame>) -> Bool {
+        for frame in frames { guard send(.media(frame)) else { return false } }
+        return true
+    }
 }

@@ -1,3 +1,5 @@
+public import Pipeline
+
 /// Which end of the conversation we are.
 public enum MediaStreamRole: Sendable { case carrier, application }
 
@@ -10,6 +12,12 @@ public protocol MediaStreamDialect: AnyObject {
     func capacity(for message: MediaStreamMessage) -> Int
     /// Writes the message and returns its length; nil if this dialect and role cannot say it.
     func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int?
+
+    /// Frames that one of our messages had best hold, at most.
+    var framesPerMessage: Int { get }
+    func capacity(forFrames count: Int) -> Int
+    /// Writes up to `framesPerMessage` frames as one message.
+    func encode(_ frames: UnsafeBufferPointer<EncodedFrame>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int
 }
 
 /// A message that cannot be understood; `reason` names the field, never its content.

@@ -1,4 +1,5 @@
 public import Net
+public import Pipeline
 
 /// A media stream over a WebSocket, in a carrier's dialect. Confined to its loop.
 public final class WebSocketMediaStream: MediaStream {
@@ -61,6 +62,14 @@ public final class WebSocketMediaStream: MediaStream {
             return -1
         }
         if !sent, wasSaid { refused += 1 }
+        return sent
+    }
+
+    public var framesPerMessage: Int { dialect.framesPerMessage }
+
+    public func send(_ frames: UnsafeBufferPointer<EncodedFrame>) -> Bool {
+        let sent = socket.send(.text, capacity: dialect.capacity(forFrames: frames.count)) { dialect.encode(frames, into: $0) }
+        if !sent { refused += 1 }
         return sent
     }
 

@@ -137,15 +137,20 @@ public final class CallGraph {
         // Look at the μ-law bytes as they are.
         let verdict = detector.detect(frame)
         if verdict.isSpeech { lastSpeechAt = now }
-        turnEvents.removeAll(keepingCapacity: true)
         turns.process(verdict, into: &turnEvents)
         talker?.heard(frame, isSpeech: verdict.isSpeech, isInTurn: turns.isInTurn, at: now)
-        for event in turnEvents where !isOver { handle(event, at: now) }
-        interruptions.removeAll(keepingCapacity: true)
+        // Most frames mean nothing to either.
+        if !turnEvents.isEmpty {
+            for event in turnEvents where !isOver { handle(event, at: now) }
+            turnEvents.removeAll(keepingCapacity: true)
+        }
         bargeIn.process(
             BargeInInput(isCallerSpeech: verdict.isSpeech, isAISpeaking: speaker.isSpeaking, isMuted: talker?.isInterruptible != true),
             into: &interruptions)
-        for interruption in interruptions where !isOver { handle(interruption, at: now) }
+        if !interruptions.isEmpty {
+            for interruption in interruptions where !isOver { handle(interruption, at: now) }
+            interruptions.removeAll(keepingCapacity: true)
+        }
     }
 
     private func handle(_ event: TurnEvent, at now: Int) {

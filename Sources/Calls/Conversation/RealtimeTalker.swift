@@ -32,6 +32,9 @@ public struct RealtimePolicy: Sendable, Equatable {
 final class RealtimeTalker: Talker {
     /// Caller's frames kept while there is no session: 10 s, so that nothing of the first words is lost.
     static let pendingLimit = 500
+    /// Silence after which the model cannot be waiting for the end of a turn, ms; and frames that one message holds then.
+    static let quietAfterMs = 1_000
+    static let quietFrames = 3
     /// Frames of a response that waits for a decision: 30 s.
     static let heldLimit = 1_500
 
@@ -90,7 +93,8 @@ final class RealtimeTalker: Talker {
     private var downward: Chain<Chain<Resampler, Framer>, MuLawEncoder>?
     private var resampled: [AudioFrame] = []
     private var encoded: [EncodedFrame] = []
-    private var pcm: [UInt8] = []
+    private var sound: [UInt8] = []
+    private var waitingFrames = 0
 
     init(
         graph: CallGraph, loop: EventLoop, stream: any MediaStream, model: any SpeechModel, brief: Brief, tracker: TaskTracker?,
@@ -140,7 +144,11 @@ final class RealtimeTalker: Talker {
     private func sessionReady(at now: Int) {
         isReady = true
         soundBeganAt = pending.isEmpty ? nil : now - pending.count * EncodedFrame.milliseconds
-        for frame in pending { send(frame, at: now) }
+        sound.removeAll(keepingCapacity: true)
+        for frame in pending {
+            take(frame, at: now)
+            sendSound()
+        }
         pending.removeAll()
         greet(at: now)
         // A question or our greeting was lost with the session before.
@@ -220,29 +228,36 @@ final class RealtimeTalker: Talker {
             pending.append(frame)
             return
         }
-        send(frame, at: now)
+        // Nobody waits for the sound of a caller who is silent while we speak, or has been for long: several frames in one message.
+        let isQuiet =
+            !isSpeech && !isInTurn && !isCallerSpeaking && (graph.speaker.isSpeaking || now > graph.lastSpeechMs + Self.quietAfterMs)
+        if !isQuiet, waitingFrames == 0, frame.law == .muLaw, let session, case .muLaw = session.format {
+            if soundBeganAt == nil { soundBeganAt = now - EncodedFrame.milliseconds }
+            return frame.withBytes { session.hear($0) }
+        }
+        take(frame, at: now)
+        waitingFrames += 1
+        if !isQuiet || waitingFrames >= Self.quietFrames { sendSound() }
     }
 
-    private func send(_ frame: EncodedFrame, at now: Int) {
+    /// Adds a frame to what goes to the model, in its format.
+    private func take(_ frame: EncodedFrame, at now: Int) {
         guard let session else { return }
         if soundBeganAt == nil { soundBeganAt = now - EncodedFrame.milliseconds }
         let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
-        guard case .pcm = session.format else {
-            spoken.withBytes { session.hear($0) }
-            return
-        }
+        guard case .pcm = session.format else { return spoken.withBytes { sound.append(contentsOf: $0) } }
         resampled.removeAll(keepingCapacity: true)
         try? upward?.process(spoken, into: &resampled)
-        pcm.removeAll(keepingCapacity: true)
         for piece in resampled {
-            piece.withSamples { samples in
-                for sample in samples {
-                    pcm.append(UInt8(truncatingIfNeeded: sample))
-                    pcm.append(UInt8(truncatingIfNeeded: sample >> 8))
-                }
-            }
+            // The models' PCM is little-endian, and so is every machine that Swift runs on.
+            piece.withSamples { sound.append(contentsOf: UnsafeRawBufferPointer($0)) }
         }
-        if !pcm.isEmpty { pcm.withUnsafeBufferPointer { session.hear($0) } }
+    }
+
+    private func sendSound() {
+        waitingFrames = 0
+        if !sound.isEmpty { sound.withUnsafeBufferPointer { session?.hear($0) } }
+        sound.removeAll(keepingCapacity: true)
     }
 
     func speechStarted(at now: Int) {

@@ -37,6 +37,7 @@ final class Speaker {
 
     private var outgoing: [(frame: EncodedFrame, utterance: Int)] = []
     private var outgoingHead = 0
+    private var message: [EncodedFrame] = []
     private var inFlight: [Sent] = []
     /// When the last frame sent ends, were there no network: the clock we send by.
     private var playsUntil = 0
@@ -103,33 +104,45 @@ final class Speaker {
         var hasSent = false
         guard !isPaused else { return false }
         while outgoingHead < outgoing.count, playsUntil - now < Self.leadFrames * EncodedFrame.milliseconds {
-            let (frame, utterance) = outgoing[outgoingHead]
-            guard stream.send(.media(frame)) else { break }
+            // Where the far end has run dry, a frame leaves alone: it is to be heard, and its mark to come back, at once.
+            let hasRunDry = playsUntil <= now
+            let count = hasRunDry ? 1 : min(stream.framesPerMessage, outgoing.count - outgoingHead)
+            guard send(count) else { break }
             hasSent = true
-            outgoingHead += 1
-            ledger.sent(EncodedFrame.milliseconds, of: utterance)
-            if playsUntil <= now {  // the far end has run dry
+            if hasRunDry {
                 playsUntil = now
                 burst += 1
                 burstFrames = 0
                 isAnchored = false
             }
-            var sent = Sent(frame: frame, utterance: utterance, burst: burst, startMs: playsUntil + (isAnchored ? lagMs : 0), anchor: nil)
-            let needsAnchor = burstFrames % Self.anchorFrames == 0
+            let needsAnchor = burstFrames == 0 || burstFrames / Self.anchorFrames != (burstFrames + count) / Self.anchorFrames
+            for _ in 0..<count {
+                let (frame, utterance) = outgoing[outgoingHead]
+                ledger.sent(EncodedFrame.milliseconds, of: utterance)
+                let startMs = playsUntil + (isAnchored ? lagMs : 0)
+                inFlight.append(Sent(frame: frame, utterance: utterance, burst: burst, startMs: startMs, anchor: nil))
+                outgoingHead += 1
+                burstFrames += 1
+                playsUntil += EncodedFrame.milliseconds
+            }
             if needsAnchor {
                 anchors += 1
-                sent.anchor = anchors
+                inFlight[inFlight.count - 1].anchor = anchors
+                stream.send(.mark("at-\(anchors)"))
             }
-            inFlight.append(sent)
-            burstFrames += 1
-            playsUntil += EncodedFrame.milliseconds
-            if needsAnchor { stream.send(.mark("at-\(anchors)")) }
         }
         if outgoingHead == outgoing.count {
             outgoing.removeAll(keepingCapacity: true)
             outgoingHead = 0
         }
         return hasSent
+    }
+
+    private func send(_ count: Int) -> Bool {
+        if count == 1 { return stream.send(.media(outgoing[outgoingHead].frame)) }
+        message.removeAll(keepingCapacity: true)
+        for item in outgoing[outgoingHead..<(outgoingHead + count)] { message.append(item.frame) }
+        return message.withUnsafeBufferPointer { stream.send($0) }
     }
 
     /// A mark has come back.

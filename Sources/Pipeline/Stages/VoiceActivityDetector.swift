@@ -43,20 +43,23 @@ public struct VoiceActivityDetector: Processor {
 
     /// One frame in, one verdict out.
     public mutating func detect(_ frame: EncodedFrame) -> VoiceActivity {
-        var energy: Float = 0
-        var crossings = 0
-        let bytes = frame.bytes.span
+        var energy: Int64 = 0
+        var crossings: Int32 = 0
         let table = frame.law == .muLaw ? MuLaw.decodeTable : ALaw.decodeTable
         table.withUnsafeBufferPointer { table in
-            var previous: Int16 = 0
-            for index in 0..<EncodedFrame.byteCount {
-                let sample = table[Int(bytes[index])]
-                energy += Float(sample) * Float(sample)
-                if (sample ^ previous) < 0 { crossings += 1 }
-                previous = sample
+            frame.withBytes { bytes in
+                guard let sample = table.baseAddress, let byte = bytes.baseAddress else { return }
+                // A byte is an index below 256, and a frame has 160: nothing to check, and whole numbers need not wait for each other.
+                var previous: Int32 = 0
+                for index in 0..<EncodedFrame.byteCount {
+                    let value = Int32(sample[Int(byte[index])])
+                    energy &+= Int64(value &* value)
+                    crossings &+= ((value ^ previous) >> 31) & 1
+                    previous = value
+                }
             }
         }
-        let level = Self.decibels(meanSquare: energy / Float(EncodedFrame.byteCount))
+        let level = Self.decibels(meanSquare: Float(energy) / Float(EncodedFrame.byteCount))
         if frame.isConcealed { return VoiceActivity(isSpeech: false, level: level) }
         let margin = 3 + 12 * configuration.threshold
         // Fricatives are weak but cross zero often: they keep a word together.

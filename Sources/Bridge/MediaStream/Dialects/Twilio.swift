@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Net
-internal import Pipeline
+public import Pipeline
 
 /// Twilio Media Streams (twilio.com/docs/voice/media-streams/websocket-messages), both ends.
 ///
@@ -79,7 +79,8 @@ public final class TwilioDialect: MediaStreamDialect {
     }
 
     private func isOurs(_ sid: UnsafeBufferPointer<UInt8>) -> Bool {
-        sid.count == streamSidBytes.count && sid.elementsEqual(streamSidBytes)
+        guard sid.count == streamSidBytes.count, let given = sid.baseAddress else { return false }
+        return streamSidBytes.withUnsafeBufferPointer { ours in ours.baseAddress.map { memcmp($0, given, sid.count) == 0 } ?? false }
     }
 
     private func take(_ media: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]) throws(MediaStreamError) {
@@ -184,7 +185,7 @@ public final class TwilioDialect: MediaStreamDialect {
 
     public func capacity(for message: MediaStreamMessage) -> Int {
         switch message {
-        case .media: mediaPrefix.count + Base64.encodedLength(EncodedFrame.byteCount) + 160
+        case .media: capacity(forFrames: 1)
         case .start(let start):
             start.parameters.reduce(1_024) { $0 + ($1.key.utf8.count + $1.value.utf8.count) * 6 + 8 }
         case .mark(let name): 512 + name.utf8.count * 6
@@ -194,7 +195,8 @@ public final class TwilioDialect: MediaStreamDialect {
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
         switch message {
-        case .media(let frame): return encodeMedia(frame, into: target)
+        case .media(let frame):
+            return withUnsafePointer(to: frame) { encode(UnsafeBufferPointer(start: $0, count: 1), into: target) }
         case .mark(let name) where role == .application && Self.isPlain(name):
             return write([markPrefix, Array(name.utf8), Array(#""}}"#.utf8)], target)
         case .clear where role == .application: return write([clearText], target)
@@ -207,10 +209,15 @@ public final class TwilioDialect: MediaStreamDialect {
         return data.copyBytes(to: target)
     }
 
-    private func encodeMedia(_ frame: EncodedFrame, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    /// Twilio takes a payload of any length. Three frames: what is ahead of its time all the same (`Speaker.leadFrames`).
+    public let framesPerMessage = 3
+
+    public func capacity(forFrames count: Int) -> Int { mediaPrefix.count + Base64.encodedLength(EncodedFrame.byteCount * count) + 160 }
+
+    public func encode(_ frames: UnsafeBufferPointer<EncodedFrame>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var at = mediaPrefix.count
         _ = UnsafeMutableBufferPointer(rebasing: target[..<at]).update(fromContentsOf: mediaPrefix)
-        if role == .carrier {
+        if role == .carrier, let first = frames.first {
             sequence &+= 1
             chunk &+= 1
             at = write(#""sequenceNumber":""#, target, at)
@@ -218,13 +225,20 @@ public final class TwilioDialect: MediaStreamDialect {
             at = write(#"","media":{"track":"inbound","chunk":""#, target, at)
             at = write(chunk, target, at)
             at = write(#"","timestamp":""#, target, at)
-            at = write(Int(frame.timestampMs), target, at)
+            at = write(Int(first.timestampMs), target, at)
             at = write(#"","payload":""#, target, at)
         }
-        if frame.law == .muLaw {
-            at = Base64.encode(frame.bytes.span, into: target, at: at)
+        if frames.count == 1, frames[0].law == .muLaw {
+            at = Base64.encode(frames[0].bytes.span, into: target, at: at)
         } else {
-            at = Base64.encode(G711.transcode(frame, to: .muLaw).bytes.span, into: target, at: at)
+            at = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: frames.count * EncodedFrame.byteCount) { sound in
+                for (index, frame) in frames.enumerated() {
+                    let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
+                    let place = UnsafeMutableBufferPointer(rebasing: sound[(index * EncodedFrame.byteCount)...])
+                    spoken.withBytes { _ = place.update(fromContentsOf: $0) }
+                }
+                return Base64.encode(UnsafeBufferPointer(sound).span, into: target, at: at)
+            }
         }
         return write(#""}}"#, target, at)
     }
