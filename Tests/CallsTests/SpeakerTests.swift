@@ -10,7 +10,7 @@ private final class Carrier: MediaStream {
     var onMessage: ((MediaStreamMessage) -> Void)?
     var onClose: ((String) -> Void)?
     var isRemote: Bool { delayMs > 0 }
-    var framesPerMessage: Int { isRemote ? 3 : 1 }
+    var framesPerMessage: Int { isRemote ? 5 : 1 }
 
     let delayMs: Int
     let phaseMs: Int

@@ -174,8 +174,13 @@ final class CallJournal: Sendable {
     func transcript(_ entry: TranscriptEntry, position: Int) {
         guard settings.savesTranscript, !isEnded else { return }
         let id = outboundID
-        let event = CallEvent(name: "outbound_transcript", at: now(), outboundID: id, payload: CallEvent.payload(["entry": TranscriptPayload(entry)]))
-        entries.yield { store in try await store.append(entry, at: position, to: id, event: event) }
+        let at = now()
+        // Written as JSON here, not on the call's loop.
+        entries.yield { store in
+            let payload = CallEvent.payload(["entry": TranscriptPayload(entry)])
+            try await store.append(
+                entry, at: position, to: id, event: CallEvent(name: "outbound_transcript", at: at, outboundID: id, payload: payload))
+        }
     }
 
     func progress(_ tracker: TaskTracker) {

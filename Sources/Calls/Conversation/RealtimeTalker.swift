@@ -34,7 +34,7 @@ final class RealtimeTalker: Talker {
     static let pendingLimit = 500
     /// Silence after which the model cannot be waiting for the end of a turn, ms; and frames that one message holds then.
     static let quietAfterMs = 1_000
-    static let quietFrames = 3
+    static let quietFrames = 5
     /// Frames of a response that waits for a decision: 30 s.
     static let heldLimit = 1_500
 

@@ -9,7 +9,7 @@ internal import Pipeline
 /// comes back when that frame has played, and puts the burst on the far end's clock. Only what has played is written
 /// down, so ledger, transcript and recording agree. Reads no clock: times are ms since the answer. Confined to its loop.
 final class Speaker {
-    /// Frames sent ahead of the clock, for the network's jitter; a barge-in drops them at the far end.
+    /// Frames sent ahead of the clock, at the least, for the network's jitter; a barge-in drops them at the far end.
     static let leadFrames = 3
     /// Frames from one mark to the next within a burst (1 s).
     static let anchorFrames = 50

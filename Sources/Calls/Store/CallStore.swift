@@ -132,8 +132,8 @@ public final class CallStore: Sendable {
     public func insert(_ call: Call, events: [CallEvent]) async throws(StoreError) {
         try await write { db in
             let next = try Int64.fetchOne(db, sql: "SELECT COALESCE(MAX(position), 0) + 1 FROM calls") ?? 1
-            try db.execute(
-                sql: """
+            try db.run(
+                """
                     INSERT INTO calls (outbound_id, position, state, priority, created_at, callee_number, caller_number, purpose, record)
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                     """,
@@ -149,7 +149,8 @@ public final class CallStore: Sendable {
     @discardableResult
     public func update(_ outboundID: String, _ change: @escaping @Sendable (inout Call) throws -> [CallEvent]) async throws(StoreError) -> Call {
         try await write { db in
-            guard let row = try Row.fetchOne(db, sql: "SELECT record FROM calls WHERE outbound_id = ?", arguments: [outboundID]) else {
+            let select = try db.cachedStatement(sql: "SELECT record FROM calls WHERE outbound_id = ?")
+            guard let row = try Row.fetchOne(select, arguments: [outboundID]) else {
                 throw StoreError(.notFound, "there is no call \(outboundID)")
             }
             var call = try Self.decode(row)
@@ -157,8 +158,8 @@ public final class CallStore: Sendable {
             do { events = try change(&call) } catch let error as CallStateMachine.ImpossibleTransition {
                 throw StoreError(.conflict, error.description)
             }
-            try db.execute(
-                sql: "UPDATE calls SET state = ?, answered_at = ?, completed_at = ?, record = ? WHERE outbound_id = ?",
+            try db.run(
+                "UPDATE calls SET state = ?, answered_at = ?, completed_at = ?, record = ? WHERE outbound_id = ?",
                 arguments: [
                     call.state.rawValue, call.answeredAt?.timeIntervalSince1970, call.completedAt?.timeIntervalSince1970,
                     try Self.encode(call), outboundID,
@@ -262,8 +263,8 @@ public final class CallStore: Sendable {
     public func append(_ entry: TranscriptEntry, at position: Int, to outboundID: String, event: CallEvent) async throws(StoreError) {
         try await write { db in
             let text = String(decoding: try JSONEncoder().encode(entry), as: UTF8.self)
-            try db.execute(
-                sql: "INSERT OR REPLACE INTO transcript (outbound_id, position, entry) VALUES (?, ?, ?)",
+            try db.run(
+                "INSERT OR REPLACE INTO transcript (outbound_id, position, entry) VALUES (?, ?, ?)",
                 arguments: [outboundID, position, text])
             return ((), [try Self.append(event, db)])
         }
@@ -287,8 +288,8 @@ public final class CallStore: Sendable {
     // MARK: Events
 
     private static func append(_ event: CallEvent, _ db: Database) throws -> CallEvent {
-        try db.execute(
-            sql: "INSERT INTO events (name, at, outbound_id, payload) VALUES (?, ?, ?, ?)",
+        try db.run(
+            "INSERT INTO events (name, at, outbound_id, payload) VALUES (?, ?, ?, ?)",
             arguments: [event.name, event.at.timeIntervalSince1970, event.outboundID, event.payload])
         var stored = event
         stored.id = db.lastInsertedRowID
@@ -342,5 +343,12 @@ public final class CallStore: Sendable {
                 arguments: [key.hash, key.name, key.role, date.timeIntervalSince1970])
             return ((), [])
         }
+    }
+}
+
+extension Database {
+    /// Runs a statement that is wanted often: it is compiled once.
+    fileprivate func run(_ sql: String, arguments: StatementArguments) throws {
+        try cachedStatement(sql: sql).execute(arguments: arguments)
     }
 }

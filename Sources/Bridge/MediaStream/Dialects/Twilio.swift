@@ -209,8 +209,8 @@ public final class TwilioDialect: MediaStreamDialect {
         return data.copyBytes(to: target)
     }
 
-    /// Twilio takes a payload of any length. Three frames: what is ahead of its time all the same (`Speaker.leadFrames`).
-    public let framesPerMessage = 3
+    /// Twilio takes a payload of any length. A tenth of a second: beyond that there is little left to save.
+    public let framesPerMessage = 5
 
     public func capacity(forFrames count: Int) -> Int { mediaPrefix.count + Base64.encodedLength(EncodedFrame.byteCount * count) + 160 }
 
