@@ -187,6 +187,9 @@ struct Configuration {
                 default: throw ConfigurationError("must be server, semantic or manual")
                 }
         },
+        Setting(key: "realtime.openai.session_limit", help: "seconds after which a new session takes over in a quiet moment (3300)") {
+            $0.realtime.openAI.lifetimeMs = UInt64(try integer($1, 1...3_540)) * 1_000
+        },
         Setting(key: "realtime.gemini.url", help: "ws: or wss: URL that speaks Gemini Live (the vendor's)") { configuration, text in
             guard let url = WebSocketURL(text) else { throw ConfigurationError("must be a ws:// or wss:// URL") }
             configuration.realtime.gemini.url = url

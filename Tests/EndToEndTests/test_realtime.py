@@ -188,6 +188,43 @@ def test_a_model_that_dies_in_mid_call_is_called_again(make_server, model):
     assert texts == ["Good morning."]
 
 
+def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model):
+    """In a quiet moment; what is said while the next one is opened is heard, and nothing is said twice."""
+    mock = model([{"text": "Good morning, this takes a little while.", "ms": 2000}, {"text": "Still the same call.", "ms": 600}], ["hello"])
+    server = make_server(**realtime(mock, TRUNKLINE_REALTIME_OPENAI_SESSION_LIMIT="1"))
+    carrier = stream(server)
+    carrier.wait(lambda: carrier.played_ms() >= 1980, what="the greeting")
+    assert mock.sessions == 1, "not while we speak"
+    carrier.say(600)
+    carrier.wait(lambda: mock.sessions >= 2, what="the session that takes over")
+    carrier.wait(lambda: carrier.played_ms() >= 2580, what="the answer")
+    # The sound of the greeting came without a hole, in spite of everything.
+    played = [at for at, frame in carrier.play_log if frame != b"\xff" * 160][:100]
+    assert max(b - a for a, b in zip(played, played[1:])) < 0.06
+    carrier.hang_up()
+    assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == [
+        "Good morning, this takes a little while.", "hello", "Still the same call."]
+    assert mock.clashes == 0
+    texts = [part["text"] for item in mock.messages("conversation.item.create") for part in item["item"].get("content", [])]
+    assert texts[0] == "Good morning, this takes a little while.", "the next session knows what was said"
+
+
+@pytest.mark.parametrize("way,kind", [("semantic", "semantic_vad"), ("manual", None)])
+def test_other_ways_to_find_a_turns_end(make_server, model, way, kind):
+    """The model's semantic detector; or our own, which commits the turn and asks for the response."""
+    mock = model([{"text": "Good morning.", "ms": 600}, {"text": "Indeed.", "ms": 600}], ["hello"])
+    server = make_server(**realtime(mock, TRUNKLINE_REALTIME_OPENAI_TURN_DETECTION=way))
+    carrier = stream(server)
+    carrier.wait(lambda: carrier.played_ms() >= 580, what="the greeting")
+    carrier.say(800)
+    carrier.wait(lambda: carrier.played_ms() >= 1180, what="the answer")
+    carrier.hang_up()
+    assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == ["Good morning.", "hello", "Indeed."]
+    detection = mock.messages("session.update")[0]["session"]["audio"]["input"]["turn_detection"]
+    assert (detection and detection["type"]) == kind
+    assert len(mock.messages("input_audio_buffer.commit")) == (1 if way == "manual" else 0) and mock.clashes == 0
+
+
 @pytest.mark.parametrize("trouble", [{"reject": 401}, {"script": [{"stall": True}] * 9}, {"script": [{"fail": "server_error"}] * 9}])
 def test_a_model_that_cannot_be_had_ends_the_call_with_a_reason(make_server, model, trouble):
     mock = model(**trouble)

@@ -443,7 +443,8 @@ extension Slice where Base == UnsafeMutableBufferPointer<UInt8> {
     }
     @Test func whatDoesNotFitIsRefused() {
         var target = [UInt8](repeating: 0, count: 2)
-        let length = target.withUnsafeMutableBufferPointer { target in Array("AAAA".utf8).withUnsafeBufferPointer { Base64.decode($0, into: target) } }
+        let length = target.withUnsafeMutableBufferPointer { target in Array("AAAA".utf8).withUnsafeBufferPointer { Base64.decode($0, into: target) }
+        }
         #expect(length == nil)
     }
 }

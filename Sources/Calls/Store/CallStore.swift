@@ -134,9 +134,9 @@ public final class CallStore: Sendable {
             let next = try Int64.fetchOne(db, sql: "SELECT COALESCE(MAX(position), 0) + 1 FROM calls") ?? 1
             try db.run(
                 """
-                    INSERT INTO calls (outbound_id, position, state, priority, created_at, callee_number, caller_number, purpose, record)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-                    """,
+                INSERT INTO calls (outbound_id, position, state, priority, created_at, callee_number, caller_number, purpose, record)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
                 arguments: [
                     call.outboundID, next, call.state.rawValue, call.priority, call.createdAt.timeIntervalSince1970,
                     call.calleeNumber, call.callerNumber, call.brief.purpose, try Self.encode(call),

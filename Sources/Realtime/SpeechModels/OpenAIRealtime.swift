@@ -16,6 +16,8 @@ public struct OpenAIRealtime: SpeechModel {
         /// nil: what the caller says is not transcribed.
         public var transcriptionModel: String? = "gpt-4o-transcribe"
         public var temperature: Double?
+        /// The vendor ends a session after 60 minutes; a new one takes over before, ms.
+        public var lifetimeMs: UInt64 = 55 * 60_000
         public init(url: WebSocketURL) { self.url = url }
     }
 
@@ -36,8 +38,6 @@ public struct OpenAIRealtime: SpeechModel {
 
 /// One session. Confined to its loop.
 final class OpenAIRealtimeSession: SpeechSession {
-    /// The vendor ends a session after 60 minutes; a new one takes over before, ms.
-    static let lifetimeMs: UInt64 = 55 * 60_000
     /// Items remembered by number.
     static let itemLimit = 4_096
     var onEvent: ((SpeechSessionEvent) -> Void)?
@@ -83,7 +83,7 @@ final class OpenAIRealtimeSession: SpeechSession {
     deinit { socket.close() }
 
     private func tick(age: UInt64) {
-        if age > Self.lifetimeMs { isExpiring = true }
+        if age > configuration.lifetimeMs { isExpiring = true }
         guard isExpiring, !hasToldExpiry else { return }
         hasToldExpiry = true
         onEvent?(.expiring)
