@@ -18,6 +18,7 @@ struct BenchStreams: AsyncParsableCommand {
     @Option(help: "Event loops of the server.") var loops = 1
     @Flag(help: "Linear PCM at 24 kHz to and from the model.") var pcm = false
     @Flag(help: "With recordings.") var recording = false
+    @Flag(help: "TLS on both sides: to the server, and from it to the model. Needs openssl.") var tls = false
     @Option(help: "HTTP port of the server; SIP takes the one above.") var port: UInt16 = 18_180
 
     /// Nanoseconds from the first call to the last.
@@ -34,13 +35,15 @@ struct BenchStreams: AsyncParsableCommand {
     }
 
     private func row(_ count: Int) async throws {
+        let certificate = tls ? try Certificate() : nil
         let modelLoop = try EventLoop(name: "model")
-        let loadLoop = try EventLoop(name: "load")
+        let loadLoop = try EventLoop(name: "load", caFile: certificate?.certificate)
         modelLoop.start()
         loadLoop.start()
         let sessions = Confined(Sessions(), to: modelLoop)
         var configuration = HTTPServer.Configuration()
         configuration.port = 0
+        configuration.tls = certificate.map { HTTPServer.TLS(certificate: $0.certificate, key: $0.key) }
         let model = HTTPServer(
             configuration, loops: [modelLoop], handler: { _ in HTTPResponse(status: 404) }, upgradeCheck: { _ in 0 },
             socketHandler: { socket in
@@ -49,12 +52,13 @@ struct BenchStreams: AsyncParsableCommand {
             })
         try model.start()
         let server = try await BenchServer(
-            port: port, realtimeURL: "ws://127.0.0.1:\(model.port)/v1/realtime", loops: loops, pcm: pcm, recording: recording)
+            port: port, realtimeURL: "ws\(tls ? "s" : "")://localhost:\(model.port)/v1/realtime", loops: loops, pcm: pcm, recording: recording,
+            certificate: certificate)
         // What loading the recognisers took is given back a little later.
         try await Task.sleep(for: .seconds(2))
         let idle = server.residentKilobytes()
 
-        guard let url = WebSocketURL("ws://127.0.0.1:\(port)/media/twilio"), let address = SocketAddress("127.0.0.1", port: port) else { return }
+        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)/media/twilio"), let address = SocketAddress("127.0.0.1", port: port) else { return }
         let load = Confined(Load(), to: loadLoop)
         let start = nowNs() + 200_000_000
         loadLoop.post {
@@ -141,6 +145,29 @@ struct BenchStreams: AsyncParsableCommand {
     }
 }
 
+/// A certificate for `localhost`, signed by itself; gone with this object.
+private final class Certificate: Sendable {
+    private let folder = NSTemporaryDirectory() + "trunkline-bench-tls-\(UUID().uuidString)"
+    var certificate: String { folder + "/certificate.pem" }
+    var key: String { folder + "/key.pem" }
+
+    init() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let openssl = Process()
+        openssl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        openssl.arguments = [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate,
+        ]
+        openssl.standardError = FileHandle.nullDevice
+        try openssl.run()
+        openssl.waitUntilExit()
+        guard openssl.terminationStatus == 0 else { throw ConfigurationError("openssl made no certificate: is it installed?") }
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+}
+
 /// Calls back every millisecond, on a thread of its own.
 private final class Pacer: Sendable {
     private let isStopped = Mutex(false)
@@ -162,7 +189,7 @@ private final class BenchServer {
     private let process = Process()
     private let folder = NSTemporaryDirectory() + "trunkline-bench-\(UUID().uuidString)"
 
-    init(port: UInt16, realtimeURL: String, loops: Int, pcm: Bool, recording: Bool) async throws {
+    init(port: UInt16, realtimeURL: String, loops: Int, pcm: Bool, recording: Bool, certificate: Certificate?) async throws {
         let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         let cores = ProcessInfo.processInfo.processorCount
         let serve = [executable, "serve", "--http-port", String(port), "--sip-port", String(port + 1), "--data", folder]
@@ -177,6 +204,11 @@ private final class BenchServer {
             "TRUNKLINE_OUTBOUND_AI_MAX_TURNS": "200", "TRUNKLINE_LOOPS": String(loops), "TRUNKLINE_LOG_LEVEL": "error",
             "TRUNKLINE_OUTBOUND_RESULT_SAVE_RECORDING": recording ? "true" : "false", "TRUNKLINE_API_KEY": "benchmark-key-on-loopback",
         ]) { $1 }
+        if let certificate {
+            process.environment?["TRUNKLINE_TLS_CERTIFICATE"] = certificate.certificate
+            process.environment?["TRUNKLINE_TLS_KEY"] = certificate.key
+            process.environment?["TRUNKLINE_TLS_CA_FILE"] = certificate.certificate
+        }
         process.standardOutput = FileHandle.nullDevice
         try process.run()
         for _ in 0..<300 {
