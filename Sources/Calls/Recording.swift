@@ -20,21 +20,43 @@ public final class Recording {
 
     public let path: String
     private let decode: [[Int16]] = [MuLaw.decodeTable, ALaw.decodeTable]
-    private var left: [Int16] = []
-    private var right: [Int16] = []
-    /// The sample that `left[0]` is.
+    /// Caller and AI by turns, as in the file; in the byte order of the file, which is that of every machine Swift runs on.
+    private var samples: [Int16] = []
+    /// The pair of samples that `samples[0]` begins.
     private var base = 0
     private var callerEnd = 0
-    private var handle: FileHandle?
+    private var file: File?
+
+    /// Only used on `files`, and closed there.
+    private final class File: Sendable {
+        private let descriptor: Int32
+        init?(_ path: String) {
+            descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { return nil }
+        }
+        deinit { close(descriptor) }
+
+        func write(_ data: Data, at offset: Int) {
+            data.withUnsafeBytes { bytes in
+                guard let start = bytes.baseAddress else { return }
+                var done = 0
+                while done < bytes.count {
+                    let count = pwrite(descriptor, start + done, bytes.count - done, off_t(offset + done))
+                    guard count > 0 else { return }  // a full disk costs the recording, not the call
+                    done += count
+                }
+            }
+        }
+        func synchronize() { fdatasync(descriptor) }
+    }
 
     /// - Throws: when the file cannot be made.
     public init(path: String) throws {
         self.path = path
-        guard FileManager.default.createFile(atPath: path, contents: Self.header(bytes: 0), attributes: [.posixPermissions: 0o600]),
-            let handle = FileHandle(forWritingAtPath: path)
-        else { throw StoreError(.unavailable, "cannot write the recording \(path)") }
-        self.handle = handle
-        _ = try handle.seekToEnd()
+        guard let file = File(path) else { throw StoreError(.unavailable, "cannot write the recording \(path)") }
+        self.file = file
+        let header = Self.header(bytes: 0)
+        Self.files.async { file.write(header, at: 0) }
     }
 
     /// A recording whose name is in the call's record as soon as the file is there. Without it the call goes on all the same.
@@ -50,10 +72,9 @@ public final class Recording {
     }
 
     private func reserve(_ end: Int) {
-        let missing = end - base - left.count
+        let missing = end - base - samples.count / 2
         guard missing > 0, missing < Self.sampleRate * 3_600 else { return }
-        left.append(contentsOf: repeatElement(0, count: missing))
-        right.append(contentsOf: repeatElement(0, count: missing))
+        samples.append(contentsOf: repeatElement(0, count: 2 * missing))
     }
 
     /// A frame of the caller that ended at `now`, ms since the answer.
@@ -72,42 +93,33 @@ public final class Recording {
     private func write(_ frame: EncodedFrame, at start: Int, toLeft: Bool) {
         guard start >= base else { return }
         reserve(start + EncodedFrame.byteCount)
-        guard start + EncodedFrame.byteCount - base <= left.count else { return }
-        let table = decode[Int(frame.law.rawValue)]
-        for index in 0..<EncodedFrame.byteCount {
-            let sample = table[Int(frame.bytes[index])]
-            if toLeft { left[start - base + index] = sample } else { right[start - base + index] = sample }
+        let first = 2 * (start - base) + (toLeft ? 0 : 1)
+        guard first + 2 * EncodedFrame.byteCount - 1 <= samples.count else { return }
+        samples.withUnsafeMutableBufferPointer { samples in
+            decode[Int(frame.law.rawValue)].withUnsafeBufferPointer { table in
+                frame.withBytes { bytes in
+                    for index in 0..<EncodedFrame.byteCount { samples[first + 2 * index] = table[Int(bytes[index])] }
+                }
+            }
         }
     }
 
     /// Writes what is older than the window; call it about once a second.
     public func flush(now: Int) {
         let safe = max(0, now - Self.windowMs) * Self.sampleRate / 1_000
-        flush(samples: min(left.count, safe - base))
+        flush(samples: min(samples.count / 2, safe - base))
     }
 
     private func flush(samples count: Int) {
-        guard count > 0, let handle else { return }
-        var bytes = [UInt8]()
-        bytes.reserveCapacity(count * 4)
-        for index in 0..<count {
-            for sample in [left[index], right[index]] {
-                let bits = UInt16(bitPattern: sample)
-                bytes.append(UInt8(truncatingIfNeeded: bits))
-                bytes.append(UInt8(truncatingIfNeeded: bits >> 8))
-            }
-        }
-        left.removeFirst(count)
-        right.removeFirst(count)
+        guard count > 0, let file else { return }
+        let data = samples.withUnsafeBytes { Data($0[..<(4 * count)]) }
+        samples.removeFirst(2 * count)
+        let offset = Self.headerLength + base * 4
         base += count
         let header = Self.header(bytes: base * 4)
-        let data = Data(bytes)
-        let file = handle  // only ever used on `files` after init, and closed there
         Self.files.async {
-            try? file.write(contentsOf: data)
-            try? file.seek(toOffset: 0)
-            try? file.write(contentsOf: header)
-            _ = try? file.seekToEnd()
+            file.write(data, at: offset)
+            file.write(header, at: 0)
         }
     }
 
@@ -115,12 +127,11 @@ public final class Recording {
     public func finish(now: Int, completion: @escaping @Sendable () -> Void) {
         let end = now * Self.sampleRate / 1_000
         reserve(end)
-        flush(samples: min(left.count, max(0, end - base)))
-        guard let file = handle else { return completion() }
-        handle = nil
+        flush(samples: min(samples.count / 2, max(0, end - base)))
+        guard let last = file else { return completion() }
+        file = nil
         Self.files.async {
-            try? file.synchronize()
-            try? file.close()
+            last.synchronize()
             completion()
         }
     }

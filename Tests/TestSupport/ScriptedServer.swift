@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// A TCP server on loopback that says exactly the bytes it is told to: for what a proper server would never send.
 public final class ScriptedServer: Sendable {
-    /// One connection. `receive` gives up after two seconds.
+    /// One connection. `receive` gives up after twenty seconds.
     public struct Connection: Sendable {
         let socket: Int32
 
@@ -64,7 +64,7 @@ public final class ScriptedServer: Sendable {
             while true {
                 let accepted = accept(listener, nil, nil)
                 guard accepted >= 0 else { return }
-                var limit = timeval(tv_sec: 2, tv_usec: 0)
+                var limit = timeval(tv_sec: 20, tv_usec: 0)
                 setsockopt(accepted, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
                 let number = count.withLock { count in
                     count += 1
