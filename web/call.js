@@ -5,6 +5,9 @@ import { cell, duration, endReason, fact, isEnded, part, showState, template, to
 
 const statusNames = { pending: ["open", ""], answered: ["answered", "good"], unclear: ["unclear", "warn"], refused: ["refused", "bad"], not_asked: ["not asked", ""] };
 
+// What an answer's time is made of, in the order in which it passes.
+const stages = [["end_of_turn", "end of turn"], ["speech_to_text", "speech to text"], ["language_model", "dialogue"], ["text_to_speech", "text to speech"], ["queueing", "queueing"]];
+
 function valueText(answer) {
   if (answer.status !== "answered") return "–";
   if (answer.value === true) return "Yes";
@@ -70,6 +73,7 @@ export async function callPage(root, callID) {
   function showAnswers() {
     const list = part(root, "answers");
     list.replaceChildren();
+    part(root, "questions").hidden = result.answers.length === 0;
     const settled = result.answers.filter((answer) => answer.status !== "pending").length;
     cell(root, "progress", `${settled} of ${result.answers.length}`);
     const bar = root.querySelector('[data-cell="bar"]');
@@ -134,6 +138,31 @@ export async function callPage(root, callID) {
     show("Speech to text", latency.speech_to_text);
     show("Dialogue", latency.language_model);
     show("Text to speech", latency.text_to_speech);
+    showWaterfall(latency.each ?? []);
+  }
+
+  // One bar an answer: what passed between the callee's last word and our first sound, in its order.
+  function showWaterfall(answers) {
+    const list = part(root, "waterfall");
+    list.replaceChildren();
+    const longest = Math.max(1, ...answers.map((one) => one.voice_to_voice_ms));
+    for (const one of answers) {
+      const row = template("waterfall").querySelector("li");
+      const entry = result.transcript[one.turn];
+      cell(row, "at", entry ? duration(entry.timestamp) : "");
+      cell(row, "whole", `${one.voice_to_voice_ms} ms`);
+      const said = [];
+      for (const [stage, name] of stages) {
+        const ms = one[`${stage}_ms`];
+        said.push(`${name} ${ms} ms`);
+        const bar = row.querySelector(`[data-stage="${stage}"]`);
+        bar.style.width = `${(100 * ms) / longest}%`;
+        bar.title = `${name}: ${ms} ms`;
+      }
+      row.querySelector('[data-cell="bar"]').setAttribute("aria-label", said.join(", "));
+      list.append(row);
+    }
+    part(root, "legend").hidden = answers.length === 0;
   }
 
   function showAll() {

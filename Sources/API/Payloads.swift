@@ -109,7 +109,18 @@ enum Payloads {
             "turns": .number(Double(call.latencies.count)), "voice_to_voice": quantiles(\.voiceToVoiceMs),
             "end_of_turn": quantiles(\.endOfTurnMs), "speech_to_text": quantiles(\.speechToTextMs),
             "language_model": quantiles(\.languageModelMs), "text_to_speech": quantiles(\.textToSpeechMs),
-            "queueing": quantiles(\.queueingMs),
+            "queueing": quantiles(\.queueingMs), "each": .array(call.latencies.map(each)),
+        ]
+    }
+
+    /// Where the time of one answer went, in the order in which it passed.
+    private static func each(_ latency: TurnLatency) -> JSONValue {
+        func ms(_ value: Int) -> JSONValue { .number(Double(value)) }
+        return [
+            "turn": .optional(latency.turn.map(Double.init)), "voice_to_voice_ms": ms(latency.voiceToVoiceMs),
+            "end_of_turn_ms": ms(latency.endOfTurnMs), "speech_to_text_ms": ms(latency.speechToTextMs),
+            "language_model_ms": ms(latency.languageModelMs), "text_to_speech_ms": ms(latency.textToSpeechMs),
+            "queueing_ms": ms(latency.queueingMs),
         ]
     }
 

@@ -93,6 +93,7 @@ extension CallEvent {
 /// A summary made of the answers, where no model makes one.
 enum TemplateSummary {
     static func of(_ call: Call) -> String {
+        guard !call.brief.questions.isEmpty else { return "Nothing was to be asked." }
         let settled = call.answers.count { $0.status == .answered }
         var lines = ["\(settled) of \(call.answers.count) questions answered."]
         for question in call.brief.questions {
@@ -104,7 +105,7 @@ enum TemplateSummary {
                 case .refused: "refused"
                 case .notAsked, .pending: "not asked"
                 }
-            lines.append("\(question.text) \(said).")
+            lines.append("\(question.text) \(said)" + (said.last?.isPunctuation == true ? "" : "."))
         }
         return lines.joined(separator: " ")
     }

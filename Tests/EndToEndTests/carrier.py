@@ -21,13 +21,13 @@ def voice(ms):
 
 
 class Carrier:
-    """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard."""
+    """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard, `play_beats` the number of its beat."""
 
     def __init__(self, url, call_sid="CA1", parameters=None, headers=None, stream_sid="MZ1", tls=None):
         self.socket = connect(url, additional_headers=headers or {}, max_size=1 << 20, compression=None, ssl=tls)
         self.sid, self.sequence, self.chunk = stream_sid, 1, 0
         self.queue, self.play_log, self.clears, self.received = [], [], [], []
-        self.partial, self.to_say = b"", []
+        self.partial, self.to_say, self.play_beats = b"", [], []
         self.lock, self.open = threading.Lock(), True
         self.close_code = None
         self.send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
@@ -85,6 +85,7 @@ class Carrier:
                         self.echo(self.queue.pop(0))
                     if self.queue:
                         self.play_log.append((time.monotonic(), self.queue.pop(0)))
+                        self.play_beats.append(self.chunk)
                     payload = self.to_say.pop(0) if self.to_say else SILENCE
                     self.chunk += 1
                     self.sequence += 1

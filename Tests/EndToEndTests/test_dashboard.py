@@ -78,6 +78,13 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     expect(page.get_by_role("heading", name="Recording")).to_be_visible()
     page.wait_for_function("document.querySelector('audio').duration > 10", timeout=10_000)
     assert page.locator(".transcript li").count() >= 5
+    # Where each answer's time went, one bar an answer, at the time of that answer.
+    each = server.result(page.url[-11:])["latency"]["each"]
+    expect(page.locator(".waterfall li")).to_have_count(len(each))
+    assert len(each) >= 2 and all(server.result(page.url[-11:])["transcript"][one["turn"]]["speaker"] == "ai" for one in each)
+    bar = page.locator(".waterfall .bar").first
+    assert re.fullmatch(r"end of turn \d+ ms, speech to text \d+ ms, dialogue \d+ ms, text to speech \d+ ms, queueing \d+ ms", bar.get_attribute("aria-label"))
+    assert page.evaluate("[...document.querySelectorAll('.waterfall li')].map((row) => row.querySelector('i').offsetWidth).every((width) => width > 40)")
     assert page.evaluate("document.querySelector('h1').children.length") == 0, "the purpose is text"
     path = page.url[len(server.url):]
 

@@ -136,7 +136,10 @@ public actor TurnBasedCall: CarriedConversation {
             }
         }
         let frames = await synthesize(&latency)
-        if number > 1, heard != .silence, !frames.isEmpty { latencies.append(latency) }
+        if number > 1, heard != .silence, !frames.isEmpty {
+            latency.turn = entries.count  // where this turn will stand once it has been heard
+            latencies.append(latency)
+        }
         var samples: [Int16] = []
         var encoder = MuLawEncoder()
         var encoded: [EncodedFrame] = []

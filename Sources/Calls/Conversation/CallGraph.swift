@@ -236,7 +236,10 @@ public final class CallGraph {
                 text: parts.map { $0.text.trimmingCharacters(in: .whitespaces) }.joined(separator: " "),
                 heardText: isInterrupted ? ledger.heardText(turn: turn) : nil,
                 isInterrupted: isInterrupted))
-        if let measured = latency.take() { latencies.append(measured) }
+        if var measured = latency.take() {
+            measured.turn = transcript.count - 1
+            latencies.append(measured)
+        }
     }
 
     func append(_ entry: TranscriptEntry) {

@@ -170,11 +170,20 @@ final class RealtimeTalker: Talker {
         reopenAt = now + policy.reconnectDelayMs << (failures - 1)
     }
 
-    /// A new session, opened in a quiet moment, takes the place of one whose time is running out.
+    /// Nobody speaks, and no answer is on its way.
+    private var isQuiet: Bool { !isResponding && responseDeadline == nil && !isHolding && !isCallerSpeaking && !graph.speaker.isSpeaking }
+
+    /// A new session, opened in a quiet moment, takes the place of one whose time is running out, if it is quiet still: what the
+    /// caller has begun to say, and the answer to it, are the old one's.
     private func successorSays(_ event: SpeechSessionEvent) {
         switch event {
         case .ready:
             guard let next = successor else { return }
+            guard isQuiet else {
+                next.close()
+                successor = nil
+                return
+            }
             session?.close()
             session = next
             successor = nil
@@ -544,7 +553,7 @@ final class RealtimeTalker: Talker {
             if !graph.speaker.isSpeaking { releaseHeld(interrupting: false) } else if now >= decideBy { dropHeld() }
         }
         watch(at: now)
-        if isExpiring, successor == nil, !isResponding, !isCallerSpeaking, !graph.speaker.isSpeaking { successor = open() }
+        if isExpiring, successor == nil, isQuiet { successor = open() }
         if let deadline = silenceDeadline, now >= deadline, !isCallerSpeaking, !graph.speaker.isSpeaking { prompt(at: now) }
     }
 

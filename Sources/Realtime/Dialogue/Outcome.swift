@@ -33,6 +33,8 @@ public struct TurnLatency: Sendable, Equatable, Codable {
     public var languageModelMs: Int
     public var textToSpeechMs: Int
     public var queueingMs: Int
+    /// Position of the answer in the transcript.
+    public var turn: Int?
     public init(endOfTurnMs: Int, speechToTextMs: Int, languageModelMs: Int, textToSpeechMs: Int, queueingMs: Int) {
         self.endOfTurnMs = endOfTurnMs
         self.speechToTextMs = speechToTextMs
