@@ -58,7 +58,8 @@ struct BenchStreams: AsyncParsableCommand {
         try await Task.sleep(for: .seconds(2))
         let idle = server.residentKilobytes()
 
-        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)/media/twilio"), let address = SocketAddress("127.0.0.1", port: port) else { return }
+        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)/media/twilio"), let address = SocketAddress("127.0.0.1", port: port)
+        else { return }
         let load = Confined(Load(), to: loadLoop)
         let start = nowNs() + 200_000_000
         loadLoop.post {
