@@ -295,6 +295,21 @@ def test_recordings_that_are_none_are_silence(make_server, carrier, recording):
     assert mock.webhook(action, form)[1].count("<Hangup/>") == 1
 
 
+@pytest.mark.parametrize("turn", ["9223372036854775807", "-9223372036854775808", "-1", "7", "99999999999999999999", "x"])
+def test_turns_that_cannot_be_hurt_nobody(make_server, carrier, turn):
+    mock = carrier(lambda call: call.ring())
+    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
+    call_id = dial(server)
+    server.wait_for(call_id, {"ringing"}, seconds=10)
+    call = the_phone(mock)
+    first = mock.webhook(call.field("Url"), call.parameters())[1]
+    status, text = mock.webhook(f"{call.field('Url')}&turn={turn}", call.parameters())
+    # A number that is none is the beginning, which Twilio repeats.
+    played = [ElementTree.fromstring(twiml).findtext("Play", "").split("?")[0] for twiml in (first, text)]
+    assert status == 200 and (played[0] == played[1] if turn in ("99999999999999999999", "x") else "<Hangup/>" in text), text
+    assert server.call(call_id)["state"] == "connected"
+
+
 def test_a_call_that_comes_in_by_turns(make_server, carrier):
     mock = carrier()
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns", TRUNKLINE_AGENT_PURPOSE="to tell that we are closed today")

@@ -10,7 +10,8 @@ public final class ProviderCalls: Sendable {
     /// How an attempt of ours takes its conversation, whichever way it comes.
     struct Awaited: Sendable {
         var stream: Arrival
-        var turns: @Sendable () -> TurnBasedCall?
+        /// `ended` is to be called when the conversation is over.
+        var turns: @Sendable (_ ended: @escaping @Sendable () -> Void) -> TurnBasedCall?
     }
 
     private struct State {
@@ -48,7 +49,7 @@ public final class ProviderCalls: Sendable {
     }
 
     /// The conversation of a call that goes by turns; nil: nobody waits for it.
-    func beginTurns(of outboundID: String) -> TurnBasedCall? {
-        state.withLock { $0.awaited.removeValue(forKey: outboundID) }?.turns()
+    func beginTurns(of outboundID: String, ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
+        state.withLock { $0.awaited.removeValue(forKey: outboundID) }?.turns(ended)
     }
 }

@@ -29,6 +29,8 @@ public actor TurnBasedCall: CarriedConversation {
     public static let endSilenceMs = 2_000
     /// Seconds that one recording may last.
     public static let recordingLimit = 30
+    /// Turns of ours in one call.
+    private static let turnLimit = 1_000
     /// Milliseconds for recogniser and model: a webhook must be answered within 15 s.
     private static let thinkLimitMs = 10_000
     /// Seconds beyond a turn of ours and the longest recording after which the provider has forgotten the call.
@@ -103,6 +105,7 @@ public actor TurnBasedCall: CarriedConversation {
 
     /// Our turn after the caller's. The same again for a request that is repeated.
     public func turn(after number: Int, heard: Heard) async -> Turn {
+        guard (0...Self.turnLimit).contains(number) else { return Turn(number: 0, audio: [], isLast: true) }
         if let known = turns[number + 1] { return known }
         if let production, production.number == number + 1 { return await production.task.value }
         guard !isOver, production == nil, number == (turns.keys.max() ?? 0) else { return Turn(number: number + 1, audio: [], isLast: true) }

@@ -25,7 +25,12 @@ public final class TurnServer: Sendable {
     /// - Returns: nil: it cannot be held.
     public func begin(_ providerCallID: String, from: String, to: String, outboundID: String?) -> TurnBasedCall? {
         if let known = conversation(of: providerCallID) { return known }
-        guard let conversation = outboundID.map({ line.calls.beginTurns(of: $0) }) ?? unasked(providerCallID, from: from, to: to) else {
+        // Not every provider tells of the end: what is over is forgotten without it.
+        let forget: @Sendable () -> Void = { [weak self] in self?.forget(providerCallID) }
+        guard
+            let conversation = outboundID.map({ line.calls.beginTurns(of: $0, ended: forget) })
+                ?? unasked(providerCallID, from: from, to: to, ended: forget)
+        else {
             line.logger.error("a call by turns cannot be held: it needs recogniser, language model and voice (agent.fallback, or agent.mode cascade)")
             return nil
         }
@@ -33,7 +38,9 @@ public final class TurnServer: Sendable {
         return conversation
     }
 
-    private func unasked(_ providerCallID: String, from: String, to: String) -> TurnBasedCall? {
+    private func forget(_ providerCallID: String) { calls.withLock { $0[providerCallID] = nil } }
+
+    private func unasked(_ providerCallID: String, from: String, to: String, ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
         guard let engines = line.cascade(brief.language) else { return nil }
         // The caller is the other party: what the dashboard calls the callee.
         var call = Call(
@@ -44,6 +51,7 @@ public final class TurnServer: Sendable {
         let journal = CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: { Date() })
         journal.insert(call)
         let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) { [line] in
+            ended()
             Task {
                 await journal.close()
                 line.calls.remove(id)

@@ -103,7 +103,7 @@ actor TwilioAttempt: CallAttempt {
                     Task { await self.began(conversation) }
                     conversation.assumeIsolated { $0.run(stream) { Task { await self.conversationEnded() } } }
                 },
-                turns: { [call, line, settings, journal] in
+                turns: { [call, line, settings, journal] ended in
                     guard let engines = line.cascade(call.brief.language) else { return nil }
                     let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) {
                         Task { await self.conversationEnded() }
@@ -212,6 +212,8 @@ actor TwilioAttempt: CallAttempt {
     }
 
     private func began(_ arrived: any CarriedConversation) {
+        // Told by a task of its own, so perhaps only after the conversation's end, whose deadline must stand.
+        guard !journal.isEnded else { return }
         watchdog?.cancel()
         conversation = arrived
         if isCancelled || isEnding { Task { await arrived.hangUp(.operatorHangup) } }
@@ -225,6 +227,7 @@ actor TwilioAttempt: CallAttempt {
     /// The conversation is over and its stream closed: Twilio hangs up and says so.
     private func conversationEnded() {
         guard !isOver else { return }
+        if isGone { return over { _ in } }
         isEnding = true
         watch(Self.endLimit / 2) { await $0.over { _ in } }
     }
