@@ -57,7 +57,7 @@ public final class Authenticator: Sendable {
     }
 
     public static func hash(_ key: String) -> String {
-        SHA256.hash(data: Data(key.utf8)).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
+        DigestText.hex(SHA256.hash(data: Data(key.utf8)))
     }
 
     /// `tk_` and 40 random hex digits.

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import Net
 
 /// Paths that may be fetched without a key, for a while: what a provider plays to a caller.
 struct SignedPath: Sendable {
@@ -16,12 +17,10 @@ struct SignedPath: Sendable {
 
     func isValid(_ path: String, expires: String?, code: String?, at now: Date) -> Bool {
         guard let expires = expires.flatMap({ Int($0) }), Double(expires) > now.timeIntervalSince1970, let code else { return false }
-        let expected = Array(self.code(path, expires).utf8), given = Array(code.utf8)
-        return expected.count == given.count && zip(expected, given).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+        return DigestText.isEqual(self.code(path, expires), code)
     }
 
     private func code(_ path: String, _ expires: Int) -> String {
-        HMAC<SHA256>.authenticationCode(for: Data("\(path)\n\(expires)".utf8), using: key).map { String(UInt16($0) | 0x100, radix: 16).dropFirst() }
-            .joined()
+        DigestText.hex(HMAC<SHA256>.authenticationCode(for: Data("\(path)\n\(expires)".utf8), using: key))
     }
 }

@@ -98,12 +98,10 @@ struct TwilioRoutes: Sendable {
         } else {
             services.logger.info("Twilio reports a call's state", metadata: metadata)
         }
-        if let outboundID = request.queryValue("call"), form["StreamEvent"] == nil {
-            let report = TwilioReport(
-                callSID: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) }, answeredBy: form["AnsweredBy"])
-            _ = await services.dialler.take(report, of: outboundID)
-        }
-        if let state = form["CallStatus"], ["completed", "failed", "canceled"].contains(state) { await services.turns.ended(callSid) }
+        let report = TwilioReport(
+            callSID: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) }, answeredBy: form["AnsweredBy"])
+        if let outboundID = request.queryValue("call"), form["StreamEvent"] == nil { _ = await services.dialler.take(report, of: outboundID) }
+        if report.isFinal { await services.turns.ended(callSid) }
         return HTTPResponse(status: 204)
     }
 

@@ -80,6 +80,14 @@ public struct Call: Sendable, Equatable, Codable {
         self.nextAttemptAt = scheduledAt
     }
 
+    /// A call that came by itself. Its caller is the other party: what stands in `calleeNumber`.
+    init(providerCallID: String, from: String, to: String, brief: Brief, maxDuration: Int, requestedBy: String, at date: Date) {
+        self.init(
+            callerNumber: String(to.prefix(256)), calleeNumber: String(from.prefix(256)), brief: brief, maxDuration: maxDuration,
+            requestedBy: requestedBy, createdAt: date)
+        callID = String(providerCallID.prefix(256))
+    }
+
     /// `ob-` and 8 hex digits.
     public static func newID() -> String { "ob-" + hex(UInt32.random(in: .min ... .max)) }
 

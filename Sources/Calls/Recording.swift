@@ -14,7 +14,6 @@ public final class Recording {
     static let windowMs = 2_000
     /// A caller's frames are laid end to end unless they are off by more than this, ms.
     static let realignMs = 60
-    static let headerLength = 44
 
     private static let files = DispatchQueue(label: "recordings")
 
@@ -114,7 +113,7 @@ public final class Recording {
         guard count > 0, let file else { return }
         let data = samples.withUnsafeBytes { Data($0[..<(4 * count)]) }
         samples.removeFirst(2 * count)
-        let offset = Self.headerLength + base * 4
+        let offset = WaveFile.headerLength + base * 4
         base += count
         let header = Self.header(bytes: base * 4)
         Self.files.async {
@@ -136,23 +135,5 @@ public final class Recording {
         }
     }
 
-    /// RIFF header for so many bytes of samples.
-    static func header(bytes: Int) -> Data {
-        var data = Data()
-        func word(_ value: Int) { withUnsafeBytes(of: UInt32(clamping: value).littleEndian) { data.append(contentsOf: $0) } }
-        func half(_ value: UInt16) { withUnsafeBytes(of: value.littleEndian) { data.append(contentsOf: $0) } }
-        data.append(contentsOf: "RIFF".utf8)
-        word(bytes + 36)
-        data.append(contentsOf: "WAVEfmt ".utf8)
-        word(16)
-        half(1)
-        half(2)
-        word(sampleRate)
-        word(sampleRate * 4)
-        half(4)
-        half(16)
-        data.append(contentsOf: "data".utf8)
-        word(bytes)
-        return data
-    }
+    private static func header(bytes: Int) -> Data { Data(WaveFile.header(sampleRate: Int32(sampleRate), channels: 2, bytes: bytes)) }
 }

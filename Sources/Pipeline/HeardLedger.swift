@@ -103,7 +103,7 @@ public struct HeardLedger: Sendable {
     }
 
     /// The words that fit into a share (0...1) of the text.
-    static func cut(_ text: String, to share: Double) -> String {
+    public static func cut(_ text: String, to share: Double) -> String {
         if share >= 1 { return text }
         let keep = Int(Double(text.count) * max(0, share))
         let prefix = text.prefix(keep)

@@ -64,22 +64,32 @@ public struct WaveFile: Sendable, Equatable {
     }
 
     public var bytes: [UInt8] {
+        var bytes = Self.header(sampleRate: sampleRate, channels: 1, bytes: samples.count * 2)
+        bytes.reserveCapacity(bytes.count + samples.count * 2)
+        for sample in samples { withUnsafeBytes(of: sample.littleEndian) { bytes += $0 } }
+        return bytes
+    }
+
+    /// Bytes in front of the samples.
+    public static let headerLength = 44
+
+    /// What stands in front of so many bytes of 16-bit samples.
+    public static func header(sampleRate: Int32, channels: Int32, bytes count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(44 + samples.count * 2)
-        func append(_ value: Int, _ count: Int) { for shift in 0..<count { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * shift))) } }
+        func word(_ value: Int) { withUnsafeBytes(of: UInt32(clamping: value).littleEndian) { bytes += $0 } }
+        func half(_ value: Int32) { withUnsafeBytes(of: UInt16(clamping: value).littleEndian) { bytes += $0 } }
         bytes += "RIFF".utf8
-        append(36 + samples.count * 2, 4)
+        word(count + 36)
         bytes += "WAVEfmt ".utf8
-        append(16, 4)
-        append(1, 2)
-        append(1, 2)
-        append(Int(sampleRate), 4)
-        append(Int(sampleRate) * 2, 4)
-        append(2, 2)
-        append(16, 2)
+        word(16)
+        half(1)
+        half(channels)
+        word(Int(sampleRate))
+        word(Int(sampleRate) * Int(channels) * 2)
+        half(channels * 2)
+        half(16)
         bytes += "data".utf8
-        append(samples.count * 2, 4)
-        for sample in samples { append(Int(sample), 2) }
+        word(count)
         return bytes
     }
 }

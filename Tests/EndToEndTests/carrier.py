@@ -24,7 +24,8 @@ class Carrier:
     """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard, `play_beats` the number of its beat."""
 
     def __init__(self, url, call_sid="CA1", parameters=None, headers=None, stream_sid="MZ1", tls=None):
-        self.socket = connect(url, additional_headers=headers or {}, max_size=1 << 20, compression=None, ssl=tls)
+        # Closed by the server or with the process.
+        self.socket = connect(url, additional_headers=headers or {}, max_size=1 << 20, compression=None, ssl=tls).__enter__()
         self.sid, self.sequence, self.chunk = stream_sid, 1, 0
         self.queue, self.play_log, self.clears, self.received = [], [], [], []
         self.partial, self.to_say, self.play_beats = b"", [], []

@@ -1,6 +1,5 @@
 """Real servers, real callees, real sockets on loopback. One folder a server; every process is ended by its pid."""
 import contextlib
-import functools
 import http.client
 import json
 import os
@@ -12,8 +11,10 @@ import ssl
 import subprocess
 import threading
 import time
+import warnings
 
 import pytest
+from _pytest.runner import runtestprotocol
 from mock_realtime import MockRealtime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -53,20 +54,27 @@ class Stalls:
         self.thread.join()
 
 
-def again_after_a_stall(test):
-    """A test of milliseconds says nothing when the machine stood still meanwhile: then, and only then, it is tried again."""
-    @functools.wraps(test)
-    def wrapper(*arguments, **fixtures):
-        for left in (2, 1, 0):
-            try:
-                with Stalls() as stalls:
-                    return test(*arguments, **fixtures)
-            except AssertionError:
-                if left == 0 or stalls.worst < Stalls.LIMIT:
-                    raise
-                print(f"the machine stood still for {stalls.worst * 1000:.0f} ms: tried again")
-
-    return wrapper
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Calls are held in real time. A test that failed while the machine stood still says nothing: then, and only then, it is tried again."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for left in (2, 1, 0):
+        with Stalls() as stalls:
+            reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        failed = any(report.failed for report in reports)
+        if left == 0 or not failed or stalls.worst < Stalls.LIMIT:
+            break
+        reason = next((report.longreprtext.splitlines() or ["?"])[-1] for report in reports if report.failed)
+        again = UserWarning(f"the machine stood still for {stalls.worst * 1000:.0f} ms: tried again after {reason}")
+        item.ihook.pytest_warning_recorded.call_historic(kwargs={
+            "warning_message": warnings.WarningMessage(again, UserWarning, str(item.path), item.location[1] or 0), "when": "runtest",
+            "nodeid": item.nodeid, "location": None})
+        item._initrequest()
+        time.sleep(3)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def free_port(kind=socket.SOCK_STREAM):
@@ -246,14 +254,21 @@ def server(make_server):
     return make_server()
 
 
-@pytest.fixture
-def model():
-    running = []
+def mocks(kind):
+    """A fixture that starts any number of mocks of a kind and stops them all."""
+    @pytest.fixture
+    def fixture():
+        running = []
 
-    def start(*arguments, **options):
-        running.append(MockRealtime(*arguments, **options))
-        return running[-1]
+        def start(*arguments, **options):
+            running.append(kind(*arguments, **options))
+            return running[-1]
 
-    yield start
-    for one in running:
-        one.stop()
+        yield start
+        for one in running:
+            one.stop()
+
+    return fixture
+
+
+model = mocks(MockRealtime)

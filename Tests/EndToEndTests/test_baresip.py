@@ -6,7 +6,7 @@ import wave
 
 import numpy
 import pytest
-from conftest import ATTEND, again_after_a_stall, free_port
+from conftest import ATTEND, free_port
 
 CONFIG = """poll_method epoll
 sip_listen 127.0.0.1:{port}
@@ -40,7 +40,6 @@ def read_wav(path):
 
 
 @pytest.mark.alone
-@again_after_a_stall
 def test_baresip_hears_all_of_it(server, tmp_path):
     folder = tmp_path / "baresip"
     folder.mkdir()

@@ -3,23 +3,12 @@ import asyncio
 
 import pytest
 from carrier import Carrier
-from conftest import ATTEND
+from conftest import ATTEND, mocks
 from google import genai
 from mock_gemini import MockGemini
 from test_realtime import ended, sound_of_the_ai
 
-
-@pytest.fixture
-def gemini():
-    running = []
-
-    def start(*arguments, **options):
-        running.append(MockGemini(*arguments, **options))
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.stop()
+gemini = mocks(MockGemini)
 
 
 def settings(mock, **more):

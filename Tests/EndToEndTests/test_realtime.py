@@ -16,7 +16,7 @@ import numpy
 import openai
 import pytest
 from carrier import Carrier
-from conftest import ATTEND, KEY, again_after_a_stall
+from conftest import ATTEND, KEY
 from mock_realtime import LINEAR
 from twilio.request_validator import RequestValidator
 from twilio.twiml.voice_response import Connect, Stream, VoiceResponse
@@ -117,7 +117,6 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model):
 
 
 @pytest.mark.alone
-@again_after_a_stall
 def test_ten_interruptions_and_everybody_agrees(make_server, model):
     """What the carrier played, what the model is told was heard, the transcript and the recording: within 40 ms."""
     points = [240, 400, 610, 777, 900, 1111, 1300, 1500, 1750, 2000]

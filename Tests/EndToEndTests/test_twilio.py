@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import twilio.rest
-from conftest import ATTEND, GUESTS
+from conftest import ATTEND, GUESTS, mocks
 from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio, PhoneCall
 from test_operations import run
 from test_realtime import ended, realtime
@@ -19,18 +19,7 @@ from twilio.twiml.voice_response import Play, Record, VoiceResponse
 
 CALLEE, CALLER = "+821098765432", "+15550100"
 
-
-@pytest.fixture
-def carrier():
-    running = []
-
-    def start(*arguments, **options):
-        running.append(MockTwilio(*arguments, **options))
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.stop()
+carrier = mocks(MockTwilio)
 
 
 def through_twilio(mock, **more):

@@ -75,13 +75,19 @@ import Testing
         #expect(received == total)
     }
 
-    @Test func givingUpReleasesTheReaderAtOnceAndClosesTheConnection() async throws {
+    /// Begins an answer, and tells whether the connection was closed then.
+    private func serverWithHalfAnAnswer() -> (ScriptedServer, closed: AsyncStream<Bool>) {
         let closed = AsyncStream<Bool>.makeStream()
         let server = ScriptedServer { connection, _ in
             _ = connection.receiveHead()
             connection.send("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome")
             closed.continuation.yield(connection.isClosed())
         }
+        return (server, closed.stream)
+    }
+
+    @Test func givingUpReleasesTheReaderAtOnceAndClosesTheConnection() async throws {
+        let (server, closed) = serverWithHalfAnAnswer()
         defer { server.stop() }
         let client = HTTPClient()
         let task = Task {
@@ -92,26 +98,15 @@ import Testing
             }
         }
         await #expect(throws: CancellationError.self) { try await task.value }
-        for await isClosed in closed.stream {
-            #expect(isClosed)
-            break
-        }
+        #expect(await closed.first { _ in true } == true)
     }
 
     @Test func aBodyNobodyReadsIsAborted() async throws {
-        let closed = AsyncStream<Bool>.makeStream()
-        let server = ScriptedServer { connection, _ in
-            _ = connection.receiveHead()
-            connection.send("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome")
-            closed.continuation.yield(connection.isClosed())
-        }
+        let (server, closed) = serverWithHalfAnAnswer()
         defer { server.stop() }
         let client = HTTPClient()
         #expect(try await client.send(HTTPClientRequest("GET", server.url)).status == 200)
-        for await isClosed in closed.stream {
-            #expect(isClosed)
-            break
-        }
+        #expect(await closed.first { _ in true } == true)
     }
 
     @Test func aConnectionIsUsedAgain() async throws {

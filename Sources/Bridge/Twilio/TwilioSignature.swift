@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import Net
 
 /// `X-Twilio-Signature` (twilio.com/docs/usage/security): that a request comes from Twilio, for it alone knows the token.
 ///
@@ -35,7 +36,7 @@ public struct TwilioSignature: Sendable {
     public func isValid(_ signature: String, url: String, form: [(name: String, value: String)] = [], body: [UInt8]? = nil) -> Bool {
         guard let given = Data(base64Encoded: signature) else { return false }
         if let body {
-            let digest = SHA256.hash(data: body).map { String(UInt16($0) | 0x100, radix: 16).dropFirst() }.joined()
+            let digest = DigestText.hex(SHA256.hash(data: body))
             let told = URLComponents(string: url)?.queryItems?.first { $0.name == Self.bodyDigestItem }?.value
             guard told?.lowercased() == digest else { return false }
         }

@@ -96,33 +96,23 @@ public struct StreamServer: Sendable {
     /// The call that a stream belongs to; nil: it is not let in.
     private func admit(_ start: StreamStart, isSigned: Bool) -> Admission? {
         let given = start.parameters["token"]
-        if let shared = settings.sharedToken, let given, Self.isEqual(given, shared) { return Self.briefed(start).map { .unasked($0) } }
+        if let shared = settings.sharedToken, let given, DigestText.isEqual(given, shared) { return Self.briefed(start).map { .unasked($0) } }
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
             if let outboundID = ticket.outboundID { return .awaited(outboundID: outboundID) }
-            return .unasked(call(start, from: ticket.from, to: ticket.to, requestedBy: "twilio"))
+            return .unasked(unasked(start, from: ticket.from, to: ticket.to, requestedBy: "twilio"))
         }
         // A wrong token is a wrong token, whoever signed the upgrade.
         guard given == nil, isSigned || settings.isOpen else { return nil }
         return .unasked(
-            call(
+            unasked(
                 start, from: start.parameters["from"] ?? "stream", to: start.parameters["to"] ?? "stream",
                 requestedBy: isSigned ? "twilio" : "open stream"))
     }
 
-    private func call(_ start: StreamStart, from: String, to: String, requestedBy: String) -> Call {
-        // The caller is the other party: what the dashboard calls the callee.
-        var call = Call(
-            callerNumber: String(to.prefix(256)), calleeNumber: String(from.prefix(256)), brief: settings.brief,
-            maxDuration: calls.maxCallDuration, requestedBy: requestedBy, createdAt: Date())
-        call.callID = String(start.callID.prefix(256))
-        return call
-    }
-
-    /// In constant time.
-    private static func isEqual(_ a: String, _ b: String) -> Bool {
-        let a = Array(a.utf8), b = Array(b.utf8)
-        guard a.count == b.count else { return false }
-        return zip(a, b).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    private func unasked(_ start: StreamStart, from: String, to: String, requestedBy: String) -> Call {
+        Call(
+            providerCallID: start.callID, from: from, to: to, brief: settings.brief, maxDuration: calls.maxCallDuration,
+            requestedBy: requestedBy, at: Date())
     }
 
     /// Another Trunkline tells the brief with the stream.

@@ -85,15 +85,9 @@ public actor TurnBasedCall: CarriedConversation {
         transcripts = stages.edge("transcripts", limit: 64, overflow: .wait)
         sentences = stages.edge("sentences", limit: 128, overflow: .wait)
         audio = stages.edge("audio", limit: 256, overflow: .wait)
-        Self.add(&stages, "speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
-        Self.add(&stages, "text-to-speech", engines.textToSpeech, from: sentences, to: audio)
+        stages.add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
+        stages.add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
         self.stages = stages
-    }
-
-    private static func add<Stage: Service>(
-        _ stages: inout Graph, _ name: String, _ service: Stage, from input: Edge<Stage.Input>, to output: Edge<Stage.Output>
-    ) {
-        stages.add(name, service, from: input, to: output)
     }
 
     deinit { services?.cancel() }
@@ -171,8 +165,7 @@ public actor TurnBasedCall: CarriedConversation {
         var entry = TranscriptEntry(startMs: spoken.startMs, endMs: spoken.endMs, speaker: .ai, text: spoken.text)
         let heardMs = Self.milliseconds(since: spoken.at)
         if isCutOff, heardMs < spoken.endMs - spoken.startMs {
-            let words = spoken.text.split(separator: " ")
-            entry.heardText = words.prefix(words.count * heardMs / (spoken.endMs - spoken.startMs)).joined(separator: " ")
+            entry.heardText = HeardLedger.cut(spoken.text, to: Double(heardMs) / Double(spoken.endMs - spoken.startMs))
             entry.endMs = spoken.startMs + heardMs
             entry.isInterrupted = true
         }
@@ -224,12 +217,7 @@ public actor TurnBasedCall: CarriedConversation {
     private static func frames(_ file: WaveFile) -> [EncodedFrame] {
         guard var chain = try? Resampler(from: file.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000)) else { return [] }
         var frames: [AudioFrame] = []
-        let step = max(1, min(AudioFrame.capacity, Int(file.sampleRate) / 50))
-        for start in stride(from: 0, to: file.samples.count, by: step) {
-            var piece = AudioFrame(sampleRate: file.sampleRate)
-            file.samples[start..<min(start + step, file.samples.count)].withUnsafeBufferPointer { _ = piece.append($0) }
-            try? chain.process(piece, into: &frames)
-        }
+        try? chain.process(samples: file.samples[...], sampleRate: file.sampleRate, into: &frames)
         var encoder = MuLawEncoder()
         var encoded: [EncodedFrame] = []
         for frame in frames where frame.count == EncodedFrame.byteCount { encoder.process(frame, into: &encoded) }

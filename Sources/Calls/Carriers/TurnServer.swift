@@ -42,11 +42,9 @@ public final class TurnServer: Sendable {
 
     private func unasked(_ providerCallID: String, from: String, to: String, ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
         guard let engines = line.cascade(brief.language) else { return nil }
-        // The caller is the other party: what the dashboard calls the callee.
-        var call = Call(
-            callerNumber: String(to.prefix(256)), calleeNumber: String(from.prefix(256)), brief: brief, maxDuration: settings.maxCallDuration,
-            requestedBy: "twilio", createdAt: Date())
-        call.callID = String(providerCallID.prefix(256))
+        let call = Call(
+            providerCallID: providerCallID, from: from, to: to, brief: brief, maxDuration: settings.maxCallDuration, requestedBy: "twilio",
+            at: Date())
         let id = call.outboundID
         let journal = CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: { Date() })
         journal.insert(call)

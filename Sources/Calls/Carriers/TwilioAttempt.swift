@@ -46,6 +46,9 @@ public struct TwilioReport: Sendable, Equatable {
         self.answeredBy = answeredBy
     }
 
+    /// The call is over at Twilio.
+    public var isFinal: Bool { [.completed, .busy, .noAnswer, .canceled, .failed].contains(status) }
+
     var verdict: AnsweredBy? {
         switch answeredBy {
         case "human": .human
@@ -174,7 +177,7 @@ actor TwilioAttempt: CallAttempt {
     /// False: the report is of another call than the one placed.
     func take(_ report: TwilioReport) -> Bool {
         guard sid == nil || sid == report.callSID else { return false }
-        if [.completed, .busy, .noAnswer, .canceled, .failed].contains(report.status) { isGone = true }
+        if report.isFinal { isGone = true }
         guard !isOver else { return true }
         if let verdict = report.verdict { answered(by: verdict) }
         switch report.status {

@@ -62,8 +62,8 @@ final class CascadeTalker: Talker {
 
     func start() {
         listening = try? MuLawDecoder().then(Resampler(from: 8_000, to: engines.speechToText.sampleRate))
-        add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
-        add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
+        stages.add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
+        stages.add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
         // Tasks of the loop: they touch this object on the loop's thread alone.
         let me = Confined(self, to: loop)
         stages.add("transcripts") { [transcripts] in
@@ -81,10 +81,6 @@ final class CascadeTalker: Talker {
         services = Task(executorPreference: loop) { [stages] in
             do { try await stages.run() } catch is CancellationError {} catch { me.value.failed("\(error)") }
         }
-    }
-
-    private func add<Stage: Service>(_ name: String, _ service: Stage, from input: Edge<Stage.Input>, to output: Edge<Stage.Output>) {
-        stages.add(name, service, from: input, to: output)
     }
 
     private func failed(_ reason: String) {

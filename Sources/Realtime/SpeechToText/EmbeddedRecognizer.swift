@@ -141,11 +141,10 @@ public final class DecoderPool: Sendable {
         baseWords = AnswerGrammar(AnswerHints(kind: .text)).words
     }
 
-    /// Loads all pairs, so that no turn waits for one, and errors show at start-up.
+    /// Loads the first pair, so that errors show at start-up; the others follow while calls may already come.
     public func warmUp() async throws {
-        var pairs: [Pair] = []
-        for _ in 0..<limit { pairs.append(try await take()) }
-        for pair in pairs { giveBack(pair) }
+        giveBack(try await take())
+        Task { while mayMake(), let pair = try? await make() { giveBack(pair) } }
     }
 
     /// A pair that has begun an utterance with this grammar; waits while all are in use.
@@ -174,19 +173,11 @@ public final class DecoderPool: Sendable {
             enum Step { case use(Pair), make, wait }
             let step = state.withLock { state -> Step in
                 if let pair = state.free.popLast() { return .use(pair) }
-                guard state.made < limit else { return .wait }
-                state.made += 1
-                return .make
+                return mayMake(&state) ? .make : .wait
             }
             switch step {
             case .use(let pair): return pair
-            case .make:
-                let model = model
-                let words = baseWords
-                do { return try await workers.run { try Pair(model: model, words: words) } } catch {
-                    state.withLock { $0.made -= 1 }
-                    throw error
-                }
+            case .make: return try await make()
             case .wait:
                 await withCheckedContinuation { continuation in
                     let resumeNow = state.withLock { state -> Bool in
@@ -197,6 +188,23 @@ public final class DecoderPool: Sendable {
                     if resumeNow { continuation.resume() }
                 }
             }
+        }
+    }
+
+    private func mayMake() -> Bool { state.withLock { mayMake(&$0) } }
+
+    private func mayMake(_ state: inout State) -> Bool {
+        guard state.made < limit else { return false }
+        state.made += 1
+        return true
+    }
+
+    private func make() async throws -> Pair {
+        let model = model
+        let words = baseWords
+        do { return try await workers.run { try Pair(model: model, words: words) } } catch {
+            state.withLock { $0.made -= 1 }
+            throw error
         }
     }
 

@@ -43,14 +43,7 @@ public struct EmbeddedSpeech: TextToSpeech {
         let samples = trimmed(speech.samples, rate: Int(speech.sampleRate))
         var chain = try Resampler(from: speech.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000))
         var frames: [AudioFrame] = []
-        let step = min(AudioFrame.capacity, Int(speech.sampleRate) / 50)
-        try samples.withUnsafeBufferPointer { samples in
-            for start in stride(from: 0, to: samples.count, by: step) {
-                var frame = AudioFrame(sampleRate: speech.sampleRate, turn: sentence.turn)
-                frame.append(UnsafeBufferPointer(rebasing: samples[start..<min(start + step, samples.count)]))
-                try chain.process(frame, into: &frames)
-            }
-        }
+        try chain.process(samples: samples, sampleRate: speech.sampleRate, turn: sentence.turn, into: &frames)
         try chain.finish(into: &frames)
         return frames
     }

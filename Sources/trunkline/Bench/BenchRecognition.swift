@@ -93,13 +93,7 @@ struct BenchRecognition: AsyncParsableCommand {
         var chain = try Resampler(from: 16_000, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder()).then(MuLawDecoder()).then(
             Resampler(from: 8_000, to: 16_000))
         var audio: [AudioFrame] = []
-        try samples.withUnsafeBufferPointer { samples in
-            for start in stride(from: 0, to: samples.count, by: 320) {
-                var frame = AudioFrame(sampleRate: 16_000)
-                frame.append(UnsafeBufferPointer(rebasing: samples[start..<min(start + 320, samples.count)]))
-                try chain.process(frame, into: &audio)
-            }
-        }
+        try chain.process(samples: samples[...], sampleRate: 16_000, into: &audio)
         try chain.finish(into: &audio)
         return audio
     }

@@ -228,13 +228,7 @@ actor CalleeCall {
     private func send(_ samples: [Int16], rate: Int32, isBargeIn: Bool) {
         guard let stream, var chain = try? Resampler(from: rate, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder()) else { return }
         var frames: [EncodedFrame] = []
-        samples.withUnsafeBufferPointer { samples in
-            for start in stride(from: 0, to: samples.count, by: 320) {
-                var frame = AudioFrame(sampleRate: rate)
-                frame.append(UnsafeBufferPointer(rebasing: samples[start..<min(start + 320, samples.count)]))
-                try? chain.process(frame, into: &frames)
-            }
-        }
+        try? chain.process(samples: samples[...], sampleRate: rate, into: &frames)
         try? chain.finish(into: &frames)
         stream.send(.mark(isBargeIn ? "barge" : "begin"))
         for frame in frames { stream.send(.media(frame)) }
