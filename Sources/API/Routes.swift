@@ -86,6 +86,7 @@ public struct Routes: Sendable {
         add("POST", "/twilio/voice", nil) { request, _ in try await twilio.voice(request) }
         add("GET", "/twilio/audio/{call}/{turn}", nil) { request, _ in try await twilio.audio(request) }
         add("POST", "/twilio/status", nil) { request, _ in try await twilio.status(request) }
+        add("POST", "/twilio/transferred", nil) { request, _ in try await twilio.transferred(request) }
 
         // With one.
         add("GET", "/api/session", .viewer, sessions.current)

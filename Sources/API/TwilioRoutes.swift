@@ -4,6 +4,7 @@ internal import Foundation
 internal import Logging
 internal import Net
 internal import Pipeline
+internal import Realtime
 
 /// What Twilio asks us: what to do with a call, and tells us: what became of it. Trusted by its signature alone.
 struct TwilioRoutes: Sendable {
@@ -84,6 +85,16 @@ struct TwilioRoutes: Sendable {
             throw APIError.notFound("there is no such turn any more")
         }
         return HTTPResponse(status: 200, contentType: "audio/wav", audio)
+    }
+
+    /// `POST /twilio/transferred`: the call to an operator is over, or came to nothing; then the caller is told, for our stream has ended.
+    func transferred(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let (form, _) = try checked(request)
+        guard let status = form["DialCallStatus"] else { throw APIError.invalid("DialCallStatus", "is missing") }
+        if ["completed", "answered"].contains(status) { return Self.twiML(TwiML.hangUp) }
+        services.logger.warning("nobody took a transferred call", metadata: ["state": "\(status.prefix(32))"])
+        let apology = SpokenText.nobodyAvailable(language: request.queryValue("language") ?? "en")
+        return Self.twiML(TwiML.say(apology.text, language: apology.locale))
     }
 
     /// `POST /twilio/status`: a call's or a stream's state has changed, or Twilio has found out who answered.

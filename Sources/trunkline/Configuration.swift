@@ -150,6 +150,9 @@ struct Configuration {
         Setting(key: "agent.fallback", help: "let the embedded engines take over when no speech model can be had (true)") {
             $0.realtime.fallsBack = try boolean($1)
         },
+        Setting(key: "operators.number", help: "number or sip: address that a call is handed to when a person is asked for (none)") {
+            $0.calls.operatorNumber = $1
+        },
         Setting(key: "agent.media_timeout_ms", help: "a stream that brings no media for so long is dead (30000)") {
             $0.calls.conversation.mediaTimeoutMs = try integer($1, 500...600_000)
         },
@@ -321,6 +324,12 @@ struct Configuration {
             calls.routing.gateway = .sip(Routing.Trunk(address: gatewayAddress, credentials: credentials, outboundProxy: gatewayProxy))
         }
         calls.routing.isBoundToLoopback = sip.host.hasPrefix("127.") && httpHost.hasPrefix("127.")
+        if let number = calls.operatorNumber {
+            do { _ = try calls.routing.route(to: number) } catch {
+                // Twilio dials numbers though no gateway of ours may.
+                if error.code == .invalid || twilio == nil { throw ConfigurationError("operators.number: \(error.message)") }
+            }
+        }
         calls.recordingsFolder = data + "/recordings"
         streams.brief.maxTurns = calls.maxTurns
         streams.brief.language = calls.language

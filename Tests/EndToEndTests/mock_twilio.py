@@ -79,7 +79,7 @@ class MockTwilio:
         if not path.startswith(f"{base}/Calls/") or call is None:
             return self.answer(request, 404, {"code": 20404, "message": "The requested resource was not found", "more_info": "", "status": 404})
         if request.command == "POST":
-            call.update(form["Status"][0])
+            call.update(form["Status"][0]) if "Status" in form else call.redirect(form["Twiml"][0])
         self.answer(request, 200, call.resource())
 
     @staticmethod
@@ -114,6 +114,7 @@ class PhoneCall:
         self.status, self.sequence = "queued", 0
         self.over = threading.Event()
         self.twiml, self.played, self.carrier, self.events = [], [], None, []
+        self.redirected, self.operator = None, "completed"  # TwiML from REST; how a call to <Dial> goes
         self.answers, self.streams_work = [], True  # what is said into <Record>; whether a stream can be had
 
     def field(self, name, default=None):
@@ -171,6 +172,12 @@ class PhoneCall:
 
         threading.Thread(target=tell, daemon=True).start()
 
+    def redirect(self, twiml):
+        """By REST: what the call does ends, and it does this."""
+        self.redirected = twiml
+        if self.carrier:
+            self.carrier.hang_up()
+
     def machine(self, answered_by):
         self.mock.webhook(self.field("AsyncAmdStatusCallback"), {
             "CallSid": self.sid, "AccountSid": self.mock.account, "AnsweredBy": answered_by, "MachineDetectionDuration": "2100"})
@@ -186,6 +193,10 @@ class PhoneCall:
             assert status == 200, (status, text)
             self.twiml.append(text)
             url, more = self.execute(ElementTree.fromstring(text))
+            if self.redirected:
+                self.twiml.append(self.redirected)
+                text, self.redirected = self.redirected, None
+                url, more = self.execute(ElementTree.fromstring(text))
         self.end()
 
     def execute(self, response):
@@ -205,6 +216,8 @@ class PhoneCall:
                 return verb.get("action"), {
                     "RecordingUrl": f"{self.mock.url}/2010-04-01/Accounts/{self.mock.account}/Recordings/{name}", "RecordingSid": name,
                     "RecordingDuration": "2", "Digits": "hangup" if answer == b"" else ""}
+            elif verb.tag == "Dial":
+                return verb.get("action"), {"DialCallStatus": self.operator, "DialCallSid": "CA" + secrets.token_hex(16)}
             elif verb.tag == "Redirect":
                 return verb.text, {}
             elif verb.tag == "Hangup":
@@ -216,7 +229,7 @@ class PhoneCall:
         parameters = {item.get("name"): item.get("value") for item in verb.findall("Parameter")}
         self.carrier = Carrier(
             f"ws://127.0.0.1:{self.mock.port}" + urlsplit(verb.get("url")).path, call_sid=self.sid, parameters=parameters)
-        while self.carrier.open and not self.over.is_set():
+        while self.carrier.open and not self.over.is_set() and not self.redirected:
             time.sleep(0.02)
 
     def play(self, url):

@@ -2,7 +2,9 @@
 import subprocess
 import time
 
+import pytest
 from conftest import ATTEND, free_port
+from test_realtime import realtime
 
 SDP = """\
       Content-Type: application/sdp
@@ -181,6 +183,74 @@ def test_hold_and_resume_by_reinvite(server, tmp_path):
     assert server.call(call_id)["state"] == "connected"
     server.request("POST", f"/api/outbound/{call_id}/hangup", "{}")
     assert peer.finish() == 0, "a re-INVITE was not answered as it should be"
+
+
+def notify(server, cseq, status):
+    """RFC 3515 §2.4.4: how the call we were referred to goes."""
+    over = not status.startswith("1")
+    return in_dialog(server, "NOTIFY", cseq, f"""\
+      Event: refer
+      Subscription-State: {"terminated;reason=noresource" if over else "active;expires=60"}
+      Content-Type: message/sipfrag;version=2.0
+      Content-Length: [len]
+
+      SIP/2.0 {status}
+""") + '  <recv response="200"/>\n'
+
+
+def refer(status):
+    check = '<action><ereg regexp="sip:operator@127.0.0.1:9" search_in="hdr" header="Refer-To:" check_it="true" assign_to="target"/></action>'
+    return f'  <recv request="REFER" timeout="20000">{check}</recv>\n' + reply(status)
+
+
+GREETING, PUT_THROUGH, SORRY = "Hello, this is Riverside Restaurant.", "I will put you through.", "I am sorry, nobody answers."
+ASKED = {"text": GREETING, "ms": 400, "tools": [("transfer_to_operator", {})]}
+
+
+def transferring(make_server, tmp_path, model, turns, steps):
+    """A call whose model wants an operator at once; the callee does what `steps` say."""
+    mock = model(turns)
+    server = make_server(**realtime(mock, TRUNKLINE_OPERATORS_NUMBER="sip:operator@127.0.0.1:9", TRUNKLINE_OUTBOUND_RING_TIMEOUT="3"))
+    bye = '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST
+    peer = Sipp(tmp_path, answer(free_port()) + steps(server, bye) + '  <Reference variables="from,target"/>\n', invite=TAKE_FROM)
+    call_id = server.create(peer.address, [ATTEND])
+    call = server.wait_for(call_id, seconds=40)
+    assert peer.finish() == 0, peer.messages[-3000:]
+    return mock, call, [entry["text"] for entry in server.result(call_id)["transcript"]]
+
+
+def test_a_transfer_to_an_operator(make_server, tmp_path, model):
+    mock, call, said = transferring(
+        make_server, tmp_path, model, [ASKED],
+        lambda server, bye: refer("202 Accepted") + notify(server, 2, "180 Ringing") + notify(server, 3, "200 OK") + bye)
+    assert (call["state"], call["end_reason"]) == ("completed", "transferred") and said == [GREETING], (call, said)
+    assert "transfer_to_operator" in {tool["name"] for tool in mock.messages("session.update")[0]["session"]["tools"]}
+
+
+def test_a_far_end_that_leaves_for_the_operator(make_server, tmp_path, model):
+    _, call, _ = transferring(
+        make_server, tmp_path, model, [ASKED],
+        lambda server, bye: refer("202 Accepted") + '  <pause milliseconds="300"/>\n' + in_dialog(server, "BYE", 2) + '  <recv response="200"/>\n')
+    assert (call["state"], call["end_reason"]) == ("completed", "transferred"), call
+
+
+def test_a_transfer_is_announced(make_server, tmp_path, model):
+    mock, call, said = transferring(
+        make_server, tmp_path, model, [{**ASKED, "text": "", "ms": 0}, {"text": PUT_THROUGH, "ms": 500}],
+        lambda server, bye: refer("202 Accepted") + notify(server, 2, "200 OK") + bye)
+    assert call["end_reason"] == "transferred" and said == [PUT_THROUGH], said
+    assert "putting them through" in mock.messages("response.create")[-1]["response"]["instructions"]
+
+
+@pytest.mark.parametrize("answers", [
+    lambda server: refer("202 Accepted") + notify(server, 2, "603 Decline"), lambda server: refer("403 Forbidden"),
+    lambda server: refer("202 Accepted") + notify(server, 2, "100 Trying")], ids=["declined", "refused", "unanswered"])
+def test_a_failed_transfer_comes_back(make_server, tmp_path, model, answers):
+    mock, call, said = transferring(
+        make_server, tmp_path, model, [ASKED, {"text": SORRY, "ms": 500, "tools": [("end_call", {"reason": "task_completed"})]}],
+        lambda server, bye: answers(server) + bye)
+    assert (call["state"], call["end_reason"]) == ("completed", "task_completed") and said == [GREETING, SORRY], (call, said)
+    assert "Nobody could take the call" in str(mock.messages("conversation.item.create"))
 
 
 def test_bye_from_us(server, tmp_path):

@@ -15,7 +15,7 @@ from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio, PhoneCall
 from test_operations import run
 from test_realtime import ended, realtime
 from twilio.http.http_client import TwilioHttpClient
-from twilio.twiml.voice_response import Play, Record, VoiceResponse
+from twilio.twiml.voice_response import Dial, Play, Record, VoiceResponse
 
 CALLEE, CALLER = "+821098765432", "+15550100"
 
@@ -111,6 +111,46 @@ def test_a_call_with_a_speech_model(make_server, carrier, model):
     assert server.events(call_id)[:4] == ["outbound_queued", "outbound_dialing", "outbound_ringing", "outbound_connected"]
     assert phone_call.over.wait(5) and phone_call.events == ["initiated", "ringing", "in-progress", "completed"]
     assert ElementTree.fromstring(phone_call.twiml[-1]).find("Hangup") is not None, "the call's TwiML goes on, and ends"
+
+
+@pytest.mark.parametrize("goes", ["completed", "no-answer"])
+def test_a_transfer_to_an_operator(make_server, carrier, model, goes):
+    """The stream ends, Twilio dials the operator; where nobody answers, its own voice says so."""
+    def phone(call):
+        call.operator = goes
+        call.ring()
+        call.answer()
+
+    mock = carrier(phone)
+    server = start(make_server, mock, **realtime(
+        model([{"text": "I will put you through.", "ms": 500, "tools": [("transfer_to_operator", {})]}]), TRUNKLINE_OPERATORS_NUMBER="+15550177"))
+    call = server.wait_for(dial(server), seconds=20)
+    assert (call["state"], call["end_reason"]) == ("completed", "transferred"), call
+    phone_call = the_phone(mock)
+    assert phone_call.over.wait(5) and phone_call.carrier.played_ms() == pytest.approx(500, abs=40), "the announcement was heard to its end"
+    wanted = VoiceResponse()
+    dialled = Dial(action=f"{PUBLIC}/twilio/transferred?language=en", method="POST", timeout=30, caller_id=CALLER)
+    dialled.number("+15550177")
+    wanted.append(dialled)
+    assert ElementTree.canonicalize(phone_call.twiml[1]) == ElementTree.canonicalize(str(wanted))
+    assert ("nobody can take your call" in phone_call.twiml[2]) == (goes == "no-answer")
+    ours = [form for _, path, form in mock.requests if path.endswith(f"{phone_call.sid}.json") and form]
+    assert len(ours) == 1 and ours[0]["TimeLimit"] == ["14400"], "the operator's call is not hung up"
+
+
+def test_an_operator_that_cannot_be_dialled(make_server, carrier, model):
+    """Twilio refuses: the caller stays with the AI."""
+    def phone(call):
+        call.redirect = lambda twiml: (_ for _ in ()).throw(ValueError)
+        call.ring()
+        call.answer()
+
+    mock = carrier(phone)
+    speech = model([{"text": "I will put you through.", "ms": 300, "tools": [("transfer_to_operator", {})]},
+                    {"text": "I am sorry.", "ms": 300, "tools": [("end_call", {"reason": "task_completed"})]}])
+    server = start(make_server, mock, **realtime(speech, TRUNKLINE_OPERATORS_NUMBER="+15550177"))
+    call = server.wait_for(dial(server), seconds=40)
+    assert call["end_reason"] == "task_completed" and the_phone(mock).carrier.played_ms() == pytest.approx(600, abs=60), call
 
 
 @pytest.mark.parametrize("told,sip,state", [

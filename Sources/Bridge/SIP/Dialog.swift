@@ -10,6 +10,8 @@ public enum DialogEvent: Sendable, Equatable {
     case reoffer(sdp: String?)
     /// The far end cancelled its INVITE before we answered.
     case cancelled
+    /// How the far end's call to where we referred it goes: 100–199 on its way, 2xx there, else not (RFC 3515 §2.4.4).
+    case referral(status: Int)
     /// BYE from the far end, or the dialog is gone.
     case ended(byRemote: Bool)
 }
@@ -32,6 +34,8 @@ public final class Dialog: Sendable {
     public func answer(sdp: String) { agent.command(id) { csofiaRespond($0, 200, sdp) } }
     /// A final refusal of an incoming INVITE or re-INVITE.
     public func reject(_ status: Int) { agent.command(id) { csofiaRespond($0, status, nil) } }
+    /// Asks the far end to call somebody else instead of us (REFER, RFC 3515); `DialogEvent.referral` tells how that goes.
+    public func refer(to uri: String, by referrer: String) { agent.command(id) { csofiaRefer($0, "<\(uri)>", "<\(referrer)>") } }
     /// Ends whatever there is: CANCEL before the answer, BYE after it. A 200 that crosses the CANCEL is ended by BYE.
     public func hangUp(reason: String? = nil) { agent.hangUp(id, reason: reason) }
 }

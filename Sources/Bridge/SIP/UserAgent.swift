@@ -6,6 +6,8 @@ func csofiaRespond(_ call: csofia_call, _ status: Int, _ sdp: String?) {
     csofia_respond(call, Int32(status), sdp, nil)
 }
 
+func csofiaRefer(_ call: csofia_call, _ target: String, _ referrer: String) { csofia_refer(call, target, referrer) }
+
 /// An INVITE to send.
 public struct Invitation: Sendable {
     public struct Credentials: Sendable, Equatable {
@@ -259,6 +261,12 @@ public final class UserAgent: @unchecked Sendable {
         case CSOFIA_INCOMING.rawValue: entry.onEvent(.reoffer(sdp: sdp))
         case CSOFIA_ACK.rawValue: entry.isAnswered = true
         case CSOFIA_CANCELLED.rawValue: entry.end(.cancelled)
+        case CSOFIA_REFER.rawValue: referred(event, entry)
+        case CSOFIA_NOTIFY.rawValue:
+            // A status line and perhaps headers (RFC 3420).
+            let fragment = event.body.map { String(cString: $0) } ?? ""
+            guard fragment.hasPrefix("SIP/2.0 "), let status = Int(fragment.dropFirst(8).prefix(3)) else { return }
+            entry.onEvent(.referral(status: status))
         case CSOFIA_BYE.rawValue: entry.end(.ended(byRemote: true))
         case CSOFIA_STATE.rawValue:
             if event.state == CSOFIA_STATE_READY.rawValue { entry.isAnswered = true }
@@ -284,16 +292,14 @@ public final class UserAgent: @unchecked Sendable {
         case 200..<300:
             guard !entry.isAnswered else { return }
             entry.isAnswered = true
+            entry.challenges = 0
             if entry.isHangingUp {  // the 200 crossed our CANCEL
                 csofia_bye(entry.call, nil)
             } else {
                 entry.onEvent(.answered(sdp: sdp))
             }
         case 401, 407:
-            if let credentials = entry.credentials, entry.challenges < Self.challengeLimit, !entry.isHangingUp {
-                entry.challenges += 1
-                if csofia_authenticate(agent, entry.call, credentials.user, credentials.password) == 0 { return }
-            }
+            if answerChallenge(entry) { return }
             entry.end(.failed(status: status, phrase: text(event.phrase), retryAfterSeconds: nil))
         default:
             guard !entry.isAnswered else { return }
@@ -301,6 +307,27 @@ public final class UserAgent: @unchecked Sendable {
                 .failed(
                     status: status, phrase: text(event.phrase),
                     retryAfterSeconds: event.retry_after >= 0 ? Int(event.retry_after) : nil))
+        }
+    }
+
+    /// False: we have no answer to the digest challenge of the event now being delivered.
+    private func answerChallenge(_ entry: Entry) -> Bool {
+        guard let credentials = entry.credentials, entry.challenges < Self.challengeLimit, !entry.isHangingUp else { return false }
+        entry.challenges += 1
+        return csofia_authenticate(agent, entry.call, credentials.user, credentials.password) == 0
+    }
+
+    private func referred(_ event: csofia_event, _ entry: Entry) {
+        let status = Int(event.status)
+        switch status {
+        case ..<200: break
+        case 200..<300:
+            // Taken, no more than that: a NOTIFY tells the end. Later challenges are of other requests.
+            entry.challenges = 0
+            entry.onEvent(.referral(status: 100))
+        case 401, 407:
+            if !answerChallenge(entry) { entry.onEvent(.referral(status: status)) }
+        default: entry.onEvent(.referral(status: status))
         }
     }
 

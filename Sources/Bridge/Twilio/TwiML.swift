@@ -29,6 +29,25 @@ public enum TwiML {
     /// Our last turn.
     public static func goodbye(play url: String?) -> String { response((url.map { "<Play>\(escaped($0))</Play>" } ?? "") + "<Hangup/>") }
 
+    /// `<Dial>`: hands the call to somebody else.
+    ///
+    /// - Parameters:
+    ///   - target: a number, or a `sip:` address.
+    ///   - callerID: a number of the account's; nil: Twilio chooses.
+    ///   - next: asked, with `DialCallStatus`, when that is over.
+    public static func dial(_ target: String, callerID: String?, ringSeconds: Int, next: String) -> String {
+        let element = target.lowercased().hasPrefix("sip:") ? "Sip" : "Number"
+        let caller = callerID.map { #" callerId="\#(escaped($0))""# } ?? ""
+        return response(
+            #"<Dial action="\#(escaped(next))" method="POST" timeout="\#(min(600, max(5, ringSeconds)))"\#(caller)>"#
+                + "<\(element)>\(escaped(target))</\(element)></Dial>")
+    }
+
+    /// Words of Twilio's own voice, then the end.
+    public static func say(_ text: String, language: String) -> String {
+        response(#"<Say language="\#(escaped(language))">\#(escaped(text))</Say><Hangup/>"#)
+    }
+
     private static func redirect(_ url: String) -> String { #"<Redirect method="POST">\#(escaped(url))</Redirect>"# }
 
     public static let hangUp = response("<Hangup/>")

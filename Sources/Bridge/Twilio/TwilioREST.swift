@@ -91,8 +91,18 @@ public struct TwilioREST: Sendable {
     /// Ends a call, whatever its state.
     public func complete(_ sid: String) async throws -> CallResource { try await set(sid, status: "completed") }
 
-    private func set(_ sid: String, status: String) async throws -> CallResource {
-        var request = HTTPClientRequest.form(url("Calls/\(sid).json"), [("Status", status)])
+    /// Seconds that a call may last which we have no part in any more; Twilio's own limit is 24 h.
+    private static let handedOverLimit = 14_400
+
+    /// Takes a call in progress away from what it is doing, to this TwiML. How long it may last is not ours to say any more.
+    public func redirect(_ sid: String, to twiML: String) async throws -> CallResource {
+        try await set(sid, [("Twiml", twiML), ("TimeLimit", String(Self.handedOverLimit))])
+    }
+
+    private func set(_ sid: String, status: String) async throws -> CallResource { try await set(sid, [("Status", status)]) }
+
+    private func set(_ sid: String, _ fields: [(String, String)]) async throws -> CallResource {
+        var request = HTTPClientRequest.form(url("Calls/\(sid).json"), fields)
         request.isRepeatable = true
         return try await ask(request)
     }

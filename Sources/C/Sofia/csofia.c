@@ -55,6 +55,8 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
     case nua_i_bye: e.kind = CSOFIA_BYE; break;
     case nua_i_ack: e.kind = CSOFIA_ACK; break;
     case nua_i_info: e.kind = CSOFIA_INFO; break;
+    case nua_r_refer: e.kind = CSOFIA_REFER; break;
+    case nua_i_notify: e.kind = CSOFIA_NOTIFY; break;
     case nua_i_state: {
         int state = -1;
         tl_gets(tags, NUTAG_CALLSTATE_REF(state), TAG_END());
@@ -85,7 +87,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         NUTAG_USER_AGENT(c->user_agent),
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
-        NUTAG_ALLOW("INVITE, ACK, BYE, CANCEL, OPTIONS, UPDATE, INFO"),
+        NUTAG_ALLOW("INVITE, ACK, BYE, CANCEL, OPTIONS, UPDATE, INFO, NOTIFY"),
         SIPTAG_SUPPORTED_STR("timer"),
         NUTAG_SESSION_TIMER(0),
         NUTAG_DETECT_NETWORK_UPDATES(NUA_NW_DETECT_NOTHING),
@@ -134,6 +136,9 @@ void csofia_respond(csofia_call call, int status, const char *sdp, const char *h
 }
 void csofia_bye(csofia_call call, const char *reason) { nua_bye(call, TAG_IF(reason, SIPTAG_REASON_STR(reason)), TAG_END()); }
 void csofia_cancel(csofia_call call) { nua_cancel(call, TAG_END()); }
+void csofia_refer(csofia_call call, const char *refer_to, const char *referred_by) {
+    nua_refer(call, SIPTAG_REFER_TO_STR(refer_to), SIPTAG_REFERRED_BY_STR(referred_by), TAG_END());
+}
 int csofia_authenticate(csofia_agent *agent, csofia_call call, const char *user, const char *password) {
     sip_t const *sip = agent->current;
     if (!sip) return -1;

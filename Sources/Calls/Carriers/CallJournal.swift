@@ -219,6 +219,7 @@ final class CallJournal: Sendable {
         case .warning(let text): logger.warning("\(text)")
         case .transcript(let entry, let position): transcript(entry, position: position)
         case .progress(let tracker): progress(tracker)
+        case .transfer: logger.info("the call is to be transferred")
         case .ended(let outcome): return outcome
         }
         return nil

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The calls that providers carry: those in progress, for whoever wants one hung up, and those that were placed and are awaited.
 public final class ProviderCalls: Sendable {
-    typealias Arrival = @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop) -> Void
+    typealias Arrival = @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop, _ providerCallID: String) -> Void
 
     /// How an attempt of ours takes its conversation, whichever way it comes.
     struct Awaited: Sendable {
@@ -42,9 +42,9 @@ public final class ProviderCalls: Sendable {
     func stopAwaiting(_ outboundID: String) { state.withLock { $0.awaited[outboundID] = nil } }
 
     /// On the stream's loop. False: nobody waits for it.
-    func deliver(_ stream: Confined<any MediaStream>, on loop: EventLoop, to outboundID: String) -> Bool {
+    func deliver(_ stream: Confined<any MediaStream>, on loop: EventLoop, of providerCallID: String, to outboundID: String) -> Bool {
         guard let awaited = state.withLock({ $0.awaited.removeValue(forKey: outboundID) }) else { return false }
-        awaited.stream(stream, loop)
+        awaited.stream(stream, loop, providerCallID)
         return true
     }
 

@@ -30,6 +30,7 @@ actor SIPAttempt: CallAttempt {
     private var ringDeadline: UInt64 = 0
     private var hangUpAt: UInt64?
     private var giveUpAt: UInt64?
+    private var transferDeadline: UInt64?
     private var isConnected = false
     private var isCancelled = false
     private var didRingTimeOut = false
@@ -115,6 +116,7 @@ actor SIPAttempt: CallAttempt {
             didRingTimeOut = true
             hangUp()
         }
+        if let at = transferDeadline, now >= at { transferFailed("nobody answered") }
         if let at = hangUpAt, now >= at {
             hangUpAt = nil
             leg?.close()
@@ -139,6 +141,7 @@ actor SIPAttempt: CallAttempt {
         case .answered(let sdp): answered(sdp)
         case .reoffer(let sdp): reoffer(sdp)
         case .cancelled: break  // only for calls that come in
+        case .referral(let status): referred(status)
         case .failed(let status, let phrase, _):
             guard !isConnected else { return conversationEnded(outcome, reason: .providerError) }
             attemptEnded(AttemptOutcome(sipStatus: status, phrase: phrase))
@@ -147,7 +150,7 @@ actor SIPAttempt: CallAttempt {
             if outcome != nil || pendingEnd != nil {
                 finishConversation()
             } else if let graph {
-                graph.finish(.calleeHangup)
+                graph.farEndLeft()
                 giveUpAt = nil
                 dialog = nil
             } else {
@@ -169,6 +172,34 @@ actor SIPAttempt: CallAttempt {
         }
         journal.attemptEnded(ended)
         finish()
+    }
+
+    // MARK: Transfer
+
+    /// Where the far end is sent for an operator.
+    private var operatorRoute: Routing.SIPRoute? {
+        guard let number = settings.operatorNumber, case .sip(let route)? = try? settings.routing.route(to: number) else { return nil }
+        return route
+    }
+
+    /// Blind: the far end is asked to call the operator instead of us.
+    private func transfer() {
+        guard let dialog, let route = operatorRoute else { return transferFailed("there is no operator") }
+        transferDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
+        dialog.refer(to: route.requestURI, by: "sip:\(Routing.normalize(call.callerNumber) ?? "anonymous")@\(line.userAgent.advertised)")
+    }
+
+    private func referred(_ status: Int) {
+        switch status {
+        case ..<200: graph?.transferAccepted()
+        case 200..<300: graph?.finish(.transferred)
+        default: transferFailed("the far end says \(status)")
+        }
+    }
+
+    private func transferFailed(_ reason: String) {
+        transferDeadline = nil
+        graph?.transferFailed(reason)
     }
 
     // MARK: The conversation
@@ -202,12 +233,10 @@ actor SIPAttempt: CallAttempt {
     private func converse(start: StreamStart, rtp: RTPSession) {
         let pair = MediaStreamPair.make()
         let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
-        var conversation = settings.conversation
-        conversation.maxDurationMs = call.maxDuration * 1_000
         let loop = loop
         let graph = CallGraph(
-            loop: loop, stream: pair.application, modes: line.modes(call.brief.language), brief: call.brief, settings: conversation,
-            recording: recording
+            loop: loop, stream: pair.application, modes: line.modes(call.brief.language), brief: call.brief,
+            settings: settings.conversation(of: call, canTransfer: operatorRoute != nil), recording: recording
         ) { [weak self] event in
             self?.assumeIsolated { $0.handle(event) }
         }
@@ -258,6 +287,8 @@ actor SIPAttempt: CallAttempt {
     private func legFailed(_ failure: Leg.Failure) {
         switch failure {
         case .mediaTimeout:
+            // On hold while it calls the operator.
+            if transferDeadline != nil { return }
             if let graph { graph.finish(.mediaTimeout) } else { conversationEnded(nil, reason: .mediaTimeout) }
         case .streamClosed(let reason):
             guard graph == nil else { return }  // its own end is reported by the graph
@@ -286,6 +317,7 @@ actor SIPAttempt: CallAttempt {
     }
 
     private func handle(_ event: CallGraph.Event) {
+        if case .transfer = event { return transfer() }
         if let outcome = journal.took(event) { conversationEnded(outcome, reason: outcome.endReason) }
     }
 

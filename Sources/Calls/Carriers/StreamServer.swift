@@ -72,10 +72,11 @@ public struct StreamServer: Sendable {
                 server.line.logger.warning("a media stream was refused: no valid token, signature or brief")
                 socket.close(code: 1008)
             case .unasked(let call):
-                let streamed = StreamedCall(loop: loop, call: call, line: server.line, settings: server.calls, journal: nil)
+                let streamed = StreamedCall(
+                    loop: loop, call: call, providerCallID: start.callID, line: server.line, settings: server.calls, journal: nil)
                 streamed.assumeIsolated { $0.run(box) }
             case .awaited(let outboundID):
-                guard server.line.calls.deliver(box, on: loop, to: outboundID) else { return socket.close(code: 1008) }
+                guard server.line.calls.deliver(box, on: loop, of: start.callID, to: outboundID) else { return socket.close(code: 1008) }
             }
         }
         // The closure keeps the stream alive until a call has taken it over or the socket is gone.

@@ -101,15 +101,16 @@ actor TwilioAttempt: CallAttempt {
         line.calls.await(
             call.outboundID,
             .init(
-                stream: { [call, line, settings, journal] stream, loop in
-                    let conversation = StreamedCall(loop: loop, call: call, line: line, settings: settings, journal: journal)
+                stream: { [call, line, settings, journal] stream, loop, sid in
+                    let conversation = StreamedCall(
+                        loop: loop, call: call, providerCallID: sid, line: line, settings: settings, journal: journal)
                     Task { await self.began(conversation) }
-                    conversation.assumeIsolated { $0.run(stream) { Task { await self.conversationEnded() } } }
+                    conversation.assumeIsolated { $0.run(stream) { reason in Task { await self.conversationEnded(reason) } } }
                 },
                 turns: { [call, line, settings, journal] ended in
                     guard let engines = line.cascade(call.brief.language) else { return nil }
                     let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) {
-                        Task { await self.conversationEnded() }
+                        Task { await self.conversationEnded(nil) }
                     }
                     Task { await self.began(conversation) }
                     return conversation
@@ -227,9 +228,10 @@ actor TwilioAttempt: CallAttempt {
         over { $0.conversationEnded(nil, reason: .providerError) }
     }
 
-    /// The conversation is over and its stream closed: Twilio hangs up and says so.
-    private func conversationEnded() {
+    /// The conversation is over and its stream closed: Twilio hangs up and says so. A call that went to an operator is his.
+    private func conversationEnded(_ reason: EndReason?) {
         guard !isOver else { return }
+        if reason == .transferred { isGone = true }
         if isGone { return over { _ in } }
         isEnding = true
         watch(Self.endLimit / 2) { await $0.over { _ in } }

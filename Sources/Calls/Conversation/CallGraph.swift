@@ -18,6 +18,8 @@ public final class CallGraph {
         case progress(TaskTracker)
         /// The operator should know; the call goes on.
         case warning(String)
+        /// The call is to be handed to an operator: `transferAccepted` and `transferFailed` tell how that goes.
+        case transfer
         /// The conversation wants the call hung up; or the stream ended (`calleeHangup`).
         case ended(Outcome)
     }
@@ -32,6 +34,8 @@ public final class CallGraph {
         public var mediaTimeoutMs = 30_000
         /// Milliseconds since the answer at which the polite close begins.
         public var maxDurationMs = 180_000
+        /// Whoever carries the call can hand it to an operator.
+        public var canTransfer = false
         public init() {}
     }
 
@@ -66,6 +70,9 @@ public final class CallGraph {
     private var startedAt: UInt64 = 0
     private var hasMedia = false
     private var isOver = false
+    /// The caller is being handed over: nobody talks meanwhile.
+    private(set) var isTransferring = false
+    private var isTransferAccepted = false
     private var failure: String?
     private var lastRecordingFlush = 0
     private var lastFrameAt = 0
@@ -92,7 +99,7 @@ public final class CallGraph {
         startedAt = loop.timeMs
         // `finish` takes these back, and whoever owns the graph calls it: `unowned` costs less than `weak`.
         stream.onMessage = { [unowned self] in self.received($0) }
-        stream.onClose = { [unowned self] _ in self.finish(.calleeHangup) }
+        stream.onClose = { [unowned self] _ in self.farEndLeft() }
         ticker = loop.addTicker { [unowned self] _ in self.beat() }
         nextTalker(tracker: nil)
     }
@@ -120,9 +127,12 @@ public final class CallGraph {
         case .mark(let name):
             let now = now
             if let turn = speaker.reached(mark: name, at: now) { turnHeard(turn, at: now) }
-        case .stop: finish(.calleeHangup)
+        case .stop: farEndLeft()
         }
     }
+
+    /// The far end has hung up, or gone over to the operator.
+    public func farEndLeft() { finish(isTransferAccepted ? .transferred : .calleeHangup) }
 
     private func mediaStarted() {
         guard !hasMedia else { return }
@@ -134,6 +144,7 @@ public final class CallGraph {
         let now = now
         lastFrameAt = now
         recording?.caller(frame, now: now)
+        guard !isTransferring else { return }
         // Look at the μ-law bytes as they are.
         let verdict = detector.detect(frame)
         if verdict.isSpeech { lastSpeechAt = now }
@@ -196,6 +207,7 @@ public final class CallGraph {
             lastRecordingFlush = now
             recording?.flush(now: now)
         }
+        guard !isTransferring else { return }
         if stream.isRemote, now > lastFrameAt + settings.mediaTimeoutMs { return finish(.mediaTimeout) }
         if now >= settings.maxDurationMs { talker?.timeIsUp(at: now) }
         talker?.tick(at: now)
@@ -248,6 +260,30 @@ public final class CallGraph {
     }
 
     func report(_ event: Event) { observer(event) }
+
+    // MARK: Transfer
+
+    var canTransfer: Bool { settings.canTransfer }
+
+    /// The talker has announced it.
+    func transfer() {
+        guard !isOver, !isTransferring else { return }
+        isTransferring = true
+        observer(.transfer)
+    }
+
+    /// The far end is calling the operator: when it leaves us now, it has been transferred.
+    public func transferAccepted() { isTransferAccepted = isTransferring }
+
+    /// The caller is ours again.
+    public func transferFailed(_ reason: String) {
+        guard isTransferring, !isOver else { return }
+        isTransferring = false
+        isTransferAccepted = false
+        lastFrameAt = now
+        observer(.warning("the call could not be transferred: \(reason)"))
+        talker?.transferFailed(at: now)
+    }
 
     // MARK: Who talks
 

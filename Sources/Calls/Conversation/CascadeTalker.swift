@@ -140,6 +140,8 @@ final class CascadeTalker: Talker {
     func interrupted(at now: Int) { perform(machine.interrupted(at: now)) }
     func resumed(at now: Int) {}
     func key(_ digit: Character, at now: Int) { perform(machine.key(digit, at: now)) }
+    /// It asks for no transfer.
+    func transferFailed(at now: Int) {}
     func timeIsUp(at now: Int) { perform(machine.timeIsUp(at: now)) }
 
     func tick(at now: Int) {

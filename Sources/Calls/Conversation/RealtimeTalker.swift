@@ -85,6 +85,9 @@ final class RealtimeTalker: Talker {
     private var closing: EndReason?
     private var closingDeadline: Int?
     private var isStopped = false
+    /// The model wants to hand the caller over: as soon as what it says about that has been heard.
+    private var transferDeadline: Int?
+    private var hasAnnouncedTransfer = false
 
     // Sound in the model's format.
     private var partial = EncodedFrame()
@@ -109,7 +112,7 @@ final class RealtimeTalker: Talker {
         self.tracker = tracker ?? TaskTracker(questions: brief.questions)
     }
 
-    var isInterruptible: Bool { closing == nil }
+    var isInterruptible: Bool { closing == nil && transferDeadline == nil }
 
     // MARK: The session
 
@@ -122,7 +125,8 @@ final class RealtimeTalker: Talker {
         }
         let session = model.open(
             SpeechSessionSetup(
-                instructions: RealtimeInstructions.text(brief, tracker: tracker), tools: DialogueTool.definitions(brief),
+                instructions: RealtimeInstructions.text(brief, tracker: tracker),
+                tools: DialogueTool.definitions(brief, canTransfer: graph.canTransfer),
                 language: brief.language, history: history, resumptionHandle: session?.resumptionHandle ?? lastHandle), on: loop)
         // The sessions are this talker's, and say nothing more once they are closed.
         let identity = ObjectIdentifier(session)
@@ -337,6 +341,7 @@ final class RealtimeTalker: Talker {
     }
 
     private func responseStarted(isRequested: Bool, at now: Int) {
+        if graph.isTransferring { session?.cancelResponse() }
         isResponding = true
         responseHasSound = false
         responseToolCalls = 0
@@ -444,6 +449,7 @@ final class RealtimeTalker: Talker {
         switch status {
         case .completed, .incomplete:
             failures = 0
+            if transferDeadline != nil { return announceTransfer(at: now) }
             if closing != nil, !responseHasSound, !graph.speaker.isSpeaking { return end() }
             if responseToolCalls > 0, !responseHasSound { ask(closing == nil ? nil : RealtimeInstructions.goodbye, at: now) }
             if closing == nil, turnsSpoken >= brief.maxTurns { beginClosing(.maxTurns, at: now) }
@@ -490,6 +496,7 @@ final class RealtimeTalker: Talker {
         utterances = utterances.filter { ledger.utterances[$0.value].turn != turn }
         guard !isInterrupted else { return }
         if closing != nil, turn == self.turn, !isResponding { return end() }
+        if transferDeadline != nil, turn == self.turn, !isResponding { return transfer() }
         if !isResponding, !isCallerSpeaking { silenceDeadline = now + policy.silencePromptMs }
     }
 
@@ -512,6 +519,12 @@ final class RealtimeTalker: Talker {
                 closing = reason
                 closingDeadline = now + policy.closingLimitMs
             }
+        case DialogueTool.transferToOperator where graph.canTransfer && closing == nil:
+            session?.finishTool(callID: callID, output: #"{"ok":true,"status":"they are being put through"}"#)
+            if transferDeadline == nil {
+                hasAnnouncedTransfer = false
+                transferDeadline = now + policy.closingLimitMs
+            }
         case DialogueTool.sendDTMF:
             session?.finishTool(callID: callID, output: press(arguments) ? #"{"ok":true}"# : #"{"error":"this line takes no keys"}"#)
         default: session?.finishTool(callID: callID, output: #"{"error":"there is no such tool"}"#)
@@ -523,6 +536,29 @@ final class RealtimeTalker: Talker {
             (1...DialogueTool.SendDTMF.limit).contains(request.digits.count), request.digits.allSatisfy({ "0123456789*#ABCD".contains($0) })
         else { return false }
         return request.digits.allSatisfy { stream.send(.dtmf($0)) }
+    }
+
+    // MARK: Transfer
+
+    /// The other party is told before it is handed over; where the model said nothing, it is asked to, once.
+    private func announceTransfer(at now: Int) {
+        if responseHasSound { return hasAnnouncedTransfer = true }
+        guard !hasAnnouncedTransfer else { return graph.speaker.isSpeaking ? () : transfer() }
+        hasAnnouncedTransfer = true
+        ask(RealtimeInstructions.puttingThrough, at: now)
+    }
+
+    private func transfer() {
+        transferDeadline = nil
+        silenceDeadline = nil
+        responseDeadline = nil
+        graph.transfer()
+    }
+
+    func transferFailed(at now: Int) {
+        guard isReady else { return owesAnswer = true }
+        session?.note(RealtimeInstructions.transferFailed)
+        ask(nil, at: now)
     }
 
     // MARK: Deadlines
@@ -545,6 +581,7 @@ final class RealtimeTalker: Talker {
 
     func tick(at now: Int) {
         if let deadline = closingDeadline, now >= deadline { return end() }
+        if let deadline = transferDeadline, now >= deadline { return transfer() }
         if let at = reopenAt, now >= at {
             reopenAt = nil
             session = open()

@@ -44,6 +44,8 @@ protocol Talker: AnyObject {
     func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int)
     /// The longest duration is reached.
     func timeIsUp(at now: Int)
+    /// The caller could not be handed to an operator, and is ours again.
+    func transferFailed(at now: Int)
     /// The speaker takes audio again after it was full.
     func speakerHasRoom()
     func tick(at now: Int)

@@ -37,7 +37,17 @@ public struct CallSettings: Sendable {
     /// Told to the far end of such a stream.
     public var streamToken: String?
     public var conversation = CallGraph.Settings()
+    /// A number or SIP address that calls are handed to.
+    public var operatorNumber: String?
     public init() {}
+
+    /// Of a call: its longest duration is its own.
+    func conversation(of call: Call, canTransfer: Bool) -> CallGraph.Settings {
+        var settings = conversation
+        settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
+        settings.canTransfer = canTransfer
+        return settings
+    }
 }
 
 /// Where a number leads.

@@ -37,6 +37,8 @@ public enum RealtimeInstructions {
     }
 
     public static let silence = "The other party has been silent for a while. Ask briefly whether they are still there."
+    public static let puttingThrough = "Tell the other party in one short sentence that you are putting them through to a colleague now."
+    public static let transferFailed = "[Nobody could take the call. Say so, and go on with it yourself.]"
     public static let goodbye = "Thank the other party and say goodbye in one short sentence, now."
 
     /// What a report is answered with: what is still open.
@@ -54,6 +56,9 @@ extension DialogueTool {
     /// Arguments: `SendDTMF`.
     public static let sendDTMF = "send_dtmf"
 
+    /// Without arguments: the operator is in the configuration.
+    public static let transferToOperator = "transfer_to_operator"
+
     public struct SendDTMF: Sendable, Codable, Equatable {
         /// Keys of one request.
         public static let limit = 32
@@ -61,7 +66,8 @@ extension DialogueTool {
     }
 
     /// The tools of a call, as JSON Schema.
-    public static func definitions(_ brief: Brief) -> [DialogueToolDefinition] {
+    /// - Parameter canTransfer: the call can be handed to an operator.
+    public static func definitions(_ brief: Brief, canTransfer: Bool) -> [DialogueToolDefinition] {
         let reasons = EndReason.allCases.filter {
             [.taskCompleted, .calleeBusy, .refused, .wrongNumber, .voicemail].contains($0)
         }.map { "\"\($0.rawValue)\"" }.joined(separator: ",")
@@ -73,6 +79,13 @@ extension DialogueTool {
                 name: sendDTMF, purpose: "Press keys on the telephone, for a voice menu.",
                 parameters: ##"{"type":"object","properties":{"digits":{"type":"string","pattern":"^[0-9*#A-D]{1,32}$"}},"required":["digits"]}"##),
         ]
+        if canTransfer {
+            tools.append(
+                DialogueToolDefinition(
+                    name: transferToOperator,
+                    purpose: "Put the other party through to a human colleague, when they ask for one. Tell them before you call it.",
+                    parameters: #"{"type":"object","properties":{}}"#))
+        }
         guard !brief.questions.isEmpty else { return tools }
         let ids = brief.questions.map { "\"\($0.id)\"" }.joined(separator: ",")
         tools.insert(

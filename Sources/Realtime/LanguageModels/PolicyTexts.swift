@@ -46,6 +46,15 @@ struct PolicyTexts: Sendable, Decodable {
     }
 }
 
+/// What is said where no conversation is held any more.
+public enum SpokenText {
+    /// The text, and its language with a region as carriers' own voices want it.
+    public static func nobodyAvailable(language: String) -> (text: String, locale: String) {
+        let known = PolicyTexts.languages.contains(LanguageTag.primary(language)) ? LanguageTag.primary(language) : "en"
+        return (PolicyTexts.of(known)("nobody_available"), ["ko": "ko-KR", "ru": "ru-RU"][known] ?? "en-US")
+    }
+}
+
 /// BCP 47 tags, as far as we look into them.
 public enum LanguageTag {
     /// `ko` of `ko-KR`.

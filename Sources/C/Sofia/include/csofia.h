@@ -18,6 +18,8 @@ enum csofia_kind {
     CSOFIA_BYE,           /* the far end sent BYE */
     CSOFIA_ACK,
     CSOFIA_INFO,
+    CSOFIA_REFER,         /* response to our REFER */
+    CSOFIA_NOTIFY,        /* how what we referred to goes: body is message/sipfrag */
     CSOFIA_OTHER
 };
 enum csofia_state { CSOFIA_STATE_READY = 8, CSOFIA_STATE_TERMINATED = 10 };
@@ -52,6 +54,7 @@ void csofia_bind(csofia_call, void *context);
 void csofia_respond(csofia_call, int status, const char *sdp, const char *headers);
 void csofia_bye(csofia_call, const char *reason);
 void csofia_cancel(csofia_call);
+void csofia_refer(csofia_call, const char *refer_to, const char *referred_by); /* RFC 3515, within the dialog */
 /* Answers the digest challenge of the event now being delivered. 0: sent; -1: no usable challenge. */
 int csofia_authenticate(csofia_agent *, csofia_call, const char *user, const char *password);
 void csofia_release(csofia_call);
