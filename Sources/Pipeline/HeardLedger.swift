@@ -99,7 +99,8 @@ public struct HeardLedger: Sendable {
 
     /// Words that come piece by piece may leave white space at the ends.
     private static func trimmed(_ text: String) -> String {
-        String(text.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+        guard let first = text.firstIndex(where: { !$0.isWhitespace }), let last = text.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+        return String(text[first...last])
     }
 
     /// The words that fit into a share (0...1) of the text.

@@ -224,15 +224,11 @@ final class OpenAIRealtimeSession: SpeechSession {
         guard let delta, delta.kind == .string, let item, item.kind == .string else { return socket.misunderstood() }
         if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
         guard let text = JSONMembers.text(delta, in: bytes) else { return socket.misunderstood() }
-        onEvent?(.text(text, item: number(of: String(decoding: bytes[item.range], as: UTF8.self))))
+        onEvent?(.text(text, item: number(of: UnsafeBufferPointer(rebasing: bytes[item.range]))))
     }
 
     private func audio(_ text: UnsafeBufferPointer<UInt8>, item: UnsafeBufferPointer<UInt8>) {
-        if !item.elementsEqual(currentItem) {
-            currentItem = Array(item)
-            currentNumber = number(of: String(decoding: item, as: UTF8.self))
-        }
-        let number = currentNumber
+        let number = number(of: item)
         socket.decode(text) { onAudio?($0, number) }
     }
 
@@ -333,6 +329,15 @@ final class OpenAIRealtimeSession: SpeechSession {
     }
 
     /// The vendor's id as a small number; new ones get the next.
+    /// Mostly the same as the one before.
+    private func number(of id: UnsafeBufferPointer<UInt8>) -> Int {
+        if !id.elementsEqual(currentItem) {
+            currentItem = Array(id)
+            currentNumber = number(of: String(decoding: id, as: UTF8.self))
+        }
+        return currentNumber
+    }
+
     private func number(of id: String) -> Int {
         if let known = items.lastIndex(of: id) { return known }
         // A number is never given twice; beyond the limit a new session must take over.

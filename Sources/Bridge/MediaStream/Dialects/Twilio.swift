@@ -198,8 +198,8 @@ public final class TwilioDialect: MediaStreamDialect {
         case .media(let frame):
             return withUnsafePointer(to: frame) { encode(UnsafeBufferPointer(start: $0, count: 1), into: target) }
         case .mark(let name) where role == .application && Self.isPlain(name):
-            return write([markPrefix, Array(name.utf8), Array(#""}}"#.utf8)], target)
-        case .clear where role == .application: return write([clearText], target)
+            return write(#""}}"#, target, write(name.utf8, target, write(markPrefix, target, 0)))
+        case .clear where role == .application: return write(clearText, target, 0)
         default: break
         }
         guard let object = object(for: message),
@@ -215,8 +215,7 @@ public final class TwilioDialect: MediaStreamDialect {
     public func capacity(forFrames count: Int) -> Int { mediaPrefix.count + Base64.encodedLength(EncodedFrame.byteCount * count) + 160 }
 
     public func encode(_ frames: UnsafeBufferPointer<EncodedFrame>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
-        var at = mediaPrefix.count
-        _ = UnsafeMutableBufferPointer(rebasing: target[..<at]).update(fromContentsOf: mediaPrefix)
+        var at = write(mediaPrefix, target, 0)
         if role == .carrier, let first = frames.first {
             sequence &+= 1
             chunk &+= 1
@@ -243,13 +242,8 @@ public final class TwilioDialect: MediaStreamDialect {
         return write(#""}}"#, target, at)
     }
 
-    private func write(_ parts: [[UInt8]], _ target: UnsafeMutableBufferPointer<UInt8>) -> Int {
-        var at = 0
-        for part in parts {
-            _ = UnsafeMutableBufferPointer(rebasing: target[at..<(at + part.count)]).update(fromContentsOf: part)
-            at += part.count
-        }
-        return at
+    private func write(_ bytes: some Collection<UInt8>, _ target: UnsafeMutableBufferPointer<UInt8>, _ at: Int) -> Int {
+        UnsafeMutableBufferPointer(rebasing: target[at..<(at + bytes.count)]).update(fromContentsOf: bytes) + at
     }
 
     /// A name that needs no escapes.
