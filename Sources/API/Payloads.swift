@@ -89,8 +89,7 @@ enum Payloads {
             members["interrupted"] = .bool(entry.isInterrupted)
             if let heard = entry.heardText {
                 members["heard_text"] = .string(heard)
-                // No engine of ours gives the times of words: the cut inside the text follows the share that was played.
-                members["heard_text_source"] = "estimate"
+                members["heard_text_source"] = entry.isCutExact == true ? "words" : "estimate"
             }
         }
         return .object(members)

@@ -1,3 +1,15 @@
+/// One word of speech, and when it sounds: milliseconds since its utterance began.
+public struct SpokenWord: Sendable, Equatable {
+    public var text: String
+    public var startMs: Int
+    public var endMs: Int
+    public init(_ text: String, startMs: Int, endMs: Int) {
+        self.text = text
+        self.startMs = startMs
+        self.endMs = endMs
+    }
+}
+
 /// What was generated, sent, played and dropped of the AI's speech, to the millisecond.
 ///
 /// It alone drives model truncation, the transcript's `heard_text`, and what the recording keeps. Times are
@@ -17,6 +29,8 @@ public struct HeardLedger: Sendable {
         public var startedAt: Int?
         public var endedAt: Int?
         public var isInterrupted = false
+        /// Where the engine tells when its words sound.
+        public var words: [SpokenWord] = []
     }
 
     public private(set) var utterances: [Utterance] = []
@@ -32,6 +46,12 @@ public struct HeardLedger: Sendable {
     public mutating func append(_ text: String, to utterance: Int) {
         guard utterances.indices.contains(utterance) else { return }
         utterances[utterance].text += text
+    }
+
+    /// When words of an utterance sound, in order, in one piece or several.
+    public mutating func words(_ words: [SpokenWord], of utterance: Int) {
+        guard utterances.indices.contains(utterance) else { return }
+        utterances[utterance].words += words
     }
 
     public mutating func generated(_ ms: Int, of utterance: Int) {
@@ -76,18 +96,26 @@ public struct HeardLedger: Sendable {
         return entry.isComplete && entry.playedMs >= entry.generatedMs && entry.droppedMs == 0
     }
 
+    /// The cut in the turn's text is not known to the word.
+    public func isCutEstimated(turn: Int32) -> Bool {
+        utterances.contains { $0.turn == turn && $0.isInterrupted && $0.words.isEmpty && $0.playedMs > 0 }
+    }
+
     /// Whether any utterance of the turn was cut off.
     public func isInterrupted(turn: Int32) -> Bool {
         utterances.contains { $0.turn == turn && $0.isInterrupted }
     }
 
-    /// What was heard of a turn. Without word times from the engine the cut inside a sentence is an estimate:
-    /// the share of its audio that played, ended at a word's boundary.
+    /// What was heard of a turn. Where the engine told when its words sound, a word counts that had sounded to its middle; without
+    /// that the cut inside a sentence is an estimate: the share of its audio that played, ended at a word's boundary.
     public func heardText(turn: Int32) -> String {
         var parts: [String] = []
         for entry in utterances where entry.turn == turn {
             if !entry.isInterrupted {
                 parts.append(Self.trimmed(entry.text))
+            } else if !entry.words.isEmpty {
+                let heard = entry.words.prefix { ($0.startMs + $0.endMs) / 2 <= entry.playedMs }.map(\.text).joined(separator: " ")
+                if !heard.isEmpty { parts.append(heard) }
             } else if entry.playedMs > 0, entry.generatedMs > 0 {
                 let share = min(1, Double(entry.playedMs) / Double(entry.generatedMs))
                 let cut = Self.cut(Self.trimmed(entry.text), to: share)

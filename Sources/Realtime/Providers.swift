@@ -30,15 +30,18 @@ public struct AnswerHints: Sendable, Equatable {
 
 /// What a recogniser tells.
 public enum TranscriptEvent: Sendable, Equatable {
+    /// What is known of the turn so far; it may still change.
     case interim(String)
+    /// The recogniser takes what was said so far as a whole; the turn may go on all the same.
+    case pause(String)
     /// The turn's text; empty when there was speech that it could not make out.
     case final(text: String, confidence: Double?)
 }
 
 /// The text-to-speech kind: sentences in, audio out. One run of the service is one call; a flush drops what is queued.
+///
+/// Audio is told at 8 kHz, the rate of the line, whatever the engine makes.
 public protocol TextToSpeech: Service where Input == Sentence, Output == SynthesizedAudio {
-    /// The rate of the audio it gives, hertz.
-    var sampleRate: Int32 { get }
     func speaks(language: String) -> Bool
 }
 
@@ -59,7 +62,10 @@ public struct Sentence: Sendable, Equatable {
 }
 
 public enum SynthesizedAudio: Sendable, Equatable {
+    /// 20 ms at 8 kHz; the last of a sentence is filled up with silence.
     case audio(AudioFrame, utterance: Int)
+    /// When words of the utterance sound, ms since its begin. They may come before or after their sound.
+    case words([SpokenWord], utterance: Int)
     /// The utterance has been synthesised to its end.
     case finished(utterance: Int)
 }
@@ -86,11 +92,4 @@ public struct SpeechEngines: Sendable {
         self.languageModel = languageModel
         self.textToSpeech = textToSpeech
     }
-}
-
-/// A speech engine cannot be had or does not work; the message tells the operator what to do.
-public struct SpeechError: Error, Sendable, Equatable, CustomStringConvertible {
-    public var message: String
-    public init(_ message: String) { self.message = message }
-    public var description: String { message }
 }

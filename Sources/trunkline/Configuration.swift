@@ -24,6 +24,7 @@ struct Configuration {
     var data = "data"
     var calls = CallSettings()
     var modelFolder = AcousticModel.defaultFolder
+    var speech = SpeechSettings()
     var speechWorkers = max(1, ProcessInfo.processInfo.activeProcessorCount)
     var speechDecoders = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)
     var rate: (perSecond: Double, burst: Double) = (50, 100)
@@ -203,6 +204,82 @@ struct Configuration {
         Setting(key: "realtime.response_timeout_ms", help: "until a speech model's response must begin or go on (10000)") {
             $0.calls.conversation.realtime.responseTimeoutMs = try integer($1, 500...60_000)
         },
+        Setting(key: "stt.providers", help: "recognisers in the order in which they are tried: embedded, deepgram, openai (embedded)") {
+            $0.speech.speechToText = try names($1, of: SpeechSettings.speechToTextNames)
+        },
+        Setting(key: "stt.deepgram.url", help: "ws: or wss: URL that speaks Deepgram's protocol (wss://api.deepgram.com)") {
+            $0.speech.deepgram.url = try webSocketURL($1)
+        },
+        Setting(key: "stt.deepgram.api_key", help: "its key", isSecret: true) { $0.speech.deepgram.apiKey = $1 },
+        Setting(key: "stt.deepgram.model", help: "(nova-3)") { $0.speech.deepgram.model = $1 },
+        Setting(key: "stt.deepgram.endpointing_ms", help: "silence after which Deepgram takes what was said as a whole (150)") {
+            $0.speech.deepgram.endpointingMs = try integer($1, 10...2_000)
+        },
+        Setting(key: "stt.openai.url", help: "server with /audio/transcriptions (https://api.openai.com/v1)") {
+            $0.speech.transcription.url = try webURL($1)
+        },
+        Setting(key: "stt.openai.api_key", help: "its key (OPENAI_API_KEY)", isSecret: true) { $0.speech.transcription.apiKey = $1 },
+        Setting(key: "stt.openai.model", help: "(gpt-4o-mini-transcribe)") { $0.speech.transcription.model = $1 },
+        Setting(key: "llm.providers", help: "language models in the order in which they are tried: embedded, openai, groq, gemini, ollama (embedded)")
+        {
+            $0.speech.languageModel = try names($1, of: SpeechSettings.languageModelNames)
+        },
+        Setting(key: "llm.temperature", help: "0…2 (0.4)") { configuration, text in
+            guard let value = Double(text), (0...2).contains(value) else { throw ConfigurationError("must be a number in 0…2, not \(text)") }
+            for name in configuration.speech.chat.keys { configuration.speech.chat[name]?.temperature = value }
+        },
+        Setting(key: "llm.openai.url", help: "server with /chat/completions (https://api.openai.com/v1)") {
+            $0.speech.chat["openai"]?.url = try webURL($1)
+        },
+        Setting(key: "llm.openai.api_key", help: "its key", isSecret: true) { $0.speech.chat["openai"]?.apiKey = $1 },
+        Setting(key: "llm.openai.model", help: "(gpt-4.1-mini)") { $0.speech.chat["openai"]?.model = $1 },
+        Setting(key: "llm.openai.tools", help: "false: the model knows no functions and reports in text (true)") {
+            $0.speech.chat["openai"]?.canCallTools = try boolean($1)
+        },
+        Setting(key: "llm.groq.url", help: "server with /chat/completions (https://api.groq.com/openai/v1)") {
+            $0.speech.chat["groq"]?.url = try webURL($1)
+        },
+        Setting(key: "llm.groq.api_key", help: "its key", isSecret: true) { $0.speech.chat["groq"]?.apiKey = $1 },
+        Setting(key: "llm.groq.model", help: "(llama-3.3-70b-versatile)") { $0.speech.chat["groq"]?.model = $1 },
+        Setting(key: "llm.groq.tools", help: "false: the model knows no functions and reports in text (true)") {
+            $0.speech.chat["groq"]?.canCallTools = try boolean($1)
+        },
+        Setting(key: "llm.gemini.url", help: "server with /chat/completions (its OpenAI-compatible endpoint)") {
+            $0.speech.chat["gemini"]?.url = try webURL($1)
+        },
+        Setting(key: "llm.gemini.api_key", help: "its key", isSecret: true) { $0.speech.chat["gemini"]?.apiKey = $1 },
+        Setting(key: "llm.gemini.model", help: "(gemini-2.5-flash)") { $0.speech.chat["gemini"]?.model = $1 },
+        Setting(key: "llm.gemini.tools", help: "false: the model knows no functions and reports in text (true)") {
+            $0.speech.chat["gemini"]?.canCallTools = try boolean($1)
+        },
+        Setting(key: "llm.ollama.url", help: "server with /chat/completions (http://127.0.0.1:11434/v1)") {
+            $0.speech.chat["ollama"]?.url = try webURL($1)
+        },
+        Setting(key: "llm.ollama.api_key", help: "its key", isSecret: true) { $0.speech.chat["ollama"]?.apiKey = $1 },
+        Setting(key: "llm.ollama.model", help: "(llama3.1)") { $0.speech.chat["ollama"]?.model = $1 },
+        Setting(key: "llm.ollama.tools", help: "false: the model knows no functions and reports in text (true)") {
+            $0.speech.chat["ollama"]?.canCallTools = try boolean($1)
+        },
+        Setting(key: "tts.providers", help: "voices in the order in which they are tried: embedded, cartesia, elevenlabs, openai (embedded)") {
+            $0.speech.textToSpeech = try names($1, of: SpeechSettings.textToSpeechNames)
+        },
+        Setting(key: "tts.cartesia.url", help: "ws: or wss: URL that speaks Cartesia's protocol (wss://api.cartesia.ai)") {
+            $0.speech.cartesia.url = try webSocketURL($1)
+        },
+        Setting(key: "tts.cartesia.api_key", help: "its key", isSecret: true) { $0.speech.cartesia.apiKey = $1 },
+        Setting(key: "tts.cartesia.model", help: "(sonic-3)") { $0.speech.cartesia.model = $1 },
+        Setting(key: "tts.cartesia.voice", help: "id of a voice (Cartesia's Katie)") { $0.speech.cartesia.voice = $1 },
+        Setting(key: "tts.elevenlabs.url", help: "ws: or wss: URL that speaks ElevenLabs' protocol (wss://api.elevenlabs.io)") {
+            $0.speech.elevenLabs.url = try webSocketURL($1)
+        },
+        Setting(key: "tts.elevenlabs.api_key", help: "its key", isSecret: true) { $0.speech.elevenLabs.apiKey = $1 },
+        Setting(key: "tts.elevenlabs.model", help: "(eleven_flash_v2_5)") { $0.speech.elevenLabs.model = $1 },
+        Setting(key: "tts.elevenlabs.voice", help: "id of a voice (ElevenLabs' Rachel)") { $0.speech.elevenLabs.voice = $1 },
+        Setting(key: "tts.openai.url", help: "server with /audio/speech (https://api.openai.com/v1)") { $0.speech.openAISpeech.url = try webURL($1) },
+        Setting(key: "tts.openai.api_key", help: "its key (OPENAI_API_KEY)", isSecret: true) { $0.speech.openAISpeech.apiKey = $1 },
+        Setting(key: "tts.openai.model", help: "(gpt-4o-mini-tts)") { $0.speech.openAISpeech.model = $1 },
+        Setting(key: "tts.openai.voice", help: "(marin)") { $0.speech.openAISpeech.voice = $1 },
+        Setting(key: "tts.openai.instructions", help: "how to speak, e.g. calmly (none)") { $0.speech.openAISpeech.instructions = $1 },
         Setting(key: "tls.certificate", help: "certificate chain of HTTP and WebSocket, PEM; with tls.key: TLS on http.port") { $0.certificate = $1 },
         Setting(key: "tls.key", help: "its private key, PEM; SIGHUP reads both again") { $0.key = $1 },
         Setting(key: "tls.ca_file", help: "certificates that servers we call are checked against, PEM (the system's)") { $0.realtime.caFile = $1 },
@@ -272,7 +349,8 @@ struct Configuration {
         "OPENAI_RESPONSE_VOICE": "realtime.openai.voice", "TWILIO_AUTH_TOKEN": "twilio.auth_token",
         "TWILIO_ACCOUNT_SID": "twilio.account_sid", "TWILIO_API_KEY_SID": "twilio.api_key_sid",
         "TWILIO_API_KEY_SECRET": "twilio.api_key_secret", "GEMINI_API_KEY": "realtime.gemini.api_key", "TWILIO_STREAM_ENDPOINT": "twilio.stream_url",
-        "APP_PUBLIC_BASE_URL": "public_url",
+        "APP_PUBLIC_BASE_URL": "public_url", "DEEPGRAM_API_KEY": "stt.deepgram.api_key", "CARTESIA_API_KEY": "tts.cartesia.api_key",
+        "ELEVENLABS_API_KEY": "tts.elevenlabs.api_key", "GROQ_API_KEY": "llm.groq.api_key",
     ]
 
     // MARK: Reading
@@ -356,8 +434,38 @@ struct Configuration {
         if mode == .realtime, isGoogle, realtime.gemini.apiKey == nil, realtime.providers.contains("gemini") {
             throw ConfigurationError("realtime.providers has gemini: set GEMINI_API_KEY, or realtime.gemini.url to another server")
         }
+        try finishSpeech()
         if !httpHost.hasPrefix("127."), adminKey == nil {
             throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")
+        }
+    }
+
+    /// One key for all of a vendor's services, and none missing where a vendor's own server is used.
+    private mutating func finishSpeech() throws {
+        if speech.transcription.apiKey == nil { speech.transcription.apiKey = realtime.openAI.apiKey }
+        if speech.openAISpeech.apiKey == nil { speech.openAISpeech.apiKey = realtime.openAI.apiKey }
+        if speech.chat["openai"]?.apiKey == nil { speech.chat["openai"]?.apiKey = realtime.openAI.apiKey }
+        if speech.chat["gemini"]?.apiKey == nil { speech.chat["gemini"]?.apiKey = realtime.gemini.apiKey }
+        let vendors = SpeechSettings()
+        let missing = [
+            ("stt.providers", "deepgram", "DEEPGRAM_API_KEY", speech.deepgram.url == vendors.deepgram.url && speech.deepgram.apiKey == nil),
+            (
+                "stt.providers", "openai", "OPENAI_API_KEY",
+                speech.transcription.url == vendors.transcription.url && speech.transcription.apiKey == nil
+            ),
+            ("tts.providers", "cartesia", "CARTESIA_API_KEY", speech.cartesia.url == vendors.cartesia.url && speech.cartesia.apiKey == nil),
+            ("tts.providers", "elevenlabs", "ELEVENLABS_API_KEY", speech.elevenLabs.url == vendors.elevenLabs.url && speech.elevenLabs.apiKey == nil),
+            ("tts.providers", "openai", "OPENAI_API_KEY", speech.openAISpeech.url == vendors.openAISpeech.url && speech.openAISpeech.apiKey == nil),
+        ]
+        let inUse = ["stt.providers": speech.speechToText, "tts.providers": speech.textToSpeech]
+        for (key, name, variable, isMissing) in missing where isMissing && inUse[key]?.contains(name) == true {
+            throw ConfigurationError("\(key) has \(name): set \(variable), or the url of another server")
+        }
+        for (name, variable) in [("openai", "OPENAI_API_KEY"), ("groq", "GROQ_API_KEY"), ("gemini", "GEMINI_API_KEY")] {
+            guard speech.languageModel.contains(name), speech.chat[name]?.url == vendors.chat[name]?.url, speech.chat[name]?.apiKey == nil else {
+                continue
+            }
+            throw ConfigurationError("llm.providers has \(name): set \(variable), or llm.\(name).url to another server")
         }
     }
 
@@ -431,6 +539,20 @@ struct Configuration {
             throw ConfigurationError("must be an https:// URL without a query")
         }
         return text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
+    /// Without a slash at the end.
+    private static func webSocketURL(_ text: String) throws -> WebSocketURL {
+        guard var url = WebSocketURL(text), !url.path.contains("?") else { throw ConfigurationError("must be a ws:// or wss:// URL without a query") }
+        if url.path.hasSuffix("/") { url.path.removeLast() }
+        return url
+    }
+    private static func names(_ text: String, of known: [String]) throws -> [String] {
+        let names = try list(text).map { name in
+            guard known.contains(name) else { throw ConfigurationError("\(name) is none of: \(known.joined(separator: ", "))") }
+            return name
+        }
+        guard !names.isEmpty else { throw ConfigurationError("must name at least one of: \(known.joined(separator: ", "))") }
+        return names
     }
     private static func port(_ text: String) throws -> UInt16 {
         guard let value = UInt16(text) else { throw ConfigurationError("must be a port, 0…65535, not \(text)") }

@@ -17,6 +17,7 @@ final class Server: Sendable {
     let loops: [EventLoop]
     let workers: WorkerPool
     let client: HTTPClient
+    let catalog: SpeechCatalog
     /// Made at the first start, to be shown once.
     let newKey: String?
     let logger: Logger
@@ -50,8 +51,6 @@ final class Server: Sendable {
         let engines = SpeechEngines(
             speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
 
-        let modes = Self.modes(settings, engines: engines)
-
         // Network.
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
@@ -60,11 +59,16 @@ final class Server: Sendable {
         web.caFile = settings.realtime.caFile
         let client = HTTPClient(web)
         self.client = client
+        let catalog = SpeechCatalog(settings.speech, network: SpeechNetwork(client: client, loops: loops), embedded: engines) {
+            logger.warning("a speech engine failed: \($0)")
+        }
+        self.catalog = catalog
+        let modes = Self.modes(settings, catalog: catalog)
         let twilio = settings.twilio.map { TwilioREST($0, client: client) }
         let carrier = twilio.flatMap { rest in
             settings.publicURL.map { TwilioCarrier(rest: rest, publicURL: $0, detectsMachines: settings.twilioDetectsMachines) }
         }
-        let line = CallLine(userAgent: userAgent, twilio: carrier, modes: { _ in modes }, store: store, logger: logger)
+        let line = CallLine(userAgent: userAgent, twilio: carrier, modes: modes, store: store, logger: logger)
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         let routes = Routes(
@@ -98,16 +102,18 @@ final class Server: Sendable {
     }
 
     /// Ways to hold a conversation, in the order in which they are tried.
-    private static func modes(_ settings: Configuration, engines: SpeechEngines) -> [ConversationMode] {
-        guard settings.mode == .realtime else { return [.cascade(engines)] }
+    private static func modes(
+        _ settings: Configuration, catalog: SpeechCatalog
+    ) -> @Sendable (_ language: String) -> [ConversationMode] {
+        guard settings.mode == .realtime else { return { [.cascade(catalog.engines(language: $0))] } }
         let resolver = HostResolver()
-        var modes = settings.realtime.providers.map { name in
+        let models = settings.realtime.providers.map { name in
             name == "gemini"
                 ? ConversationMode.realtime(GeminiLive(settings.realtime.gemini, resolver: resolver))
                 : ConversationMode.realtime(OpenAIRealtime(settings.realtime.openAI, resolver: resolver))
         }
-        if settings.realtime.fallsBack { modes.append(.cascade(engines)) }
-        return modes
+        let fallsBack = settings.realtime.fallsBack
+        return { language in models + (fallsBack ? [.cascade(catalog.engines(language: language))] : []) }
     }
 
     var address: String { "http\(configuration.tls == nil ? "" : "s")://\(configuration.host):\(http.port)" }

@@ -13,5 +13,5 @@ struct Trunkline: AsyncParsableCommand {
             dashboard's address and a first API key. `trunkline demo` shows a whole call.
             """,
         version: version,
-        subcommands: [Serve.self, PlaceCall.self, Callee.self, Demo.self, Bench.self])
+        subcommands: [Serve.self, PlaceCall.self, ProvidersCommand.self, Callee.self, Demo.self, Bench.self])
 }

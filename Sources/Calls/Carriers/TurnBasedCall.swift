@@ -286,6 +286,7 @@ public actor TurnBasedCall: CarriedConversation {
             while let signal = await audio.next() {
                 switch signal {
                 case .data(.audio(let frame, _)): frames.append(frame)
+                case .data(.words): break
                 case .data(.finished(let utterance)): if utterance == texts.count - 1 { return frames }
                 case .flush: break
                 case .end: return nil

@@ -247,7 +247,7 @@ public final class CallGraph {
                 startMs: start, endMs: parts.compactMap(\.endedAt).max() ?? start, speaker: .ai,
                 text: parts.map { $0.text.trimmingCharacters(in: .whitespaces) }.joined(separator: " "),
                 heardText: isInterrupted ? ledger.heardText(turn: turn) : nil,
-                isInterrupted: isInterrupted))
+                isInterrupted: isInterrupted, isCutExact: isInterrupted ? !ledger.isCutEstimated(turn: turn) : nil))
         if var measured = latency.take() {
             measured.turn = transcript.count - 1
             latencies.append(measured)

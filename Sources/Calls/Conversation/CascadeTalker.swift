@@ -226,6 +226,9 @@ final class CascadeTalker: Talker {
     private func take(_ piece: SynthesizedAudio) -> Bool {
         guard !isStopped else { return false }
         switch piece {
+        case .words(let words, let utterance):
+            graph.speaker.words(words, of: utterance)
+            return false
         case .finished(let utterance):
             graph.speaker.complete(utterance)
             return false

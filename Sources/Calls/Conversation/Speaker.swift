@@ -69,6 +69,7 @@ final class Speaker {
 
     func begin(turn: Int32, text: String) -> Int { ledger.begin(turn: turn, text: text) }
     func append(_ text: String, to utterance: Int) { ledger.append(text, to: utterance) }
+    func words(_ words: [SpokenWord], of utterance: Int) { ledger.words(words, of: utterance) }
     func complete(_ utterance: Int) { ledger.complete(utterance) }
     /// All of the turn's utterances have begun.
     func turnComplete(_ turn: Int32) { completeTurn = turn }

@@ -23,6 +23,10 @@ public struct Conversation: Sendable, Equatable {
     public var tracker: TaskTracker
     /// Whether the callee's speech can be recognised in this language; if not, answers come by keypad.
     public var canRecognizeSpeech: Bool
+    /// What a response had said when its model failed: the next one goes on from there.
+    public var unfinished = ""
+    /// Of this conversation alone, while the server runs.
+    public let id = UInt64.random(in: .min ... .max)
 
     public init(brief: Brief, canRecognizeSpeech: Bool = true) {
         self.brief = brief

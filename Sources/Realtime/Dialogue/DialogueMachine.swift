@@ -6,7 +6,7 @@ public struct TurnPolicy: Sendable, Equatable {
     /// Silence of the callee after our turn until he is prompted, ms.
     public var silencePromptMs = 7_000
     /// The recogniser has this long after the end of a turn, ms; then the turn counts as not understood.
-    public var transcriptTimeoutMs = 3_000
+    public var transcriptTimeoutMs = 6_000
     /// The model has this long for its first word, ms.
     public var modelTimeoutMs = 15_000
     /// A goodbye that does not end in this time is cut, ms.

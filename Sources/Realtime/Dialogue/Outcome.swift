@@ -12,8 +12,11 @@ public struct TranscriptEntry: Sendable, Equatable, Codable {
     /// The AI's: what was heard of it, where the callee cut it off.
     public var heardText: String?
     public var isInterrupted: Bool
+    /// The engine told when its words sounded; else the cut inside the text follows the share of its sound that was played.
+    public var isCutExact: Bool?
     public init(
-        startMs: Int, endMs: Int, speaker: Speaker, text: String, heardText: String? = nil, isInterrupted: Bool = false
+        startMs: Int, endMs: Int, speaker: Speaker, text: String, heardText: String? = nil, isInterrupted: Bool = false,
+        isCutExact: Bool? = nil
     ) {
         self.startMs = startMs
         self.endMs = endMs
@@ -21,6 +24,7 @@ public struct TranscriptEntry: Sendable, Equatable, Codable {
         self.text = text
         self.heardText = heardText
         self.isInterrupted = isInterrupted
+        self.isCutExact = isCutExact
     }
 }
 

@@ -14,8 +14,6 @@ public struct EmbeddedSpeech: TextToSpeech {
         self.voice = voice
     }
 
-    public var sampleRate: Int32 { 8_000 }
-
     public func speaks(language: String) -> Bool {
         LanguageTag.primary(language) == "en" || EspeakNG.path != nil
     }

@@ -1,0 +1,229 @@
+internal import Foundation
+internal import Net
+
+/// Chat completions as server-sent events with function calling (platform.openai.com/docs/api-reference/chat): OpenAI, Groq, Ollama,
+/// vLLM, Gemini's OpenAI-compatible endpoint, and any other base URL.
+public struct OpenAIChat: LanguageModel {
+    public struct Configuration: Sendable, Equatable {
+        /// The vendor's name, for messages.
+        public var name = "openai"
+        /// Without a slash at the end.
+        public var url = "https://api.openai.com/v1"
+        public var apiKey: String?
+        public var model = "gpt-4.1-mini"
+        public var temperature: Double? = 0.4
+        /// False for models that know no functions: they report in a `[TASK_STATE]` block.
+        public var canCallTools = true
+        public init() {}
+    }
+
+    /// Requests for one response: a model may call tools before it speaks.
+    private static let roundLimit = 3
+    /// Pieces that cannot be understood, in one response.
+    private static let errorLimit = 20
+    /// Bytes of one tool call's arguments, and calls in one response.
+    private static let argumentsLimit = 65_536
+    private static let toolCallLimit = 16
+    /// Tokens of a summary.
+    private static let summaryTokens = 400
+
+    private let configuration: Configuration
+    private let network: SpeechNetwork
+    private let summaries = ConversationSummaries()
+
+    public init(_ configuration: Configuration, network: SpeechNetwork) {
+        self.configuration = configuration
+        self.network = network
+    }
+
+    private var service: String { "language-model/" + configuration.name }
+
+    public func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
+        AsyncThrowingStream { continuation in
+            let task = Task {
+                do {
+                    try await respond(to: conversation) { continuation.yield($0) }
+                    continuation.finish()
+                    await summaries.make(for: conversation) { try? await summarize($0) }
+                } catch { continuation.finish(throwing: error) }
+            }
+            continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
+        }
+    }
+
+    private func respond(to conversation: Conversation, _ tell: (LanguageModelEvent) -> Void) async throws {
+        let prompt = ChatPrompt(canCallTools: configuration.canCallTools)
+        var messages = prompt.messages(conversation, summary: await summaries.summary(of: conversation))
+        var tracker = conversation.tracker
+        var isEnding = false
+        for round in 1...Self.roundLimit {
+            let answer = try await ask(messages, allowsTools: round < Self.roundLimit && !isEnding, conversation, tell)
+            guard !answer.calls.isEmpty, !answer.hasText else { return }
+            // Tools alone: the model is told what they gave, and speaks then.
+            messages.append(["role": "assistant", "content": NSNull(), "tool_calls": answer.calls.map(\.object)])
+            for call in answer.calls {
+                var result = #"{"ok":true}"#
+                if call.name == DialogueTool.reportTaskState {
+                    tracker.apply(json: call.arguments)
+                    result = RealtimeInstructions.state(of: tracker)
+                } else if call.name == DialogueTool.endCall {
+                    isEnding = true
+                    result = #"{"ok":true,"next":"say goodbye in one short sentence"}"#
+                }
+                messages.append(["role": "tool", "tool_call_id": call.id, "content": result])
+            }
+        }
+    }
+
+    private struct Call {
+        var id = ""
+        var name = ""
+        var arguments = ""
+        var object: [String: Any] { ["id": id, "type": "function", "function": ["name": name, "arguments": arguments]] }
+    }
+
+    private struct Chunk: Decodable {
+        struct Choice: Decodable {
+            struct Delta: Decodable {
+                struct ToolCall: Decodable {
+                    struct Function: Decodable {
+                        var name: String?
+                        var arguments: String?
+                    }
+                    var index: Int?
+                    var id: String?
+                    var function: Function?
+                }
+                var content: String?
+                var toolCalls: [ToolCall]?
+            }
+            var delta: Delta?
+            var finishReason: String?
+        }
+        struct Failure: Decodable {
+            var message: String?
+        }
+        var choices: [Choice]?
+        var error: Failure?
+    }
+
+    /// One request.
+    private func ask(
+        _ messages: [[String: Any]], allowsTools: Bool, _ conversation: Conversation, _ tell: (LanguageModelEvent) -> Void
+    ) async throws -> (calls: [Call], hasText: Bool) {
+        var body: [String: Any] = ["model": configuration.model, "messages": messages, "stream": true]
+        if let temperature = configuration.temperature { body["temperature"] = temperature }
+        if configuration.canCallTools, allowsTools { body["tools"] = try Self.tools(conversation.brief) }
+        let response = try await network.send(try request(body), service: service)
+        var filter = TaskStateFilter()
+        var events: [LanguageModelEvent] = []
+        var calls: [Call] = []
+        var hasText = false
+        var isFinished = false
+        var malformed = 0
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        func pass() {
+            for event in events {
+                if case .text(let text) = event, text.contains(where: { !$0.isWhitespace }) { hasText = true }
+                if case .toolCall(_, let arguments) = event, Self.wantsEnd(arguments) {
+                    tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
+                }
+                tell(event)
+            }
+            events.removeAll(keepingCapacity: true)
+        }
+        do {
+            for try await event in response.events where !event.data.isEmpty {
+                if event.data == "[DONE]" {
+                    isFinished = true
+                    break
+                }
+                guard let chunk = try? decoder.decode(Chunk.self, from: Data(event.data.utf8)) else {
+                    malformed += 1
+                    if malformed > Self.errorLimit { throw SpeechError("\(service) sent what cannot be understood", .broken) }
+                    continue
+                }
+                if let failure = chunk.error { throw SpeechError("\(service): \((failure.message ?? "no reason given").prefix(300))", .unavailable) }
+                guard let choice = chunk.choices?.first else { continue }
+                if let text = choice.delta?.content, !text.isEmpty {
+                    filter.process(text, into: &events)
+                    pass()
+                }
+                for piece in choice.delta?.toolCalls ?? [] { try add(piece, to: &calls) }
+                if choice.finishReason != nil { isFinished = true }
+            }
+        } catch let error as NetError {
+            throw SpeechError("\(service): \(error.message)", error.code == .timedOut ? .stalled : .broken)
+        }
+        guard isFinished else { throw SpeechError("\(service): the answer ended in the middle", .broken) }
+        filter.finish(into: &events)
+        pass()
+        for call in calls {
+            tell(.toolCall(name: call.name, arguments: call.arguments))
+            if call.name == DialogueTool.reportTaskState, Self.wantsEnd(call.arguments), !calls.contains(where: { $0.name == DialogueTool.endCall }) {
+                tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
+            }
+        }
+        return (calls, hasText)
+    }
+
+    private func add(_ piece: Chunk.Choice.Delta.ToolCall, to calls: inout [Call]) throws(SpeechError) {
+        // Some servers send each call whole, without an index.
+        let index = piece.index ?? (piece.id == nil ? max(0, calls.count - 1) : calls.count)
+        guard (0..<Self.toolCallLimit).contains(index) else {
+            throw SpeechError("\(service) called more than \(Self.toolCallLimit) tools at once", .broken)
+        }
+        while calls.count <= index { calls.append(Call()) }
+        if let id = piece.id, calls[index].id.isEmpty { calls[index].id = id }
+        if let name = piece.function?.name, calls[index].name.isEmpty { calls[index].name = name }
+        if let arguments = piece.function?.arguments {
+            guard calls[index].arguments.utf8.count + arguments.utf8.count <= Self.argumentsLimit else {
+                throw SpeechError("\(service) gave a tool more than \(Self.argumentsLimit) bytes", .broken)
+            }
+            calls[index].arguments += arguments
+        }
+    }
+
+    private static let completed = #"{"reason":"task_completed"}"#
+
+    private static func wantsEnd(_ arguments: String) -> Bool {
+        (try? JSONDecoder().decode(TaskReport.self, from: Data(arguments.utf8)))?.shouldEndCall == true
+    }
+
+    private static func tools(_ brief: Brief) throws -> [[String: Any]] {
+        try DialogueTool.definitions(brief, canTransfer: false).filter { $0.name != DialogueTool.sendDTMF }.map { tool in
+            let parameters = try JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))
+            return ["type": "function", "function": ["name": tool.name, "description": tool.purpose, "parameters": parameters]]
+        }
+    }
+
+    private func request(_ body: [String: Any]) throws -> HTTPClientRequest {
+        var request = HTTPClientRequest(
+            "POST", configuration.url + "/chat/completions", headers: [("content-type", "application/json"), ("accept", "text/event-stream")],
+            body: Array(try JSONSerialization.data(withJSONObject: body, options: [.sortedKeys])))
+        if let key = configuration.apiKey { request.headers.append(("authorization", "Bearer " + key)) }
+        request.responseTimeoutMs = 5_000
+        request.stallTimeoutMs = 4_000
+        return request
+    }
+
+    private func summarize(_ text: String) async throws -> String? {
+        let body: [String: Any] = [
+            "model": configuration.model, "max_tokens": Self.summaryTokens,
+            "messages": [
+                [
+                    "role": "system",
+                    "content":
+                        "Summarise this part of a telephone conversation in at most 150 words. Keep names, numbers, dates, promises and what was answered.",
+                ],
+                ["role": "user", "content": text],
+            ],
+        ]
+        let reply = try await network.send(try request(body), service: service).body.collect(limit: 1 << 20)
+        guard let object = try JSONSerialization.jsonObject(with: Data(reply)) as? [String: Any],
+            let choice = (object["choices"] as? [[String: Any]])?.first, let message = choice["message"] as? [String: Any]
+        else { return nil }
+        return message["content"] as? String
+    }
+}

@@ -1,0 +1,91 @@
+internal import Foundation
+internal import Synchronization
+
+/// Which engines work: one that failed is left alone for a while, longer each time.
+public final class ProviderHealth: Sendable {
+    /// Seconds after a first failure, doubled with each one more, and the most.
+    static let coolDown = 20.0
+    static let coolDownLimit = 300.0
+    /// Seconds for a key that is refused: that is mended by a person.
+    static let unauthorizedCoolDown = 600.0
+
+    /// How an engine stands, for the operator.
+    public struct Standing: Sendable, Equatable {
+        public var name: String
+        public var failures: Int
+        /// Seconds until it is asked again; 0: it is in use.
+        public var coolDownSeconds: Double
+        public var lastFailure: String?
+    }
+
+    private struct Entry {
+        var failures = 0
+        var until = 0.0
+        var lastFailure: String?
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+    private let now: @Sendable () -> Double
+
+    /// - Parameter now: seconds on a clock that only goes forward.
+    public init(now: @escaping @Sendable () -> Double = { ProviderHealth.uptime }) { self.now = now }
+
+    /// Seconds since the machine started.
+    public static var uptime: Double { ProcessInfo.processInfo.systemUptime }
+
+    public func isUsable(_ name: String) -> Bool {
+        let time = now()
+        return entries.withLock { $0[name].map { $0.until <= time } ?? true }
+    }
+
+    public func succeeded(_ name: String) {
+        entries.withLock { if $0[name]?.failures != 0 { $0[name]?.failures = 0 } }
+    }
+
+    public func failed(_ name: String, _ error: any Error) {
+        let time = now()
+        entries.withLock { entries in
+            var entry = entries[name] ?? Entry()
+            entry.failures = min(entry.failures + 1, 16)
+            var seconds = min(Self.coolDownLimit, Self.coolDown * Double(1 << (entry.failures - 1)))
+            switch (error as? SpeechError)?.kind {
+            case .unauthorized: seconds = Self.unauthorizedCoolDown
+            case .rateLimited(let told?): seconds = max(1, min(told, Self.coolDownLimit))
+            default: break
+            }
+            entry.until = time + seconds
+            entry.lastFailure = "\(error)"
+            entries[name] = entry
+        }
+    }
+
+    /// Those that may be asked, in their order; where none may, all of them: better a try than silence.
+    func order<Engine>(_ engines: [NamedEngine<Engine>]) -> [NamedEngine<Engine>] {
+        let usable = engines.filter { isUsable($0.name) }
+        return usable.isEmpty ? engines : usable
+    }
+
+    public func standings(of names: [String]) -> [Standing] {
+        let time = now()
+        return entries.withLock { entries in
+            names.map { name in
+                let entry = entries[name] ?? Entry()
+                return Standing(
+                    name: name, failures: entry.failures, coolDownSeconds: max(0, entry.until - time), lastFailure: entry.lastFailure)
+            }
+        }
+    }
+}
+
+/// An engine under the name that health and messages know it by, e.g. `text-to-speech/cartesia`.
+public struct NamedEngine<Engine: Sendable>: Sendable {
+    public var name: String
+    public var engine: Engine
+    public init(_ name: String, _ engine: Engine) {
+        self.name = name
+        self.engine = engine
+    }
+}
+
+/// Where the operator reads that an engine failed and another one took over.
+public typealias EngineReport = @Sendable (_ message: String) -> Void

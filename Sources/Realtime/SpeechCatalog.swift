@@ -1,0 +1,163 @@
+internal import Foundation
+internal import Net
+
+/// Which engines a cascade uses, and what they need; the configuration keys are named in `trunkline/Configuration.swift`.
+public struct SpeechSettings: Sendable {
+    public static let speechToTextNames = ["embedded", "deepgram", "openai"]
+    public static let languageModelNames = ["embedded", "openai", "groq", "gemini", "ollama"]
+    public static let textToSpeechNames = ["embedded", "cartesia", "elevenlabs", "openai"]
+
+    /// Best first.
+    public var speechToText = ["embedded"]
+    public var languageModel = ["embedded"]
+    public var textToSpeech = ["embedded"]
+
+    public var deepgram = DeepgramRecognizer.Configuration()
+    public var transcription = OpenAITranscription.Configuration()
+    public var chat: [String: OpenAIChat.Configuration]
+    public var cartesia = CartesiaSpeech.Configuration()
+    public var elevenLabs = ElevenLabsSpeech.Configuration()
+    public var openAISpeech = OpenAISpeech.Configuration()
+
+    public init() {
+        func chat(_ name: String, _ url: String, _ model: String) -> OpenAIChat.Configuration {
+            var configuration = OpenAIChat.Configuration()
+            configuration.name = name
+            configuration.url = url
+            configuration.model = model
+            return configuration
+        }
+        self.chat = [
+            "openai": chat("openai", "https://api.openai.com/v1", "gpt-4.1-mini"),
+            "groq": chat("groq", "https://api.groq.com/openai/v1", "llama-3.3-70b-versatile"),
+            "gemini": chat("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-2.5-flash"),
+            "ollama": chat("ollama", "http://127.0.0.1:11434/v1", "llama3.1"),
+        ]
+    }
+}
+
+/// The engines by their names: builds those of a call, and asks each service whether it would let us in.
+public struct SpeechCatalog: Sendable {
+    private let settings: SpeechSettings
+    private let network: SpeechNetwork
+    private let embedded: SpeechEngines
+    public let health: ProviderHealth
+    private let report: EngineReport
+
+    public init(
+        _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines, health: ProviderHealth = ProviderHealth(),
+        report: @escaping EngineReport
+    ) {
+        self.settings = settings
+        self.network = network
+        self.embedded = embedded
+        self.health = health
+        self.report = report
+    }
+
+    /// The engines of a call in this language.
+    public func engines(language: String) -> SpeechEngines {
+        let recognizers = settings.speechToText.map { NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, language)) }
+        let models = settings.languageModel.map { NamedEngine<any LanguageModel>("language-model/" + $0, model($0)) }
+        let voices = settings.textToSpeech.map { NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0)) }
+        return SpeechEngines(
+            speechToText: recognizer(recognizers.filter { $0.engine.recognizes(language: language) }),
+            languageModel: settings.languageModel == ["embedded"]
+                ? embedded.languageModel : FallbackLanguageModel(models, health: health, report: report),
+            textToSpeech: voice(voices.filter { $0.engine.speaks(language: language) }))
+    }
+
+    private func recognizer(_ able: [NamedEngine<any SpeechToText>]) -> any SpeechToText {
+        if able.isEmpty || settings.speechToText == ["embedded"] { return embedded.speechToText }
+        return FallbackRecognizer(able, health: health, report: report)
+    }
+
+    private func voice(_ able: [NamedEngine<any TextToSpeech>]) -> any TextToSpeech {
+        if able.isEmpty || settings.textToSpeech == ["embedded"] { return embedded.textToSpeech }
+        return FallbackSpeech(able, health: health, report: report)
+    }
+
+    private func recognizer(_ name: String, _ language: String) -> any SpeechToText {
+        switch name {
+        case "deepgram": DeepgramRecognizer(settings.deepgram, language: language, network: network)
+        case "openai": OpenAITranscription(settings.transcription, language: language, network: network)
+        default: embedded.speechToText
+        }
+    }
+
+    private func model(_ name: String) -> any LanguageModel {
+        settings.chat[name].map { OpenAIChat($0, network: network) } ?? embedded.languageModel
+    }
+
+    private func voice(_ name: String) -> any TextToSpeech {
+        switch name {
+        case "cartesia": CartesiaSpeech(settings.cartesia, network: network)
+        case "elevenlabs": ElevenLabsSpeech(settings.elevenLabs, network: network)
+        case "openai": OpenAISpeech(settings.openAISpeech, network: network)
+        default: embedded.textToSpeech
+        }
+    }
+
+    /// How every engine in use stands, in the order they are tried.
+    public var standings: [ProviderHealth.Standing] {
+        health.standings(
+            of: settings.speechToText.map { "speech-to-text/" + $0 } + settings.languageModel.map { "language-model/" + $0 }
+                + settings.textToSpeech.map { "text-to-speech/" + $0 })
+    }
+
+    // MARK: Checking
+
+    /// What a service says to our key, without anything that costs money.
+    public struct Check: Sendable, Equatable {
+        public var name: String
+        /// nil: it works.
+        public var failure: String?
+    }
+
+    public func check() async -> [Check] {
+        var checks: [Check] = []
+        for standing in standings {
+            let parts = standing.name.split(separator: "/", maxSplits: 1).map(String.init)
+            do {
+                try await check(kind: parts[0], name: parts[1])
+                checks.append(Check(name: standing.name))
+            } catch { checks.append(Check(name: standing.name, failure: "\(error)")) }
+        }
+        return checks
+    }
+
+    private func check(kind: String, name: String) async throws {
+        switch (kind, name) {
+        case (_, "embedded"): return
+        case ("speech-to-text", "deepgram"):
+            var url = settings.deepgram.url
+            url.path += "/v1/listen?" + HTTPForm.encode([("model", settings.deepgram.model), ("encoding", "linear16"), ("sample_rate", "8000")])
+            let headers = settings.deepgram.apiKey.map { [("authorization", "Token " + $0)] } ?? []
+            try await network.open(url, headers: headers, service: kind + "/" + name).close()
+        case ("speech-to-text", _): try await get(settings.transcription.url + "/models", key: settings.transcription.apiKey, kind + "/" + name)
+        case ("text-to-speech", "cartesia"):
+            let base = Self.web(settings.cartesia.url)
+            try await get(
+                base + "/voices?limit=1", key: settings.cartesia.apiKey, headers: [("cartesia-version", settings.cartesia.version)], kind + "/" + name
+            )
+        case ("text-to-speech", "elevenlabs"):
+            let key = settings.elevenLabs.apiKey.map { [("xi-api-key", $0)] } ?? []
+            try await get(Self.web(settings.elevenLabs.url) + "/v1/voices", key: nil, headers: key, kind + "/" + name)
+        case ("text-to-speech", _): try await get(settings.openAISpeech.url + "/models", key: settings.openAISpeech.apiKey, kind + "/" + name)
+        default:
+            guard let chat = settings.chat[name] else { return }
+            try await get(chat.url + "/models", key: chat.apiKey, kind + "/" + name)
+        }
+    }
+
+    private static func web(_ url: WebSocketURL) -> String { "\(url.isSecure ? "https" : "http")://\(url.host):\(url.port)\(url.path)" }
+
+    private func get(_ url: String, key: String?, headers: [(name: String, value: String)] = [], _ service: String) async throws {
+        var request = HTTPClientRequest("GET", url, headers: headers)
+        if let key { request.headers.append(("authorization", "Bearer " + key)) }
+        request.responseTimeoutMs = 10_000
+        do { _ = try await network.send(request, service: service).body.collect(limit: 8 << 20) } catch let error as NetError {
+            throw SpeechError("\(service): \(error.message)")
+        }
+    }
+}

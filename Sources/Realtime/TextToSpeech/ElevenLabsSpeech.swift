@@ -1,0 +1,172 @@
+internal import Foundation
+public import Net
+public import Pipeline
+
+/// ElevenLabs' `stream-input` WebSocket (elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-stream-input):
+/// PCM and, for each character, when it sounds.
+///
+/// A connection speaks one sentence: then what it says is that sentence's, and closing it is how this service is made to stop.
+/// The next one is opened while one speaks, so that nobody waits for it.
+public struct ElevenLabsSpeech: TextToSpeech {
+    public struct Configuration: Sendable, Equatable {
+        public var url = WebSocketURL(host: "api.elevenlabs.io", port: 443, path: "", isSecure: true)
+        public var apiKey: String?
+        public var model = "eleven_flash_v2_5"
+        public var voice = "21m00Tcm4TlvDq8ikWAM"
+        public init() {}
+    }
+
+    /// Milliseconds between two pieces of one sentence.
+    private static let stallLimitMs = 3_000
+    private static let sampleRate: Int32 = 16_000
+    private static let service = "text-to-speech/elevenlabs"
+
+    private let configuration: Configuration
+    private let network: SpeechNetwork
+
+    public init(_ configuration: Configuration, network: SpeechNetwork) {
+        self.configuration = configuration
+        self.network = network
+    }
+
+    public func speaks(language: String) -> Bool { true }
+
+    public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
+        let spare = SpareConnection { try await connect() }
+        await spare.prepare()
+        do {
+            try await SentenceStreams(sampleRate: Self.sampleRate) { sentence, pieces in
+                let channel = try await spare.take()
+                await spare.prepare()
+                defer { channel.close() }
+                try await speak(sentence, over: channel, pieces)
+            }.run(from: input, to: output)
+        } catch {
+            await spare.close()
+            throw error
+        }
+        await spare.close()
+    }
+
+    private func connect() async throws -> WebSocketChannel {
+        var url = configuration.url
+        let voice = configuration.voice.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+        // Longer than anybody is silent in a call: the next sentence's connection waits.
+        url.path +=
+            "/v1/text-to-speech/\(voice)/stream-input?"
+            + HTTPForm.encode([("model_id", configuration.model), ("output_format", "pcm_16000"), ("inactivity_timeout", "180")])
+        return try await network.open(url, headers: configuration.apiKey.map { [("xi-api-key", $0)] } ?? [], service: Self.service)
+    }
+
+    private struct Message: Decodable {
+        struct Alignment: Decodable {
+            var chars: [String]
+            var charStartTimesMs: [Int]
+            var charDurationsMs: [Int]
+        }
+        var audio: String?
+        var isFinal: Bool?
+        var alignment: Alignment?
+        var message: String?
+        var error: String?
+    }
+
+    private func speak(_ sentence: Sentence, over channel: WebSocketChannel, _ pieces: Edge<VoicePiece>) async throws {
+        for object in [["text": " "], ["text": sentence.text + " ", "flush": true], ["text": ""]] as [[String: Any]] {
+            channel.send(String(decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self))
+        }
+        var assembler = SampleAssembler()
+        var words = CharacterWords()
+        var samples = 0
+        while true {
+            let bytes: [UInt8]
+            do {
+                guard let message = try await Patience.wait(milliseconds: Self.stallLimitMs, { try await channel.next() }) else {
+                    throw SpeechError("\(Self.service) stopped in the middle of a sentence", .stalled)
+                }
+                guard case .text(let text) = message else { continue }
+                bytes = text
+            } catch let failure as WebSocketChannel.Failure {
+                // Some servers close without a last message once all is said.
+                if samples > 0, failure.closeCode == 1_000 { break }
+                throw SpeechError("\(Self.service): \(failure.message)", failure.closeCode == 1_008 ? .unauthorized : .broken)
+            }
+            guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else {
+                throw SpeechError("\(Self.service) sent what cannot be understood", .broken)
+            }
+            if let words = message.error ?? message.message { throw SpeechError("\(Self.service): \(words.prefix(300))", .invalid) }
+            if let alignment = message.alignment {
+                let told = words.take(
+                    alignment.chars, alignment.charStartTimesMs, alignment.charDurationsMs, offsetMs: samples * 1_000 / Int(Self.sampleRate))
+                if !told.isEmpty { try await pieces.send(.words(told)) }
+            }
+            if let audio = message.audio, !audio.isEmpty {
+                guard let sound = Data(base64Encoded: audio) else { throw SpeechError("\(Self.service) sent sound that is no base64", .broken) }
+                let piece = assembler.samples(sound)
+                samples += piece.count
+                try await pieces.send(.audio(piece))
+            }
+            if message.isFinal == true { break }
+        }
+        guard samples > 0 else { throw SpeechError("\(Self.service) gave no sound", .broken) }
+        if let last = words.finish() { try await pieces.send(.words([last])) }
+    }
+}
+
+/// Characters with their times → words with theirs.
+struct CharacterWords: Sendable {
+    private var text = ""
+    private var startMs = 0
+    private var endMs = 0
+
+    /// - Parameter offsetMs: where the piece begins that the times count from.
+    mutating func take(_ characters: [String], _ starts: [Int], _ durations: [Int], offsetMs: Int) -> [SpokenWord] {
+        var words: [SpokenWord] = []
+        for index in 0..<min(characters.count, starts.count, durations.count) {
+            let from = offsetMs + min(max(starts[index], 0), 3_600_000)
+            if characters[index].allSatisfy(\.isWhitespace) {
+                if let word = finish() { words.append(word) }
+                continue
+            }
+            if text.isEmpty { startMs = from }
+            text += characters[index]
+            endMs = from + min(max(durations[index], 0), 60_000)
+        }
+        return words
+    }
+
+    mutating func finish() -> SpokenWord? {
+        defer { text = "" }
+        return text.isEmpty ? nil : SpokenWord(text, startMs: startMs, endMs: endMs)
+    }
+}
+
+/// A connection made before it is needed.
+actor SpareConnection {
+    private let connect: @Sendable () async throws -> WebSocketChannel
+    private var next: Task<WebSocketChannel, any Error>?
+    private var isClosed = false
+
+    init(_ connect: @escaping @Sendable () async throws -> WebSocketChannel) { self.connect = connect }
+
+    func prepare() {
+        guard next == nil, !isClosed else { return }
+        next = Task { [connect] in try await connect() }
+    }
+
+    func take() async throws -> WebSocketChannel {
+        let prepared = next
+        next = nil
+        // One that was closed or refused meanwhile is made anew, once.
+        if let prepared, let channel = try? await prepared.value, channel.isOpen { return channel }
+        return try await connect()
+    }
+
+    func close() {
+        isClosed = true
+        let task = next
+        next = nil
+        task?.cancel()
+        Task { (try? await task?.value)?.close() }
+    }
+}

@@ -1,0 +1,147 @@
+internal import Foundation
+public import Pipeline
+internal import Synchronization
+
+/// Voices in order: when one fails, the next one says what has not been said yet.
+public struct FallbackSpeech: TextToSpeech {
+    /// Characters a second of speech: where a sentence broke off, as far as its sound tells.
+    private static let charactersPerSecond = 15
+
+    private let voices: [NamedEngine<any TextToSpeech>]
+    private let health: ProviderHealth
+    private let report: EngineReport
+
+    /// - Parameter voices: best first, at least one.
+    public init(_ voices: [NamedEngine<any TextToSpeech>], health: ProviderHealth, report: @escaping EngineReport) {
+        self.voices = voices
+        self.health = health
+        self.report = report
+    }
+
+    public func speaks(language: String) -> Bool { voices.contains { $0.engine.speaks(language: language) } }
+
+    /// Sentences that have not been spoken to their end.
+    private final class Unspoken: Sendable {
+        private struct State {
+            var sentences: [(sentence: Sentence, spokenMs: Int)] = []
+            var inner: Edge<Sentence>?
+            var isEnded = false
+        }
+        private let state = Mutex(State())
+
+        func add(_ sentence: Sentence) {
+            state.withLock { state in
+                state.sentences.append((sentence, 0))
+                state.inner?.offer(sentence)
+            }
+        }
+        func flush() {
+            state.withLock { state in
+                state.sentences.removeAll()
+                state.inner?.flush()
+            }
+        }
+        func spoken(_ ms: Int, of utterance: Int) {
+            state.withLock { state in
+                if let index = state.sentences.firstIndex(where: { $0.sentence.utterance == utterance }) { state.sentences[index].spokenMs += ms }
+            }
+        }
+        func finished(_ utterance: Int) { state.withLock { $0.sentences.removeAll { $0.sentence.utterance == utterance } } }
+        func end() {
+            state.withLock { state in
+                state.isEnded = true
+                state.inner?.finish()
+            }
+        }
+
+        /// What is left to say goes to the next voice. Returns the sentences of which nothing is left.
+        func attach(_ edge: Edge<Sentence>) -> [Int] {
+            state.withLock { state in
+                state.inner = edge
+                var done: [Int] = []
+                for index in state.sentences.indices {
+                    var sentence = state.sentences[index].sentence
+                    sentence.text = FallbackSpeech.rest(of: sentence.text, afterMs: state.sentences[index].spokenMs)
+                    if sentence.text.isEmpty { done.append(sentence.utterance) } else { edge.offer(sentence) }
+                }
+                state.sentences.removeAll { done.contains($0.sentence.utterance) }
+                if state.isEnded { edge.finish() }
+                return done
+            }
+        }
+    }
+
+    /// The words behind what so much sound will have said, by an estimate that rather says a word twice than not at all.
+    static func rest(of text: String, afterMs spoken: Int) -> String {
+        guard spoken > 0 else { return text }
+        let said = HeardLedger.cut(text, to: Double(spoken * charactersPerSecond) / 1_000 / Double(max(1, text.count)))
+        return String(text.dropFirst(said.count)).trimmingCharacters(in: .whitespaces)
+    }
+
+    public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
+        let unspoken = Unspoken()
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                while let signal = await input.next() {
+                    switch signal {
+                    case .data(let sentence): unspoken.add(sentence)
+                    case .flush:
+                        unspoken.flush()
+                        output.flush()
+                    case .end:
+                        unspoken.end()
+                        return false
+                    }
+                }
+                unspoken.end()
+                return false
+            }
+            group.addTask {
+                try await speak(unspoken, output)
+                return true
+            }
+            defer { group.cancelAll() }
+            while let isOver = try await group.next() { if isOver { return } }
+        }
+    }
+
+    private func speak(_ unspoken: Unspoken, _ output: Edge<SynthesizedAudio>) async throws {
+        var tried: Set<String> = []
+        while true {
+            guard let voice = health.order(voices).first(where: { !tried.contains($0.name) }) ?? voices.first(where: { !tried.contains($0.name) })
+            else { throw SpeechError("no voice works: \(tried.sorted().joined(separator: ", "))") }
+            let sentences = Edge<Sentence>("sentences", limit: 256, overflow: .wait)
+            let audio = Edge<SynthesizedAudio>("audio", limit: 64, overflow: .wait)
+            for utterance in unspoken.attach(sentences) { try await output.send(.finished(utterance: utterance)) }
+            do {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask {
+                        defer { audio.finish() }
+                        try await voice.engine.run(from: sentences, to: audio)
+                    }
+                    while let signal = await audio.next() {
+                        guard case .data(let piece) = signal else {
+                            if case .end = signal { break }
+                            continue
+                        }
+                        switch piece {
+                        case .audio(_, let utterance): unspoken.spoken(EncodedFrame.milliseconds, of: utterance)
+                        case .words: break
+                        case .finished(let utterance):
+                            unspoken.finished(utterance)
+                            health.succeeded(voice.name)
+                            tried.removeAll()
+                        }
+                        try await output.send(piece)
+                    }
+                    try await group.waitForAll()
+                }
+                return
+            } catch is CancellationError { throw CancellationError() } catch {
+                tried.insert(voice.name)
+                health.failed(voice.name, error)
+                report("\(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Foundation
+import Net
+import Realtime
+
+/// `trunkline providers check`
+struct ProvidersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "providers", abstract: "The speech services that calls use.", subcommands: [Check.self])
+
+    struct Check: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Asks each configured service whether our key works. Costs nothing; exits with 1 where one does not work.")
+
+        @OptionGroup var options: ServerOptions
+
+        func run() async throws {
+            let settings = try options.read()
+            var web = HTTPClient.Configuration()
+            web.caFile = settings.realtime.caFile
+            let client = HTTPClient(web)
+            let loop = try EventLoop(name: "loop", caFile: settings.realtime.caFile)
+            loop.start()
+            let workers = WorkerPool(name: "speech", threads: 1)
+            let embedded = SpeechEngines(
+                speechToText: EmbeddedRecognizer(
+                    pool: DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: 1)),
+                languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
+            let catalog = SpeechCatalog(settings.speech, network: SpeechNetwork(client: client, loops: [loop]), embedded: embedded) { _ in }
+            let checks = await catalog.check()
+            for check in checks { print("\(check.name.padding(toLength: 28, withPad: " ", startingAt: 0))\(check.failure ?? "works")") }
+            client.stop()
+            loop.stop()
+            workers.stop()
+            if checks.contains(where: { $0.failure != nil }) { throw ExitCode(1) }
+        }
+    }
+}
