@@ -135,6 +135,32 @@ struct Configuration {
         Setting(key: "agent.vad.silence_duration_ms", help: "silence that ends a caller's turn (600)") {
             $0.calls.conversation.detector.silenceMs = try integer($1, 100...5_000)
         },
+        Setting(key: "agent.vad.threshold", help: "0…1: 0.5 is 9 dB over the noise, 1 is 15 dB (0.5)") { configuration, text in
+            guard let value = Float(text), (0...1).contains(value) else { throw ConfigurationError("must be a number in 0…1, not \(text)") }
+            configuration.calls.conversation.voiceActivity.threshold = value
+        },
+        Setting(key: "agent.vad.prefix_padding_ms", help: "sound from before the detected start of speech that is recognised (300)") {
+            $0.calls.conversation.prefixMs = try integer($1, 0...2_000)
+        },
+        Setting(key: "agent.turn.finished_ms", help: "silence that ends a turn whose sentence is finished, as its words show (350)") {
+            $0.calls.conversation.turns.endOfTurn.finishedMs = try integer($1, 100...5_000)
+        },
+        Setting(key: "agent.turn.dangling_ms", help: "silence that ends a turn that breaks off, e.g. with \"and\" (1200)") {
+            $0.calls.conversation.turns.endOfTurn.danglingMs = try integer($1, 100...10_000)
+        },
+        Setting(key: "agent.turn.dictation_ms", help: "silence that ends a number being dictated (1500)") {
+            $0.calls.conversation.turns.endOfTurn.dictationMs = try integer($1, 100...10_000)
+        },
+        Setting(key: "agent.turn.speculate", help: "ask the language model before the turn's end is certain (true)") {
+            $0.calls.conversation.turns.speculates = try boolean($1)
+        },
+        Setting(key: "agent.filler_ms", help: "wait for the language model after which we say that we are at it; 0: never (2500)") {
+            $0.calls.conversation.turns.fillerMs = try integer($1, 0...60_000)
+        },
+        Setting(key: "agent.disclosure", help: "spoken first, word for word, and not to be interrupted, e.g. that an AI is calling (none)") {
+            $0.calls.conversation.turns.disclosure = $1
+            $0.calls.conversation.realtime.disclosure = $1
+        },
         Setting(key: "agent.silence_prompt_ms", help: "silence after which the callee is prompted (7000)") {
             let silence = try integer($1, 1_000...60_000)
             $0.calls.conversation.turns.silencePromptMs = silence
@@ -158,7 +184,11 @@ struct Configuration {
             $0.calls.conversation.mediaTimeoutMs = try integer($1, 500...600_000)
         },
         Setting(key: "agent.barge_in.confirm_ms", help: "caller speech over ours that takes the turn; shorter is a backchannel (300)") {
-            $0.calls.conversation.bargeIn = .init(confirmMs: try integer($1, 40...4_000))
+            let words = $0.calls.conversation.bargeIn.minimumWords
+            $0.calls.conversation.bargeIn = .init(confirmMs: try integer($1, 40...4_000), minimumWords: words)
+        },
+        Setting(key: "agent.barge_in.min_words", help: "words that take the turn, where the recogniser tells them in time (1)") {
+            $0.calls.conversation.bargeIn.minimumWords = try integer($1, 0...20)
         },
         Setting(key: "realtime.providers", help: "speech models in the order in which they are tried: openai, gemini (openai)") {
             configuration, text in

@@ -35,11 +35,11 @@ def spoken_ms(text):
 
 
 class MockSpeech:
-    """`heard`: the texts of the caller's turns; `script`: responses of the model, each a dict of text, tools, think (seconds before the first
+    """`heard`: the texts of the caller's turns; `script`: the model's turns, or a function of the request; each a dict of text, tools, think (seconds before the first
     word), gap (seconds between words), pieces (how the text is cut)."""
 
     def __init__(self, script=(), heard=(), faults=None, final_delay=0.1):
-        self.script, self.heard, self.faults, self.final_delay = [dict(entry) for entry in script], list(heard), dict(faults or {}), final_delay
+        self.script, self.heard, self.faults, self.final_delay = script if callable(script) else list(script), list(heard), dict(faults or {}), final_delay
         self.chats, self.summaries, self.transcriptions, self.speeches, self.requests = [], [], [], [], []
         self.listens, self.speaks, self.aborted = [], [], 0
         self.lock = threading.Lock()
@@ -148,8 +148,9 @@ class MockSpeech:
                 "id": "c", "object": "chat.completion", "created": 1, "model": asked["model"],
                 "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "They agreed on Friday."}}]})
         self.chats.append(asked)
-        with self.lock:
-            script = self.script.pop(0) if self.script else {"text": "I see."}
+        # By what has been said: a question may be asked twice, when the first one was a guess.
+        turn = sum(message["role"] == "assistant" for message in asked["messages"])
+        script = self.script(asked) if callable(self.script) else self.script[turn] if turn < len(self.script) else {"text": "I see."}
         if fault == "stall":
             time.sleep(30)
             return request.wfile.close()

@@ -200,6 +200,7 @@ def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model)
     carrier.wait(lambda: carrier.played_ms() >= 2580, what="the answer")
     # The greeting came without a hole, in spite of everything (a shared machine may stand still for a few beats).
     assert carrier.play_beats[99] - carrier.play_beats[0] <= 99 + 5
+    carrier.wait(lambda: mock.messages("conversation.item.create"), what="the next session is told what was said")
     carrier.hang_up()
     assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == [
         "Good morning, this takes a little while.", "hello", "Still the same call."]

@@ -116,6 +116,25 @@ import Testing
         try StageHarness.run(TurnDetector(configuration), pattern.map { VoiceActivity(isSpeech: $0 == "#", level: -20) })
     }
 
+    @Test func aPauseIsToldOnce() throws {
+        let configuration = TurnDetector.Configuration(silenceMs: 400, monologueMs: 10_000)
+        #expect(try events("####..........####..........", configuration) == [.speechStarted, .paused, .paused, .speechEnded(spokenMs: 360)])
+    }
+    @Test func theSilenceThatEndsATurnMayChangeWithinIt() {
+        var stage = TurnDetector(.init(silenceMs: 600, monologueMs: 10_000))
+        func silence(after ms: Int?) -> Int {
+            var output: [TurnEvent] = []
+            for _ in 0..<10 { stage.process(VoiceActivity(isSpeech: true, level: -20), into: &output) }
+            if let ms { stage.silenceMs = ms }
+            for frame in 1...200 {
+                stage.process(VoiceActivity(isSpeech: false, level: -60), into: &output)
+                if case .speechEnded? = output.last { return frame * EncodedFrame.milliseconds }
+            }
+            return 0
+        }
+        #expect(silence(after: 300) == 300 && silence(after: 1_200) == 1_200)
+        #expect(silence(after: nil) == 600, "the next turn begins as configured")
+    }
     @Test func aTurnBeginsWithTwoFramesAndEndsWithSilence() throws {
         #expect(try events("..####.....") == [.speechStarted, .speechEnded(spokenMs: 80)])
     }
@@ -133,18 +152,26 @@ import Testing
 @Suite struct BargeInTests {
     /// s: speech over our speech, q: speech while we are quiet, m: muted speech, .: silence over our speech.
     /// Out: index of the frame and p(ause), r(esume), i(nterrupt).
-    private func interruptions(_ pattern: String, minimumMs: Int = 40, confirmMs: Int = 100, resumeMs: Int = 100) -> String {
-        var stage = BargeIn(.init(minimumMs: minimumMs, confirmMs: confirmMs, resumeMs: resumeMs))
+    private func interruptions(_ pattern: String, minimumMs: Int = 40, confirmMs: Int = 100, resumeMs: Int = 100, words: (Int) -> Int? = { _ in nil })
+        -> String
+    {
+        var stage = BargeIn(.init(minimumMs: minimumMs, confirmMs: confirmMs, resumeMs: resumeMs, minimumWords: 2))
         var result: [String] = []
         for (index, character) in pattern.enumerated() {
             var output: [Interruption] = []
             stage.process(
-                BargeInInput(isCallerSpeech: character != ".", isAISpeaking: character != "q", isMuted: character == "m"), into: &output)
+                BargeInInput(isCallerSpeech: character != ".", isAISpeaking: character != "q", isMuted: character == "m", words: words(index)),
+                into: &output)
             result += output.map { "\(index)\($0 == .pause ? "p" : $0 == .resume ? "r" : "i")" }
         }
         return result.joined(separator: " ")
     }
     @Test func speechOverOursPausesThenInterruptsOnce() { #expect(interruptions("..ssssssss") == "3p 6i") }
+    @Test func tooFewWordsDoNot() {
+        #expect(interruptions("..ssssssss....." + "....", words: { _ in 1 }) == "3p 14r")
+        #expect(interruptions("..ssssssssss", words: { $0 < 9 ? 1 : 2 }) == "3p 9i")
+    }
+    @Test func longSpeechDoesWhateverItsWords() { #expect(interruptions("..ssssssssssssssssssssssssss", words: { _ in 0 }) == "3p 21i") }
     @Test func speechWhileWeAreQuietDoesNot() { #expect(interruptions("..qqqqqqq") == "") }
     @Test func mutedSpeechDoesNot() { #expect(interruptions("mmmmmmmm") == "") }
     @Test func aClickDoesNothing() { #expect(interruptions("s..s..s..") == "") }

@@ -120,13 +120,13 @@ import Testing
                 case .requestModel(let conversation, let generation):
                     for event in EmbeddedPolicy.events(for: conversation) { perform(machine.model(event, generation: generation, at: now)) }
                     perform(machine.modelFinished(generation: generation, at: now))
-                case .speak(let text, _): said.append(text)
+                case .speak(let text, _), .disclose(let text, _): said.append(text)
                 case .turnComplete(let turn):
                     now += 2_000
                     perform(machine.turnHeard(said.joined(separator: " "), turn: turn, isInterrupted: false, at: now))
                 case .expect(let hints): expects.append(hints)
                 case .hangUp(let reason): ended = reason
-                case .cancelModel, .flushSpeech, .progress, .customerSaid: break
+                case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence: break
                 }
             }
         }

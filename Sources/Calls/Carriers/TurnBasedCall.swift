@@ -245,13 +245,13 @@ public actor TurnBasedCall: CarriedConversation {
         for action in actions {
             switch action {
             case .requestModel(let conversation, let generation): await request(conversation, generation, &latency)
-            case .speak(let text, _): pending.append(text)
+            case .speak(let text, _), .disclose(let text, _): pending.append(text)
             case .flushSpeech: pending = []
             case .expect(let hints): toRecognizer.offer(.expect(hints))
             case .progress(let tracker): journal.progress(tracker)
             case .customerSaid(let entry): append(entry)
             case .hangUp(let reason): ending = ending ?? reason
-            case .cancelModel, .turnComplete: break  // one response is awaited after the other
+            case .cancelModel, .turnComplete, .awaitSilence: break  // one response is awaited after the other
             }
         }
     }

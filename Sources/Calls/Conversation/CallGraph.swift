@@ -26,6 +26,8 @@ public final class CallGraph {
 
     public struct Settings: Sendable {
         public var turns = TurnPolicy()
+        /// Sound kept from before the detected start of speech, ms.
+        public var prefixMs = 300
         public var detector = TurnDetector.Configuration()
         public var voiceActivity = VoiceActivityDetector.Configuration()
         public var bargeIn = BargeIn.Configuration()
@@ -156,7 +158,9 @@ public final class CallGraph {
             turnEvents.removeAll(keepingCapacity: true)
         }
         bargeIn.process(
-            BargeInInput(isCallerSpeech: verdict.isSpeech, isAISpeaking: speaker.isSpeaking, isMuted: talker?.isInterruptible != true),
+            BargeInInput(
+                isCallerSpeech: verdict.isSpeech, isAISpeaking: speaker.isSpeaking, isMuted: talker?.isInterruptible != true,
+                words: bargeIn.isUndecided ? talker?.callerWords : nil),
             into: &interruptions)
         if !interruptions.isEmpty {
             for interruption in interruptions where !isOver { handle(interruption, at: now) }
@@ -167,7 +171,8 @@ public final class CallGraph {
     private func handle(_ event: TurnEvent, at now: Int) {
         switch event {
         case .speechStarted: talker?.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds)
-        case .speechEnded(let spokenMs): talker?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - settings.detector.silenceMs, at: now)
+        case .paused: talker?.paused(at: now)
+        case .speechEnded(let spokenMs): talker?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - turns.silentMs, at: now)
         case .monologue: talker?.monologue(at: now)
         }
     }
@@ -184,6 +189,9 @@ public final class CallGraph {
             flushSpeech()
         }
     }
+
+    /// So long a silence ends the caller's turn in progress, ms.
+    func awaitSilence(ms: Int) { if turns.isInTurn { turns.silenceMs = ms } }
 
     /// When the caller was last heard to speak.
     var lastSpeechMs: Int { lastSpeechAt }
@@ -285,6 +293,13 @@ public final class CallGraph {
         talker?.transferFailed(at: now)
     }
 
+    /// What has been said, for whoever takes the conversation over.
+    var history: [ConversationItem] {
+        transcript.map { entry in
+            entry.speaker == .ai ? .assistant(heard: entry.heardText ?? entry.text, isInterrupted: entry.isInterrupted) : .caller(entry.text)
+        }
+    }
+
     // MARK: Who talks
 
     /// The talker cannot go on: the next one takes the conversation over, or it is the end.
@@ -305,7 +320,7 @@ public final class CallGraph {
         guard let mode = modes.popFirst() else { return }
         switch mode {
         case .cascade(let engines):
-            talker = CascadeTalker(graph: self, loop: loop, engines: engines, brief: brief, tracker: tracker, policy: settings.turns)
+            talker = CascadeTalker(graph: self, loop: loop, engines: engines, brief: brief, tracker: tracker, settings: settings)
         case .realtime(let model):
             talker = RealtimeTalker(
                 graph: self, loop: loop, stream: stream, model: model, brief: brief, tracker: tracker, policy: settings.realtime)

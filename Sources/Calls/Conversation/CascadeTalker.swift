@@ -10,8 +10,6 @@ internal import Realtime
 ///
 /// What computes is called straight through; a bounded queue stands only where something waits.
 final class CascadeTalker: Talker {
-    /// Audio kept from before the detected start of speech, frames (300 ms).
-    static let prefixFrames = 15
     /// Silence at a turn's end that is still recognised, frames (200 ms).
     static let tailFrames = 10
 
@@ -22,6 +20,8 @@ final class CascadeTalker: Talker {
 
     // Listening.
     private var listening: Chain<MuLawDecoder, Resampler>?
+    /// Frames kept from before the detected start of speech.
+    private let prefixFrames: Int
     private var prefix: [EncodedFrame] = []
     private var heldSilence: [EncodedFrame] = []
     private var silentFrames = 0
@@ -41,13 +41,24 @@ final class CascadeTalker: Talker {
     private var services: Task<Void, Never>?
     private var modelTask: Task<Void, Never>?
     private var isStopped = false
+    /// The utterance that nobody may cut off.
+    private var disclosure: Int?
+    private var isDisclosing: Bool {
+        guard let disclosure else { return false }
+        if graph.speaker.ledger.isFullyHeard(disclosure) { self.disclosure = nil }
+        return self.disclosure != nil
+    }
 
-    init(graph: CallGraph, loop: EventLoop, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?, policy: TurnPolicy) {
+    init(
+        graph: CallGraph, loop: EventLoop, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?, settings: CallGraph.Settings
+    ) {
         self.graph = graph
         self.loop = loop
         self.engines = engines
         machine = DialogueMachine(
-            brief: brief, canRecognizeSpeech: engines.speechToText.recognizes(language: brief.language), tracker: tracker, policy: policy)
+            brief: brief, canRecognizeSpeech: engines.speechToText.recognizes(language: brief.language), tracker: tracker,
+            history: tracker == nil ? [] : graph.history, policy: settings.turns, silenceMs: settings.detector.silenceMs)
+        prefixFrames = settings.prefixMs / EncodedFrame.milliseconds
         // Live audio may be dropped when a recogniser falls behind; what we speak waits.
         toRecognizer = stages.edge("toRecognizer", limit: 500, overflow: .dropOldest)
         transcripts = stages.edge("transcripts", limit: 64, overflow: .wait)
@@ -55,7 +66,7 @@ final class CascadeTalker: Talker {
         audio = stages.edge("audio", limit: 256, overflow: .wait)
     }
 
-    var isInterruptible: Bool { machine.isInterruptible }
+    var isInterruptible: Bool { machine.isInterruptible && !isDisclosing }
     var tracker: TaskTracker { machine.conversation.tracker }
     var answeredBy: AnsweredBy { machine.answeredBy }
     var edges: [EdgeReading] { stages.edges }
@@ -97,8 +108,8 @@ final class CascadeTalker: Talker {
     /// rest follows when speech goes on.
     func heard(_ frame: EncodedFrame, isSpeech: Bool, isInTurn: Bool, at now: Int) {
         guard isInTurn else {
-            if prefix.count >= Self.prefixFrames { prefix.removeFirst() }
-            prefix.append(frame)
+            if prefix.count >= prefixFrames, !prefix.isEmpty { prefix.removeFirst() }
+            if prefixFrames > 0 { prefix.append(frame) }
             return
         }
         for old in prefix { recognize(old) }
@@ -136,6 +147,8 @@ final class CascadeTalker: Talker {
         }
     }
 
+    func paused(at now: Int) { perform(machine.paused(at: now)) }
+    var callerWords: Int? { machine.callerWords }
     func monologue(at now: Int) { perform(machine.monologue(at: now)) }
     func interrupted(at now: Int) { perform(machine.interrupted(at: now)) }
     func resumed(at now: Int) {}
@@ -178,6 +191,12 @@ final class CascadeTalker: Talker {
             let utterance = graph.speaker.begin(turn: turn, text: text)
             let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
             if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
+        case .disclose(let text, let turn):
+            let utterance = graph.speaker.begin(turn: turn, text: text)
+            disclosure = utterance
+            let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
+            if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
+        case .awaitSilence(let ms): graph.awaitSilence(ms: ms)
         case .turnComplete(let turn): graph.speaker.turnComplete(turn)
         case .flushSpeech:
             sentences.flush()
@@ -213,6 +232,7 @@ final class CascadeTalker: Talker {
     }
     private func modelFailed(_ error: any Error, _ generation: Int) {
         guard !isStopped, machine.isCurrent(generation: generation) else { return }
+        if machine.isGuess(generation: generation) { return perform(machine.modelFailed(generation: generation, at: graph.now)) }
         graph.talkerFailed("language-model: \(error)")
     }
 

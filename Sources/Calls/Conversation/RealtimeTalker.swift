@@ -22,6 +22,8 @@ public struct RealtimePolicy: Sendable, Equatable {
     public var reconnects = 3
     /// Pause before the first of them, doubled each time, ms.
     public var reconnectDelayMs = 200
+    /// To be said first, and not to be interrupted.
+    public var disclosure: String?
     public init() {}
 }
 
@@ -112,22 +114,21 @@ final class RealtimeTalker: Talker {
         self.tracker = tracker ?? TaskTracker(questions: brief.questions)
     }
 
-    var isInterruptible: Bool { closing == nil && transferDeadline == nil }
+    var isInterruptible: Bool { closing == nil && transferDeadline == nil && !isDisclosing }
+    /// Our first turn has the disclosure in it.
+    private var isDisclosing: Bool { policy.disclosure != nil && policy.speaksFirst && !hasDisclosed }
+    private var hasDisclosed = false
 
     // MARK: The session
 
     func start() { session = open() }
 
     private func open() -> any SpeechSession {
-        let history = graph.transcript.map { entry -> ConversationItem in
-            entry.speaker == .ai
-                ? .assistant(heard: entry.heardText ?? entry.text, isInterrupted: entry.isInterrupted) : .caller(entry.text)
-        }
         let session = model.open(
             SpeechSessionSetup(
                 instructions: RealtimeInstructions.text(brief, tracker: tracker),
                 tools: DialogueTool.definitions(brief, canTransfer: graph.canTransfer),
-                language: brief.language, history: history, resumptionHandle: session?.resumptionHandle ?? lastHandle), on: loop)
+                language: brief.language, history: graph.history, resumptionHandle: session?.resumptionHandle ?? lastHandle), on: loop)
         // The sessions are this talker's, and say nothing more once they are closed.
         let identity = ObjectIdentifier(session)
         session.onEvent = { [unowned self] event in
@@ -156,7 +157,9 @@ final class RealtimeTalker: Talker {
         pending.removeAll()
         greet(at: now)
         // A question or our greeting was lost with the session before.
-        if owesAnswer, hasGreeted { ask(graph.transcript.isEmpty ? RealtimeInstructions.greeting(brief) : nil, at: now) }
+        if owesAnswer, hasGreeted {
+            ask(graph.transcript.isEmpty ? RealtimeInstructions.greeting(brief, disclosure: policy.disclosure) : nil, at: now)
+        }
         owesAnswer = false
     }
 
@@ -232,7 +235,7 @@ final class RealtimeTalker: Talker {
         hasGreeted = true
         owesAnswer = false
         guard policy.speaksFirst else { return }
-        ask(RealtimeInstructions.greeting(brief), at: now)
+        ask(RealtimeInstructions.greeting(brief, disclosure: policy.disclosure), at: now)
     }
 
     func heard(_ frame: EncodedFrame, isSpeech: Bool, isInTurn: Bool, at now: Int) {
@@ -313,6 +316,9 @@ final class RealtimeTalker: Talker {
     }
     private var lastEvidence: Answer.Evidence?
 
+    func paused(at now: Int) {}
+    /// The transcript comes too late to tell.
+    var callerWords: Int? { nil }
     func monologue(at now: Int) {}
 
     func key(_ digit: Character, at now: Int) {
@@ -494,6 +500,7 @@ final class RealtimeTalker: Talker {
             }
         }
         utterances = utterances.filter { ledger.utterances[$0.value].turn != turn }
+        if !isInterrupted { hasDisclosed = true }
         guard !isInterrupted else { return }
         if closing != nil, turn == self.turn, !isResponding { return end() }
         if transferDeadline != nil, turn == self.turn, !isResponding { return transfer() }

@@ -33,6 +33,10 @@ protocol Talker: AnyObject {
     func speechStarted(at now: Int)
     /// `spokenMs` from the first to the last speech of the turn; `lastSpeechAt` is when that ended.
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int)
+    /// The caller makes a pause within his turn.
+    func paused(at now: Int)
+    /// Words of the caller's turn in progress, where a recogniser tells them.
+    var callerWords: Int? { get }
     /// Somebody speaks without a pause, as an answering machine does.
     func monologue(at now: Int)
     /// The caller took the turn; the graph has silenced us already.

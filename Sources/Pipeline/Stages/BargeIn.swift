@@ -5,10 +5,13 @@ public struct BargeInInput: Sendable, Equatable {
     public var isAISpeaking: Bool
     /// The caller cannot interrupt now (a disclosure that must be heard).
     public var isMuted: Bool
-    public init(isCallerSpeech: Bool, isAISpeaking: Bool, isMuted: Bool = false) {
+    /// Words of the caller so far, backchannels not counted; nil where no recogniser tells before the turn's end.
+    public var words: Int?
+    public init(isCallerSpeech: Bool, isAISpeaking: Bool, isMuted: Bool = false, words: Int? = nil) {
         self.isCallerSpeech = isCallerSpeech
         self.isAISpeaking = isAISpeaking
         self.isMuted = isMuted
+        self.words = words
     }
 }
 
@@ -32,7 +35,10 @@ public struct BargeIn: Processor {
         public var confirmMs = 300
         /// Silence after which we go on, ms.
         public var resumeMs = 300
-        public init(minimumMs: Int = 40, confirmMs: Int = 300, resumeMs: Int = 300) {
+        /// Words that make it an interruption, besides the time, where they are known.
+        public var minimumWords = 1
+        public init(minimumMs: Int = 40, confirmMs: Int = 300, resumeMs: Int = 300, minimumWords: Int = 1) {
+            self.minimumWords = min(max(minimumWords, 0), 20)
             self.minimumMs = min(max(minimumMs, 20), 2_000)
             self.confirmMs = min(max(confirmMs, self.minimumMs), 4_000)
             self.resumeMs = min(max(resumeMs, 100), 4_000)
@@ -40,6 +46,8 @@ public struct BargeIn: Processor {
     }
 
     private enum State { case idle, paused, fired }
+    /// Speech of so many times `confirmMs` is an interruption whatever the recogniser makes of it.
+    private static let wordlessFactor = 4
 
     private let configuration: Configuration
     private var state = State.idle
@@ -47,6 +55,9 @@ public struct BargeIn: Processor {
     private var gapFrames = 0
 
     public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
+
+    /// Our speech is held back, and the words of the caller may decide.
+    public var isUndecided: Bool { state == .paused }
 
     public mutating func process(_ input: BargeInInput, into output: inout [Interruption]) {
         if input.isCallerSpeech {
@@ -63,9 +74,9 @@ public struct BargeIn: Processor {
             guard input.isAISpeaking, !input.isMuted, speechMs >= configuration.minimumMs else { return }
             state = .paused
             output.append(.pause)
-            confirm(speechMs, into: &output)
+            confirm(speechMs, input.words, into: &output)
         case .paused:
-            confirm(speechMs, into: &output)
+            confirm(speechMs, input.words, into: &output)
             guard state == .paused, gapMs >= configuration.resumeMs else { return }
             state = .idle
             speechFrames = 0
@@ -77,8 +88,9 @@ public struct BargeIn: Processor {
         }
     }
 
-    private mutating func confirm(_ speechMs: Int, into output: inout [Interruption]) {
+    private mutating func confirm(_ speechMs: Int, _ words: Int?, into output: inout [Interruption]) {
         guard speechMs >= configuration.confirmMs else { return }
+        if let words, words < configuration.minimumWords, speechMs < Self.wordlessFactor * configuration.confirmMs { return }
         state = .fired
         output.append(.interrupt)
     }

@@ -2,6 +2,8 @@
 public enum TurnEvent: Sendable, Equatable {
     /// Speech began; `frames` of it are already past.
     case speechStarted
+    /// Nobody has spoken for `pauseMs` within a turn.
+    case paused
     /// Silence long enough to take the turn; `spokenMs` from the first to the last frame of speech.
     case speechEnded(spokenMs: Int)
     /// Somebody speaks without a pause, as an answering machine does.
@@ -16,6 +18,8 @@ public struct TurnDetector: Processor, Sendable {
         public var startWindowFrames = 3
         /// Silence that ends a turn, ms.
         public var silenceMs = 600
+        /// Silence within a turn that is told, ms.
+        public var pauseMs = 160
         /// Speech without an ending after which `monologue` is reported, ms.
         public var monologueMs = 6_000
         public init(silenceMs: Int = 600, monologueMs: Int = 6_000) {
@@ -31,10 +35,18 @@ public struct TurnDetector: Processor, Sendable {
     private var silentFrames = 0
     private var reportedMonologue = false
 
-    public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
+    /// Silence that ends this turn, ms; the configuration's again with the next one.
+    public var silenceMs: Int
+
+    public init(_ configuration: Configuration = Configuration()) {
+        self.configuration = configuration
+        silenceMs = configuration.silenceMs
+    }
 
     /// A turn has begun and not ended.
     public var isInTurn: Bool { isSpeaking }
+    /// The silence at the turn's end, ms; also just after the turn has ended.
+    public var silentMs: Int { silentFrames * EncodedFrame.milliseconds }
 
     public mutating func process(_ input: VoiceActivity, into output: inout [TurnEvent]) {
         recent = (recent << 1) | (input.isSpeech ? 1 : 0)
@@ -44,6 +56,7 @@ public struct TurnDetector: Processor, Sendable {
             isSpeaking = true
             framesSinceStart = configuration.startFrames
             silentFrames = 0
+            silenceMs = configuration.silenceMs
             reportedMonologue = false
             output.append(.speechStarted)
             return
@@ -51,10 +64,12 @@ public struct TurnDetector: Processor, Sendable {
         framesSinceStart += 1
         silentFrames = input.isSpeech ? 0 : silentFrames + 1
         let spokenMs = (framesSinceStart - silentFrames) * EncodedFrame.milliseconds
-        if silentFrames * EncodedFrame.milliseconds >= configuration.silenceMs {
+        if silentMs >= silenceMs {
             isSpeaking = false
             recent = 0
             output.append(.speechEnded(spokenMs: spokenMs))
+        } else if silentMs == configuration.pauseMs {
+            output.append(.paused)
         } else if !reportedMonologue, spokenMs >= configuration.monologueMs {
             reportedMonologue = true
             output.append(.monologue(spokenMs: spokenMs))

@@ -2,6 +2,8 @@
 public enum ConversationItem: Sendable, Equatable {
     /// The callee answered and media flows.
     case connected
+    /// Another way of holding the conversation failed, and this one goes on with it.
+    case takenOver
     /// What the callee heard of our turn.
     case assistant(heard: String, isInterrupted: Bool)
     /// A turn of the callee; empty text is speech that could not be made out.
@@ -48,7 +50,7 @@ public struct Conversation: Sendable, Equatable {
             switch item {
             case .silence: count += 1
             case .assistant: continue
-            case .connected, .caller, .keys, .monologue, .timeIsUp: return count
+            case .connected, .takenOver, .caller, .keys, .monologue, .timeIsUp: return count
             }
         }
         return count

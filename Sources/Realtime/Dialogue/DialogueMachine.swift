@@ -15,6 +15,13 @@ public struct TurnPolicy: Sendable, Equatable {
     public var keyPauseMs = 2_500
     /// Shorter sounds that gave no text are noise, ms.
     public var noiseMs = 300
+    public var endOfTurn = EndOfTurnPolicy()
+    /// The model is asked while the turn's end is still being waited for; thrown away if the text changes.
+    public var speculates = true
+    /// A caller who has waited so long for the model's first word hears that we are at it, ms; 0: never.
+    public var fillerMs = 2_500
+    /// Spoken first, word for word, and not to be interrupted.
+    public var disclosure: String?
     public init() {}
 }
 
@@ -26,6 +33,10 @@ public struct DialogueMachine: Sendable {
         case requestModel(Conversation, generation: Int)
         case cancelModel
         case speak(text: String, turn: Int32)
+        /// The same, but the caller cannot cut it off.
+        case disclose(text: String, turn: Int32)
+        /// So long a silence ends the caller's turn that is in progress, ms.
+        case awaitSilence(ms: Int)
         /// Our turn has no more sentences.
         case turnComplete(turn: Int32)
         /// Barge-in: silence now, everywhere.
@@ -60,12 +71,40 @@ public struct DialogueMachine: Sendable {
     private var keysDeadline: Int?
     private var transcriptCount = 0
     private var lastEvidence: Answer.Evidence?
+    /// What the recogniser made of the turn so far.
+    private var interim = ""
+    private var hints: AnswerHints?
+    /// A response to what the caller has said so far, kept back until it is certain that he said it.
+    private var guess: Guess?
+    private var fillerDeadline: Int?
+    private var hasFilled = false
+    /// The sentences of our turn, for the case that a noise cuts them off.
+    private var sentences: [String] = []
+    private var isTurnWhole = false
+    private var cutOff: String?
+    private let silenceMs: Int
 
-    /// - Parameter tracker: what is known already, where the conversation takes over from another way of holding it.
-    public init(brief: Brief, canRecognizeSpeech: Bool, tracker: TaskTracker? = nil, policy: TurnPolicy = TurnPolicy()) {
+    private struct Guess: Sendable {
+        var text: String
+        var events: [LanguageModelEvent] = []
+        var isFinished = false
+    }
+    /// Events of a guess that are kept; beyond, it is thrown away.
+    private static let guessLimit = 4_000
+
+    /// - Parameters:
+    ///   - tracker: what is known already, and
+    ///   - history: what has been said, where the conversation takes over from another way of holding it.
+    ///   - silenceMs: silence that ends a turn of which nothing is known.
+    public init(
+        brief: Brief, canRecognizeSpeech: Bool, tracker: TaskTracker? = nil, history: [ConversationItem] = [], policy: TurnPolicy = TurnPolicy(),
+        silenceMs: Int = 600
+    ) {
         self.conversation = Conversation(brief: brief, canRecognizeSpeech: canRecognizeSpeech)
         if let tracker { self.conversation.tracker = tracker }
+        self.conversation.items = history
         self.policy = policy
+        self.silenceMs = silenceMs
     }
 
     /// Our speech may be cut: not during the goodbye.
@@ -79,13 +118,21 @@ public struct DialogueMachine: Sendable {
     public mutating func mediaStarted(at now: Int) -> [Action] {
         guard phase == .waiting else { return [] }
         phase = .talking
-        conversation.items.append(.connected)
-        return requestModel(at: now)
+        let isFirst = conversation.items.isEmpty
+        conversation.items.append(isFirst ? .connected : .takenOver)
+        var actions = requestModel(at: now)
+        if isFirst, let disclosure = policy.disclosure {
+            isSpeaking = true
+            hasFilled = true
+            actions.append(.disclose(text: disclosure, turn: turn))
+        }
+        return actions
     }
 
     public mutating func speechStarted(at now: Int) -> [Action] {
         guard phase == .talking || isClosing else { return [] }
         isCallerSpeaking = true
+        interim = ""
         callerStartedAt = now
         silenceDeadline = nil
         transcriptDeadline = nil
@@ -96,9 +143,11 @@ public struct DialogueMachine: Sendable {
     public mutating func interrupted(at now: Int) -> [Action] {
         guard isInterruptible, isSpeaking || isModelRunning else { return [] }
         var actions: [Action] = []
+        isTurnWhole = isTurnWhole && !isModelRunning
         if isModelRunning {
             generation += 1
             isModelRunning = false
+            guess = nil
             actions.append(.cancelModel)
         }
         splitter.flush()
@@ -121,12 +170,77 @@ public struct DialogueMachine: Sendable {
     }
 
     public mutating func transcript(_ event: TranscriptEvent, at now: Int) -> [Action] {
-        guard phase == .talking, case .final(let text, _) = event, transcriptDeadline != nil else { return [] }
-        transcriptDeadline = nil
-        return callerTurn(text, at: now)
+        guard phase == .talking else { return [] }
+        switch event {
+        case .interim(let text), .pause(let text):
+            guard isCallerSpeaking || transcriptDeadline != nil else { return [] }
+            interim = text
+            var actions = abandonGuess(unless: text)
+            let language = conversation.brief.language
+            if isCallerSpeaking {
+                actions.append(.awaitSilence(ms: policy.endOfTurn.waitMs(text, expecting: hints, language: language, silenceMs: silenceMs)))
+            }
+            if case .pause = event { actions += speculate(at: now) }
+            return actions
+        case .final(let text, _):
+            guard transcriptDeadline != nil else { return [] }
+            transcriptDeadline = nil
+            return callerTurn(text, at: now)
+        }
     }
 
+    /// The caller makes a pause; his turn may be over.
+    public mutating func paused(at now: Int) -> [Action] { isCallerSpeaking ? speculate(at: now) : [] }
+
+    /// Words of the caller so far; nil where none are known.
+    public var callerWords: Int? {
+        guard isCallerSpeaking, !interim.isEmpty else { return nil }
+        return Backchannel.isOne(interim, language: conversation.brief.language) ? 0 : interim.split(separator: " ").count
+    }
+
+    // MARK: Guessing
+
+    /// Asks the model for its answer to what is known of the turn, before it is known that this is all.
+    private mutating func speculate(at now: Int) -> [Action] {
+        guard policy.speculates, phase == .talking, guess == nil, !isModelRunning, !isSpeaking, !interim.isEmpty, keys.isEmpty else { return [] }
+        switch EndOfTurnPolicy.ending(of: interim, expecting: hints, language: conversation.brief.language) {
+        case .dangling, .dictation: return []
+        case .finished, .open: break
+        }
+        var supposed = conversation
+        supposed.items.append(.caller(interim))
+        generation += 1
+        isModelRunning = true
+        modelDeadline = nil
+        guess = Guess(text: interim)
+        return [.requestModel(supposed, generation: generation)]
+    }
+
+    private mutating func abandonGuess(unless text: String? = nil) -> [Action] {
+        guard let guess, text.map({ Self.plain($0) != Self.plain(guess.text) }) ?? true else { return [] }
+        self.guess = nil
+        generation += 1
+        isModelRunning = false
+        return [.cancelModel]
+    }
+
+    /// It was all: what the model has said to it counts.
+    private mutating func takeGuess(_ guess: Guess, at now: Int) -> [Action] {
+        self.guess = nil
+        isModelRunning = true
+        beginTurn(at: now)
+        var actions: [Action] = []
+        for event in guess.events { actions += model(event, generation: generation, at: now) }
+        if guess.isFinished { actions += modelFinished(generation: generation, at: now) }
+        return actions
+    }
+
+    /// Texts that differ in nothing one can hear.
+    private static func plain(_ text: String) -> String { text.lowercased().filter { $0.isLetter || $0.isNumber } }
+
     private mutating func callerTurn(_ text: String, at now: Int) -> [Action] {
+        // A noise stopped us: what we had not said is said now.
+        if text.isEmpty, let rest = cutOff, !isModelRunning, !isSpeaking { return sayAgain(rest, at: now) }
         if text.isEmpty, callerSpokenMs < policy.noiseMs {
             // A cough: go on as if nothing had been; if it cost our sentence, the silence prompt says it again.
             if !isSpeaking, !isModelRunning { silenceDeadline = now + policy.silencePromptMs / 3 }
@@ -134,13 +248,33 @@ public struct DialogueMachine: Sendable {
         }
         // A sound that did not stop us, and that is no word, leaves our sentence alone; a word takes the turn.
         if isSpeaking, text.isEmpty { return [] }
-        let actions = isSpeaking ? interrupted(at: now) : []
+        if isSpeaking, Backchannel.isOne(text, language: conversation.brief.language) {
+            return [
+                .customerSaid(TranscriptEntry(startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text))
+            ]
+        }
+        cutOff = nil
+        var actions = isSpeaking ? interrupted(at: now) : []
         if answeredBy == .unknown, !text.isEmpty { answeredBy = .human }
         let entry = TranscriptEntry(
             startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text)
         lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
         conversation.items.append(.caller(text))
+        if let guess, Self.plain(guess.text) == Self.plain(text) { return actions + [.customerSaid(entry)] + takeGuess(guess, at: now) }
+        actions += abandonGuess()
         return actions + [.customerSaid(entry)] + requestModel(at: now)
+    }
+
+    private mutating func sayAgain(_ rest: String, at now: Int) -> [Action] {
+        cutOff = nil
+        turn += 1
+        isSpeaking = true
+        isTurnWhole = true
+        var all: [String] = []
+        splitter.process(rest + " ", into: &all)
+        splitter.finish(into: &all)
+        sentences = all
+        return all.map { .speak(text: $0, turn: turn) } + [.turnComplete(turn: turn)]
     }
 
     /// Where the next transcript entry will stand; told by whoever keeps the transcript.
@@ -186,19 +320,33 @@ public struct DialogueMachine: Sendable {
     private mutating func requestModel(at now: Int) -> [Action] {
         var actions: [Action] = []
         if isModelRunning { actions.append(.cancelModel) }
+        guess = nil
         generation += 1
         isModelRunning = true
-        modelHasSpoken = false
-        modelDeadline = now + policy.modelTimeoutMs
-        silenceDeadline = nil
-        splitter.flush()
-        turn += 1
+        beginTurn(at: now)
         actions.append(.requestModel(conversation, generation: generation))
         return actions
     }
 
+    private mutating func beginTurn(at now: Int) {
+        modelHasSpoken = false
+        hasFilled = false
+        modelDeadline = now + policy.modelTimeoutMs
+        fillerDeadline = policy.fillerMs > 0 && conversation.callerTurns > 0 ? now + policy.fillerMs : nil
+        silenceDeadline = nil
+        splitter.flush()
+        sentences = []
+        isTurnWhole = false
+        cutOff = nil
+        turn += 1
+    }
+
     public mutating func model(_ event: LanguageModelEvent, generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, isModelRunning, phase != .ended else { return [] }
+        if guess != nil {
+            guess?.events.append(event)
+            return guess.map { $0.events.count > Self.guessLimit } == true ? abandonGuess() : []
+        }
         switch event {
         case .text(let delta):
             var sentences: [String] = []
@@ -209,7 +357,9 @@ public struct DialogueMachine: Sendable {
             if let lastEvidence { conversation.tracker.attach(lastEvidence, to: changed) }
             var actions: [Action] = [.progress(conversation.tracker)]
             if let question = conversation.tracker.current {
-                actions.append(.expect(AnswerHints(kind: QuestionReading(question).kind, choices: question.choices)))
+                let hints = AnswerHints(kind: QuestionReading(question).kind, choices: question.choices)
+                self.hints = hints
+                actions.append(.expect(hints))
             }
             return actions
         case .toolCall(DialogueTool.endCall, let arguments):
@@ -225,8 +375,10 @@ public struct DialogueMachine: Sendable {
     private mutating func speak(_ sentences: [String]) -> [Action] {
         guard !sentences.isEmpty else { return [] }
         modelDeadline = nil
+        fillerDeadline = nil
         modelHasSpoken = true
         isSpeaking = true
+        self.sentences += sentences
         return sentences.map { .speak(text: $0, turn: turn) }
     }
 
@@ -238,13 +390,19 @@ public struct DialogueMachine: Sendable {
 
     public mutating func modelFinished(generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, isModelRunning else { return [] }
+        if guess != nil {
+            guess?.isFinished = true
+            return []
+        }
         isModelRunning = false
         modelDeadline = nil
+        fillerDeadline = nil
         var sentences: [String] = []
         splitter.finish(into: &sentences)
         var actions = speak(sentences)
         if phase == .talking, Int(turn) >= conversation.brief.maxTurns { begin(closing: .maxTurns, at: now) }
-        if modelHasSpoken {
+        if modelHasSpoken || hasFilled {
+            isTurnWhole = true
             actions.append(.turnComplete(turn: turn))
         } else if case .closing(let reason) = phase {
             actions += end(reason)
@@ -254,11 +412,15 @@ public struct DialogueMachine: Sendable {
         return actions
     }
 
+    /// The response with this number is a guess: that it failed does no harm.
+    public func isGuess(generation: Int) -> Bool { generation == self.generation && guess != nil }
+
     /// The response with this number is still wanted.
     public func isCurrent(generation: Int) -> Bool { generation == self.generation && phase != .ended }
 
     public mutating func modelFailed(generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, phase != .ended else { return [] }
+        if guess != nil { return abandonGuess() }
         isModelRunning = false
         return end(.providerError)
     }
@@ -266,6 +428,9 @@ public struct DialogueMachine: Sendable {
     /// Everything we said of this turn has been heard, or the rest of it was dropped.
     public mutating func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int) -> [Action] {
         conversation.items.append(.assistant(heard: heard, isInterrupted: isInterrupted))
+        if isInterrupted, turn == self.turn, isTurnWhole {
+            cutOff = Self.rest(of: sentences.joined(separator: " "), after: heard)
+        }
         guard !isInterrupted, turn == self.turn else { return [] }
         isSpeaking = false
         if case .closing(let reason) = phase, !isModelRunning { return end(reason) }
@@ -273,6 +438,16 @@ public struct DialogueMachine: Sendable {
             silenceDeadline = now + policy.silencePromptMs
         }
         return []
+    }
+
+    /// What follows the heard part, from the begin of a word.
+    private static func rest(of text: String, after heard: String) -> String? {
+        var start = text.index(text.startIndex, offsetBy: heard.count, limitedBy: text.endIndex) ?? text.endIndex
+        while start > text.startIndex, start < text.endIndex, !text[start].isWhitespace, !text[text.index(before: start)].isWhitespace {
+            start = text.index(before: start)
+        }
+        let rest = text[start...].trimmingCharacters(in: .whitespaces)
+        return rest.isEmpty ? nil : rest
     }
 
     /// The longest duration is reached: a polite close.
@@ -290,6 +465,12 @@ public struct DialogueMachine: Sendable {
     public mutating func tick(at now: Int) -> [Action] {
         guard phase != .ended else { return [] }
         if let deadline = closingDeadline, now >= deadline, case .closing(let reason) = phase { return end(reason) }
+        if let deadline = fillerDeadline, now >= deadline, isModelRunning, guess == nil, phase == .talking, !isCallerSpeaking {
+            fillerDeadline = nil
+            hasFilled = true
+            isSpeaking = true
+            return [.speak(text: PolicyTexts.of(conversation.brief.language)("one_moment"), turn: turn)]
+        }
         if let deadline = modelDeadline, now >= deadline, isModelRunning {
             modelDeadline = nil
             return modelFailed(generation: generation, at: now)

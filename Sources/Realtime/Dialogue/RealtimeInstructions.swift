@@ -30,7 +30,12 @@ public enum RealtimeInstructions {
         return lines.joined(separator: "\n")
     }
 
-    public static func greeting(_ brief: Brief) -> String {
+    /// - Parameter disclosure: what the law or the customer wants said first.
+    public static func greeting(_ brief: Brief, disclosure: String? = nil) -> String {
+        (disclosure.map { "Begin with exactly these words: \($0) Then: " } ?? "") + greeting(of: brief)
+    }
+
+    private static func greeting(of brief: Brief) -> String {
         brief.greetingTemplate.map {
             "Greet with exactly these words: " + $0.replacing("{caller}", with: brief.callerDisplayName).replacing("{purpose}", with: brief.purpose)
         } ?? "Greet the other party, say who is calling and why, and ask your first question if you have one."

@@ -72,6 +72,10 @@ public struct EmbeddedPolicy: LanguageModel {
                 return react(to: reading.intent(of: words, question: tracker.current), words: words)
             }
             if news.contains(.silence) { return silence() }
+            if news.contains(.takenOver), tracker.purposeStated || heardSomething {
+                say(texts("line_was_bad"))
+                return tracker.current == nil ? finish() : ask(tracker.current, counts: false)
+            }
             greet()
         }
 

@@ -134,7 +134,7 @@ actor CalleeCall {
             switch event {
             case .speechStarted: aiBegan(now)
             case .speechEnded: aiEnded()
-            case .monologue: break
+            case .paused, .monologue: break
             }
         }
         if persona == .interrupts, !hasInterrupted, let began = aiBeganAt, now > began + 1_500 {
