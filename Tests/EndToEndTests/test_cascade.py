@@ -11,7 +11,7 @@ from deepgram.environment import DeepgramClientEnvironment
 from elevenlabs.client import ElevenLabs
 from mock_speech import KEY, MockSpeech, spoken_ms
 from openai import OpenAI
-from test_realtime import sound_of_the_ai
+from test_realtime import realtime, sound_of_the_ai
 
 speech = mocks(MockSpeech)
 
@@ -163,6 +163,24 @@ def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm
     missing = [name for service, name in names.items() if service in faults and (service, faults[service]) != ("deepgram", "garbage") and name not in log]
     assert not missing, (missing, log)
     assert KEY not in log and "Riverside" not in log and "be there" not in log
+
+
+def test_a_conversation_goes_from_model_to_cascade_and_back(make_server, callee, model, speech):
+    """The speech model is away, then the language model breaks, and the speech model is there again."""
+    realtime_model = model([{"text": "Where were we?", "ms": 500}, {"text": GOODBYE, "ms": 500, "tools": [ANSWERED, END]}], ["Yes."], reject=503)
+    mock = speech(TALK, ["Yes, I will be there."] * 3)
+    server = make_server(**{**realtime(realtime_model, TRUNKLINE_AGENT_FALLBACK="true", TRUNKLINE_BRIDGE_OPEN_STREAMS="false"), **mock.settings()})
+    call_id = server.create(callee("load").address, [ATTEND])
+    server.wait_for(call_id, {"connected"})
+    deadline = time.time() + 30
+    while not mock.chats and time.time() < deadline:
+        time.sleep(0.02)
+    mock.faults["chat"], realtime_model.reject = "500", None
+    call, result = server.wait_for(call_id, seconds=60), server.result(call_id)
+    said = [entry["text"] for entry in result["transcript"]]
+    assert call["end_reason"] == "task_completed" and said[0] == GREETING and GOODBYE in said, (call, said)
+    told = [part["text"] for item in realtime_model.messages("conversation.item.create") for part in item["item"].get("content", [])]
+    assert GREETING in told, "the model knows what was said before it"
 
 
 def test_a_broken_recogniser_connection_loses_nothing(make_server, callee, speech):

@@ -28,7 +28,7 @@ import Testing
 
     @Test func theWaitsAreInOrder() {
         let policy = EndOfTurnPolicy()
-        let waits = ["I will.", "I will", "I will and", "five five five"].map { policy.waitMs($0, expecting: nil, language: "en", silenceMs: 600) }
+        let waits = ["I will.", "in London", "I will and", "five five five"].map { policy.waitMs($0, expecting: nil, language: "en", silenceMs: 600) }
         #expect(waits == [350, 600, 1_200, 1_500])
         // A wait set short is never made longer by a finished sentence.
         #expect(policy.waitMs("I will.", expecting: nil, language: "en", silenceMs: 200) == 200)

@@ -47,9 +47,17 @@ public final class CallGraph {
     private let settings: Settings
     private let recording: Recording?
     private let observer: (Event) -> Void
-    /// Ways to hold the conversation, best first; the next one takes over when one fails.
-    private var modes: ArraySlice<ConversationMode>
+    /// Ways to hold the conversation, best first; another one takes over when one fails, and may give it back.
+    private let modes: [ConversationMode]
+    private var mode: Int?
+    private var failedAt: [Int: Int] = [:]
+    private var takeovers = 0
     private var talker: (any Talker)?
+
+    /// Milliseconds for which a way that failed is tried after all others.
+    private static let modeCoolDownMs = 15_000
+    /// Times that another way takes over in one call.
+    private static let takeoverLimit = 6
 
     // Listening.
     private var detector: VoiceActivityDetector
@@ -85,7 +93,7 @@ public final class CallGraph {
     ) {
         self.loop = loop
         self.stream = stream
-        self.modes = modes[...]
+        self.modes = modes
         self.brief = brief
         self.settings = settings
         self.recording = recording
@@ -311,14 +319,19 @@ public final class CallGraph {
         talker?.stop()
         talker = nil
         flushSpeech()
-        guard !modes.isEmpty else { return finish(.providerError) }
+        if let mode { failedAt[mode] = now }
+        takeovers += 1
+        guard modes.count > 1, takeovers <= Self.takeoverLimit else { return finish(.providerError) }
         nextTalker(tracker: tracker)
         if hasMedia { talker?.mediaStarted(at: now) }
     }
 
     private func nextTalker(tracker: TaskTracker?) {
-        guard let mode = modes.popFirst() else { return }
-        switch mode {
+        let others = modes.indices.filter { $0 != mode }
+        let rested = others.first { failedAt[$0].map { now - $0 >= Self.modeCoolDownMs } ?? true }
+        guard let next = rested ?? others.min(by: { failedAt[$0, default: 0] < failedAt[$1, default: 0] }) else { return }
+        mode = next
+        switch modes[next] {
         case .cascade(let engines):
             talker = CascadeTalker(graph: self, loop: loop, engines: engines, brief: brief, tracker: tracker, settings: settings)
         case .realtime(let model):
