@@ -105,8 +105,8 @@ public final class HTTPClient: Sendable {
         /// `http://host:port` or `socks5h://host:port`; nil: the environment's.
         public var proxy: String?
         /// Connections to one host, and in all; further requests wait.
-        public var connectionsPerHost = 32
-        public var connectionLimit = 256
+        public var connectionsPerHost = 256
+        public var connectionLimit = 1_024
         public var retry = Retry()
         public init() {}
     }

@@ -14,6 +14,8 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
     private(set) var dropped = 0
     private(set) var accepted = 0
     private(set) var peak = 0
+    /// Places that a queue begins with; it grows to its limit when it must.
+    private static var firstPlaces: Int { 8 }
     /// A ring: `count` payloads from `head` on.
     private var ring: [(payload: Payload, since: ContinuousClock.Instant)?]
     private var head = 0
@@ -29,14 +31,18 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
     init(limit: Int, overflow: Edge<Payload>.Overflow) {
         self.limit = limit
         self.overflow = overflow
-        self.ring = Array(repeating: nil, count: limit)
+        self.ring = Array(repeating: nil, count: min(limit, Self.firstPlaces))
     }
 
     /// When the oldest queued payload came.
     var oldest: ContinuousClock.Instant? { count == 0 ? nil : ring[head]?.since }
 
     private mutating func push(_ payload: Payload, at now: ContinuousClock.Instant) {
-        ring[(head + count) % limit] = (payload, now)
+        if count == ring.count, count < limit {
+            ring = Array(ring[head...] + ring[..<head]) + Array(repeating: nil, count: min(limit, 2 * count) - count)
+            head = 0
+        }
+        ring[(head + count) % ring.count] = (payload, now)
         count += 1
         accepted += 1
         peak = max(peak, count)
@@ -46,7 +52,7 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
         guard count > 0 else { return nil }
         let payload = ring[head]?.payload
         ring[head] = nil
-        head = (head + 1) % limit
+        head = (head + 1) % ring.count
         count -= 1
         return payload
     }

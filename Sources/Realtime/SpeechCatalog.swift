@@ -62,19 +62,18 @@ public struct SpeechCatalog: Sendable {
         let voices = settings.textToSpeech.map { NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0)) }
         return SpeechEngines(
             speechToText: recognizer(recognizers.filter { $0.engine.recognizes(language: language) }),
-            languageModel: settings.languageModel == ["embedded"]
-                ? embedded.languageModel : FallbackLanguageModel(models, health: health, report: report),
+            languageModel: models.count == 1 ? models[0].engine : FallbackLanguageModel(models, health: health, report: report),
             textToSpeech: voice(voices.filter { $0.engine.speaks(language: language) }))
     }
 
     private func recognizer(_ able: [NamedEngine<any SpeechToText>]) -> any SpeechToText {
-        if able.isEmpty || settings.speechToText == ["embedded"] { return embedded.speechToText }
-        return FallbackRecognizer(able, health: health, report: report)
+        guard let first = able.first else { return embedded.speechToText }
+        return able.count == 1 ? first.engine : FallbackRecognizer(able, health: health, report: report)
     }
 
     private func voice(_ able: [NamedEngine<any TextToSpeech>]) -> any TextToSpeech {
-        if able.isEmpty || settings.textToSpeech == ["embedded"] { return embedded.textToSpeech }
-        return FallbackSpeech(able, health: health, report: report)
+        guard let first = able.first else { return embedded.textToSpeech }
+        return able.count == 1 ? first.engine : FallbackSpeech(able, health: health, report: report)
     }
 
     private func recognizer(_ name: String, _ language: String) -> any SpeechToText {

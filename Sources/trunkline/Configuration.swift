@@ -173,6 +173,7 @@ struct Configuration {
         Setting(key: "agent.purpose", help: "what the AI is to do for calls that come without a brief") { $0.streams.brief.purpose = $1 },
         Setting(key: "agent.speaks_first", help: "the AI greets as soon as media flows (true)") {
             $0.calls.conversation.realtime.speaksFirst = try boolean($1)
+            $0.calls.conversation.turns.speaksFirst = $0.calls.conversation.realtime.speaksFirst
         },
         Setting(key: "agent.fallback", help: "let the embedded engines take over when no speech model can be had (true)") {
             $0.realtime.fallsBack = try boolean($1)

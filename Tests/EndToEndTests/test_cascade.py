@@ -251,6 +251,23 @@ def test_barge_in_stops_the_voice(make_server, callee, speech):
     assert told["role"] == "assistant" and told["content"] == first["heard_text"] + " —"
 
 
+@pytest.mark.alone
+def test_a_guess_saves_the_recognisers_delay(make_server, callee, speech):
+    """Asked on the interim transcript, the model thinks while the turn's end is waited for and the final transcript made."""
+    waits = {}
+    for guesses in ("true", "false"):
+        mock = speech(
+            [{"text": "Well?", "think": 0.7}] * 3 + [{"text": GOODBYE, "tools": [ANSWERED, END], "think": 0.7}], ["Yes I will be there"] * 4, final_delay=0.4)
+        server = make_server(**mock.settings(), TRUNKLINE_AGENT_TURN_SPECULATE=guesses)
+        call_id = server.create(callee("load").address, [ATTEND])
+        assert server.wait_for(call_id, seconds=60)["end_reason"] == "task_completed"
+        each = server.result(call_id)["latency"]["each"]
+        assert len(each) == 3 and len(mock.chats) >= 4
+        waits[guesses] = sorted(turn["voice_to_voice_ms"] for turn in each)[1]
+    print(f"voice to voice with guesses {waits['true']} ms, without {waits['false']} ms")
+    assert waits["false"] - waits["true"] >= 400, waits
+
+
 def test_providers_check(tmp_path, speech):
     mock = speech(faults={"cartesia": "none"})
 

@@ -19,7 +19,10 @@ final class CascadeTalker: Talker {
     private var machine: DialogueMachine
 
     // Listening.
-    private var listening: Chain<MuLawDecoder, Resampler>?
+    private var decoder = MuLawDecoder()
+    /// Where the recogniser wants another rate than the line's.
+    private var resampler: Resampler?
+    private var decoded: [AudioFrame] = []
     /// Frames kept from before the detected start of speech.
     private let prefixFrames: Int
     private var prefix: [EncodedFrame] = []
@@ -72,7 +75,7 @@ final class CascadeTalker: Talker {
     var edges: [EdgeReading] { stages.edges }
 
     func start() {
-        listening = try? MuLawDecoder().then(Resampler(from: 8_000, to: engines.speechToText.sampleRate))
+        if engines.speechToText.sampleRate != 8_000 { resampler = try? Resampler(from: 8_000, to: engines.speechToText.sampleRate) }
         stages.add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
         stages.add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
         // Tasks of the loop: they touch this object on the loop's thread alone.
@@ -126,10 +129,18 @@ final class CascadeTalker: Talker {
 
     private func recognize(_ frame: EncodedFrame) {
         guard machine.conversation.canRecognizeSpeech else { return }
-        resampled.removeAll(keepingCapacity: true)
+        decoded.removeAll(keepingCapacity: true)
         let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
-        try? listening?.process(spoken, into: &resampled)
-        for piece in resampled { toRecognizer.offer(.audio(piece)) }
+        decoder.process(spoken, into: &decoded)
+        for piece in decoded {
+            guard resampler != nil else {
+                toRecognizer.offer(.audio(piece))
+                continue
+            }
+            resampled.removeAll(keepingCapacity: true)
+            try? resampler?.process(piece, into: &resampled)
+            for piece in resampled { toRecognizer.offer(.audio(piece)) }
+        }
     }
 
     func speechStarted(at now: Int) { perform(machine.speechStarted(at: now)) }
@@ -137,7 +148,7 @@ final class CascadeTalker: Talker {
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int) {
         heldSilence.removeAll(keepingCapacity: true)
         silentFrames = 0
-        listening?.flush()
+        resampler?.flush()
         graph.latency.begin(speechEndedAt: lastSpeechAt, now: now)
         perform(machine.speechEnded(spokenMs: spokenMs, at: now))
         if machine.conversation.canRecognizeSpeech {

@@ -20,6 +20,8 @@ public struct TurnPolicy: Sendable, Equatable {
     public var speculates = true
     /// A caller who has waited so long for the model's first word hears that we are at it, ms; 0: never.
     public var fillerMs = 2_500
+    /// We greet as soon as media flows; else we wait to be spoken to.
+    public var speaksFirst = true
     /// Spoken first, word for word, and not to be interrupted.
     public var disclosure: String?
     public init() {}
@@ -120,6 +122,10 @@ public struct DialogueMachine: Sendable {
         phase = .talking
         let isFirst = conversation.items.isEmpty
         conversation.items.append(isFirst ? .connected : .takenOver)
+        if isFirst, !policy.speaksFirst {
+            silenceDeadline = now + policy.silencePromptMs
+            return []
+        }
         var actions = requestModel(at: now)
         if isFirst, let disclosure = policy.disclosure {
             isSpeaking = true

@@ -38,7 +38,7 @@ public struct DeepgramRecognizer: SpeechToText {
     public func recognizes(language: String) -> Bool { true }
 
     private enum Step: Sendable {
-        case input(RecognizerInput)
+        case input([RecognizerInput])
         case inputEnded
         case opened(WebSocketChannel)
         case message([UInt8])
@@ -50,7 +50,11 @@ public struct DeepgramRecognizer: SpeechToText {
         let steps = Edge<Step>("deepgram", limit: 1_024, overflow: .wait)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                while case .data(let item)? = await Self.payload(input) { try await steps.send(.input(item)) }
+                while case .data(let item)? = await Self.payload(input) {
+                    var batch = [item]
+                    input.drain(into: &batch)
+                    try await steps.send(.input(batch))
+                }
                 try await steps.send(.inputEnded)
             }
             group.addTask {
@@ -68,9 +72,14 @@ public struct DeepgramRecognizer: SpeechToText {
             while case .data(let step)? = await steps.next() {
                 var events: [TranscriptEvent] = []
                 switch step {
-                case .input(.expect): break
-                case .input(.audio(let frame)): stream.heard(frame.withSamples { Array($0) })
-                case .input(.turnEnded): stream.turnEnded()
+                case .input(let batch):
+                    for item in batch {
+                        switch item {
+                        case .expect: break
+                        case .audio(let frame): frame.withSamples { stream.heard($0) }
+                        case .turnEnded: stream.turnEnded()
+                        }
+                    }
                 case .inputEnded:
                     channel?.send(#"{"type":"CloseStream"}"#)
                     return
@@ -184,10 +193,10 @@ struct DeepgramStream: Sendable {
     private var hasAnswered = false
     private var malformed = 0
 
-    mutating func heard(_ samples: [Int16]) {
+    mutating func heard(_ samples: some Collection<Int16>) {
         kept += samples
         if kept.count > Self.keptLimit { kept.removeFirst(kept.count - Self.keptLimit) }
-        if isConnected { send(samples[...]) }
+        if isConnected { send(kept.suffix(samples.count)) }
     }
 
     private mutating func send(_ samples: ArraySlice<Int16>) {

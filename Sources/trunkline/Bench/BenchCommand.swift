@@ -3,5 +3,6 @@ import ArgumentParser
 /// `trunkline bench`
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measures what BENCHMARKS.md tells.", subcommands: [BenchPipeline.self, BenchRecognition.self, BenchCalls.self, BenchStreams.self])
+        abstract: "Measures what BENCHMARKS.md tells.",
+        subcommands: [BenchPipeline.self, BenchRecognition.self, BenchTurns.self, BenchCalls.self, BenchStreams.self])
 }
