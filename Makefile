@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ARGS ?=
 BUILD := .build
-.PHONY: all setup build debug demo test bench format lint clean
+.PHONY: all setup build debug demo test bench speech-pack format lint clean
 
 all: build
 
@@ -25,6 +25,9 @@ bench: build
 	scripts/bench-allocations
 	$(BUILD)/release/trunkline bench streams $(ARGS)
 	$(BUILD)/release/trunkline bench calls --persona cooperative --calls 5 --rounds 5
+
+speech-pack:
+	@scripts/speech-pack
 
 format:
 	swift format --in-place --recursive --parallel Package.swift Sources Tests

@@ -31,6 +31,7 @@ let package = Package(
         .systemLibrary(name: "CFlite", path: "Sources/C/Flite"),
         .systemLibrary(name: "CPocketSphinx", path: "Sources/C/PocketSphinx", pkgConfig: "pocketsphinx"),
         .systemLibrary(name: "CSofiaHeaders", path: "Sources/C/SofiaHeaders", pkgConfig: "sofia-sip-ua"),
+        .target(name: "CSherpa", path: "Sources/C/Sherpa", linkerSettings: [.linkedLibrary("dl")]),
         .target(name: "CSofia", dependencies: ["CSofiaHeaders"], path: "Sources/C/Sofia"),
 
         .target(name: "Pipeline", dependencies: ["CSoxr"], swiftSettings: strict),
@@ -46,7 +47,7 @@ let package = Package(
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "CFlite", "CPocketSphinx", .product(name: "Logging", package: "swift-log"),
+                "Pipeline", "Net", "CFlite", "CPocketSphinx", "CSherpa", .product(name: "Logging", package: "swift-log"),
             ],
             resources: [.copy("Resources")],
             swiftSettings: strict),

@@ -102,7 +102,7 @@ struct CallRequest {
                 errors: [.init(field: "caller_number", message: notAllowed.message)])
         }
         guard let caller, let callee, let purpose else { throw APIError.invalid(fields.errors) }
-        if LanguageTag.primary(language) != "en" {
+        if !settings.understands(language) {
             warnings.append(
                 "the embedded recogniser knows English only: in \(language) the AI speaks, and answers are taken by keypad")
         }

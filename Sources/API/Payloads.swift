@@ -87,6 +87,7 @@ enum Payloads {
         ]
         if entry.speaker == .ai {
             members["interrupted"] = .bool(entry.isInterrupted)
+            if let sources = entry.sources { members["sources"] = .array(sources.map { .string($0) }) }
             if let heard = entry.heardText {
                 members["heard_text"] = .string(heard)
                 members["heard_text_source"] = entry.isCutExact == true ? "words" : "estimate"

@@ -20,11 +20,13 @@ public struct Routes: Sendable {
         public var twilio: Twilio?
         public var tickets: StreamTickets
         public var turns: TurnServer
+        /// nil: this server keeps none.
+        public var knowledge: KnowledgeStore?
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
             logger: Logger, tickets: StreamTickets, turns: TurnServer, isSecure: Bool = false, twilio: Twilio? = nil,
-            now: @escaping @Sendable () -> Date = { Date() }
+            knowledge: KnowledgeStore? = nil, now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
             self.dialler = dialler
@@ -36,6 +38,7 @@ public struct Routes: Sendable {
             self.turns = turns
             self.isSecure = isSecure
             self.twilio = twilio
+            self.knowledge = knowledge
             self.now = now
         }
     }
@@ -103,6 +106,12 @@ public struct Routes: Sendable {
         add("POST", "/api/outbound/{id}/cancel", .operator, calls.cancel)
         add("POST", "/api/outbound/{id}/retry", .operator, calls.retry)
         add("POST", "/api/outbound/{id}/hangup", .operator, calls.hangUp)
+
+        let knowledge = KnowledgeRoutes(services: services)
+        add("POST", "/api/knowledge", .operator, knowledge.create)
+        add("GET", "/api/knowledge", .viewer, knowledge.list)
+        add("DELETE", "/api/knowledge/{id}", .operator, knowledge.remove)
+        add("POST", "/api/knowledge/search", .viewer, knowledge.search)
 
         // The dashboard's pages and files.
         for page in ["/", "/outbound", "/outbound/new", "/outbound/{id}", "/login"] {

@@ -80,6 +80,8 @@ public enum LanguageModelEvent: Sendable, Equatable {
     /// A piece of what is to be spoken.
     case text(String)
     case toolCall(name: String, arguments: String)
+    /// The title of knowledge that the response draws on.
+    case source(String)
 }
 
 /// The engines of one call's cascade.

@@ -18,6 +18,7 @@ public struct SpeechSettings: Sendable {
     public var cartesia = CartesiaSpeech.Configuration()
     public var elevenLabs = ElevenLabsSpeech.Configuration()
     public var openAISpeech = OpenAISpeech.Configuration()
+    public var embeddings = Embeddings.Configuration()
 
     public init() {
         func chat(_ name: String, _ url: String, _ model: String) -> OpenAIChat.Configuration {
@@ -42,12 +43,14 @@ public struct SpeechCatalog: Sendable {
     private let network: SpeechNetwork
     private let embedded: SpeechEngines
     public let health: ProviderHealth
+    private let knowledge: (any Knowledge)?
     private let report: EngineReport
 
     public init(
-        _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines, health: ProviderHealth = ProviderHealth(),
-        report: @escaping EngineReport
+        _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines, knowledge: (any Knowledge)? = nil,
+        health: ProviderHealth = ProviderHealth(), report: @escaping EngineReport
     ) {
+        self.knowledge = knowledge
         self.settings = settings
         self.network = network
         self.embedded = embedded
@@ -60,10 +63,16 @@ public struct SpeechCatalog: Sendable {
         let recognizers = settings.speechToText.map { NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, language)) }
         let models = settings.languageModel.map { NamedEngine<any LanguageModel>("language-model/" + $0, model($0)) }
         let voices = settings.textToSpeech.map { NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0)) }
+        let asked: any LanguageModel = models.count == 1 ? models[0].engine : FallbackLanguageModel(models, health: health, report: report)
         return SpeechEngines(
             speechToText: recognizer(recognizers.filter { $0.engine.recognizes(language: language) }),
-            languageModel: models.count == 1 ? models[0].engine : FallbackLanguageModel(models, health: health, report: report),
+            languageModel: knowledge.map { InformedLanguageModel(asked, knowledge: $0) } ?? asked,
             textToSpeech: voice(voices.filter { $0.engine.speaks(language: language) }))
+    }
+
+    /// Some recogniser knows the language.
+    public func understands(_ language: String) -> Bool {
+        settings.speechToText.contains { recognizer($0, language).recognizes(language: language) }
     }
 
     private func recognizer(_ able: [NamedEngine<any SpeechToText>]) -> any SpeechToText {

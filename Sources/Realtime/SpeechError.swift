@@ -46,8 +46,20 @@ public struct SpeechError: Error, Sendable, Equatable, CustomStringConvertible {
         if let status = failure.status { self.init(service, status: status) } else { self.init("\(service): \(failure.message)", .unavailable) }
     }
 
+    /// Some services repeat the key they were given: nothing that looks like one is passed on.
+    private static func withoutKeys(_ text: String) -> String {
+        var words: [String] = []
+        for word in text.components(separatedBy: " ") {
+            let isKey = word.count >= 12 && word.contains(where: { $0.isNumber }) && word.contains(where: { $0.isLetter })
+            words.append(isKey ? "…" : word)
+        }
+        return words.joined(separator: " ")
+    }
+
     /// The vendors differ: `{"error": {"message"}}`, `{"error": "…"}`, `{"message"}`, `{"detail": {"message"}}`, `{"err_msg"}`, plain text.
-    static func words(_ body: [UInt8]) -> String? {
+    static func words(_ body: [UInt8]) -> String? { told(body).map(withoutKeys) }
+
+    private static func told(_ body: [UInt8]) -> String? {
         guard !body.isEmpty else { return nil }
         guard let object = (try? JSONSerialization.jsonObject(with: Data(body))) as? [String: Any] else {
             let text = String(decoding: body.prefix(wordsLimit), as: UTF8.self)

@@ -25,6 +25,8 @@ struct Configuration {
     var calls = CallSettings()
     var modelFolder = AcousticModel.defaultFolder
     var speech = SpeechSettings()
+    var vadProvider = "auto"
+    var packFolder = SpeechPack.defaultFolder
     var speechWorkers = max(1, ProcessInfo.processInfo.activeProcessorCount)
     var speechDecoders = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)
     var rate: (perSecond: Double, burst: Double) = (50, 100)
@@ -311,6 +313,11 @@ struct Configuration {
         Setting(key: "tts.openai.model", help: "(gpt-4o-mini-tts)") { $0.speech.openAISpeech.model = $1 },
         Setting(key: "tts.openai.voice", help: "(marin)") { $0.speech.openAISpeech.voice = $1 },
         Setting(key: "tts.openai.instructions", help: "how to speak, e.g. calmly (none)") { $0.speech.openAISpeech.instructions = $1 },
+        Setting(key: "knowledge.embeddings.url", help: "server with /embeddings, by which knowledge is searched too (none)") {
+            $0.speech.embeddings.url = try webURL($1)
+        },
+        Setting(key: "knowledge.embeddings.api_key", help: "its key (OPENAI_API_KEY)", isSecret: true) { $0.speech.embeddings.apiKey = $1 },
+        Setting(key: "knowledge.embeddings.model", help: "(text-embedding-3-small)") { $0.speech.embeddings.model = $1 },
         Setting(key: "tls.certificate", help: "certificate chain of HTTP and WebSocket, PEM; with tls.key: TLS on http.port") { $0.certificate = $1 },
         Setting(key: "tls.key", help: "its private key, PEM; SIGHUP reads both again") { $0.key = $1 },
         Setting(key: "tls.ca_file", help: "certificates that servers we call are checked against, PEM (the system's)") { $0.realtime.caFile = $1 },
@@ -350,6 +357,13 @@ struct Configuration {
         Setting(key: "bridge.stream_token", help: "token told to, and wanted from, a stream's other end", isSecret: true) {
             $0.calls.streamToken = $1
             $0.streams.sharedToken = $1
+        },
+        Setting(key: "agent.vad.provider", help: "silero, embedded, or auto: silero where speech.pack_dir has it (auto)") { configuration, text in
+            guard ["auto", "silero", "embedded"].contains(text) else { throw ConfigurationError("must be auto, silero or embedded") }
+            configuration.vadProvider = text
+        },
+        Setting(key: "speech.pack_dir", help: "what `make speech-pack` fetches: sherpa-onnx and Silero VAD (\(SpeechPack.defaultFolder))") {
+            $0.packFolder = $1
         },
         Setting(key: "speech.model_dir", help: "pocketsphinx's model (\(AcousticModel.defaultFolder))") { $0.modelFolder = $1 },
         Setting(key: "speech.workers", help: "threads for recognition and synthesis (cores)") { $0.speechWorkers = try integer($1, 1...256) },
@@ -475,6 +489,7 @@ struct Configuration {
     private mutating func finishSpeech() throws {
         if speech.transcription.apiKey == nil { speech.transcription.apiKey = realtime.openAI.apiKey }
         if speech.openAISpeech.apiKey == nil { speech.openAISpeech.apiKey = realtime.openAI.apiKey }
+        if speech.embeddings.apiKey == nil { speech.embeddings.apiKey = realtime.openAI.apiKey }
         if speech.chat["openai"]?.apiKey == nil { speech.chat["openai"]?.apiKey = realtime.openAI.apiKey }
         if speech.chat["gemini"]?.apiKey == nil { speech.chat["gemini"]?.apiKey = realtime.gemini.apiKey }
         let vendors = SpeechSettings()

@@ -51,6 +51,9 @@ final class Server: Sendable {
         let engines = SpeechEngines(
             speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
 
+        var settings = settings
+        settings.calls.conversation.trainedDetector = try Self.trainedDetector(settings, logger: logger)
+
         // Network.
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
@@ -59,9 +62,10 @@ final class Server: Sendable {
         web.caFile = settings.realtime.caFile
         let client = HTTPClient(web)
         self.client = client
-        let catalog = SpeechCatalog(settings.speech, network: SpeechNetwork(client: client, loops: loops), embedded: engines) {
-            logger.warning("a speech engine failed: \($0)")
-        }
+        let network = SpeechNetwork(client: client, loops: loops)
+        let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
+        let knowledge = KnowledgeStore(store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
+        let catalog = SpeechCatalog(settings.speech, network: network, embedded: engines, knowledge: knowledge, report: report)
         self.catalog = catalog
         let modes = Self.modes(settings, catalog: catalog)
         let twilio = settings.twilio.map { TwilioREST($0, client: client) }
@@ -71,9 +75,12 @@ final class Server: Sendable {
         let line = CallLine(userAgent: userAgent, twilio: carrier, modes: modes, store: store, logger: logger)
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
+        var calls = settings.calls
+        let hearsAll = settings.mode == .realtime
+        calls.understands = { hearsAll || catalog.understands($0) }
         let routes = Routes(
             .init(
-                store: store, dialler: dialler, authenticator: authenticator, settings: settings.calls,
+                store: store, dialler: dialler, authenticator: authenticator, settings: calls,
                 webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
                 turns: TurnServer(line: line, settings: settings.calls, brief: settings.streams.brief), isSecure: settings.certificate != nil,
                 twilio: settings.streams.signature.flatMap { signature in
@@ -82,7 +89,7 @@ final class Server: Sendable {
                             signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
                             isByTurns: settings.twilioIsByTurns)
                     }
-                }))
+                }, knowledge: knowledge))
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
         http.host = settings.httpHost
@@ -99,6 +106,24 @@ final class Server: Sendable {
             throw error
         }
         await dialler.start()
+    }
+
+    /// Silero's detector, where it is wanted and there.
+    private static func trainedDetector(_ settings: Configuration, logger: Logger) throws -> (@Sendable () -> (any TrainedDetector)?)? {
+        let isWanted =
+            settings.vadProvider == "silero" || settings.vadProvider == "auto" && FileManager.default.fileExists(atPath: settings.packFolder)
+        guard isWanted else { return nil }
+        let threshold = settings.calls.conversation.voiceActivity.threshold
+        do {
+            let pack = try SpeechPack(folder: settings.packFolder)
+            _ = try pack.detector(threshold: threshold)
+            logger.notice("voice activity: Silero (sherpa-onnx \(pack.version))")
+            return { try? pack.detector(threshold: threshold) }
+        } catch {
+            guard settings.vadProvider == "auto" else { throw ConfigurationError("agent.vad.provider is silero: \(error)") }
+            logger.warning("voice activity: the built-in detector is used: \(error)")
+            return nil
+        }
     }
 
     /// Ways to hold a conversation, in the order in which they are tried.

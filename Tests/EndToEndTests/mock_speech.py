@@ -119,7 +119,8 @@ class MockSpeech:
     def post(self, request, body):
         path = urlsplit(request.path).path
         self.requests.append(("POST", path))
-        service = {"/v1/chat/completions": "chat", "/v1/audio/transcriptions": "transcription", "/v1/audio/speech": "speech"}.get(path)
+        service = {"/v1/chat/completions": "chat", "/v1/audio/transcriptions": "transcription", "/v1/audio/speech": "speech",
+                   "/v1/embeddings": "embeddings"}.get(path)
         if service is None:
             return self.refuse(request, 404, path)
         if request.headers.get("authorization") != f"Bearer {KEY}" and "ollama" not in self.faults:
@@ -187,6 +188,19 @@ class MockSpeech:
         except OSError:
             self.aborted += 1
             raise
+
+    def embeddings(self, request, body, fault):
+        """Words of one meaning lie in one direction."""
+        asked = json.loads(body)
+        meanings = {"car": 0, "parking": 0, "garage": 0, "vehicle": 0, "dog": 1, "pet": 1, "animal": 1}
+        vectors = []
+        for text in asked["input"]:
+            vector = [0.0] * 8
+            for word in text.lower().replace("?", " ").replace(".", " ").split():
+                vector[meanings.get(word, 2 + sum(map(ord, word)) % 6)] += 5.0 if word in meanings else 0.2
+            vectors.append(vector)
+        self.answer(request, 200, {"object": "list", "model": asked["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}, "data": [
+            {"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)]})
 
     def transcription(self, request, body, fault):
         message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(

@@ -251,7 +251,7 @@ public actor TurnBasedCall: CarriedConversation {
             case .progress(let tracker): journal.progress(tracker)
             case .customerSaid(let entry): append(entry)
             case .hangUp(let reason): ending = ending ?? reason
-            case .cancelModel, .turnComplete, .awaitSilence: break  // one response is awaited after the other
+            case .cancelModel, .turnComplete, .awaitSilence, .source: break  // one response is awaited after the other
             }
         }
     }

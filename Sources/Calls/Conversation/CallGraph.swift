@@ -30,6 +30,8 @@ public final class CallGraph {
         public var prefixMs = 300
         public var detector = TurnDetector.Configuration()
         public var voiceActivity = VoiceActivityDetector.Configuration()
+        /// Makes a trained detector for a call; nil: the built-in one is used.
+        public var trainedDetector: (@Sendable () -> (any TrainedDetector)?)?
         public var bargeIn = BargeIn.Configuration()
         public var realtime = RealtimePolicy()
         /// A stream from elsewhere that brings no media for so long is dead, ms. (A leg of ours watches its RTP itself.)
@@ -61,6 +63,7 @@ public final class CallGraph {
 
     // Listening.
     private var detector: VoiceActivityDetector
+    private let trainedDetector: (any TrainedDetector)?
     private var turns: TurnDetector
     private var bargeIn: BargeIn
     private var turnEvents: [TurnEvent] = []
@@ -72,6 +75,7 @@ public final class CallGraph {
     let speaker: Speaker
     private(set) var transcript: [TranscriptEntry] = []
     private var closedTurns: Set<Int32> = []
+    private var sources: [Int32: [String]] = [:]
     /// Where the time of an answer goes.
     var latency = LatencyProbe()
     private var latencies: [TurnLatency] = []
@@ -100,6 +104,7 @@ public final class CallGraph {
         self.observer = observer
         speaker = Speaker(stream: stream, recording: recording)
         detector = VoiceActivityDetector(settings.voiceActivity)
+        trainedDetector = settings.trainedDetector?()
         turns = TurnDetector(settings.detector)
         bargeIn = BargeIn(settings.bargeIn)
     }
@@ -156,7 +161,8 @@ public final class CallGraph {
         recording?.caller(frame, now: now)
         guard !isTransferring else { return }
         // Look at the μ-law bytes as they are.
-        let verdict = detector.detect(frame)
+        var verdict = detector.detect(frame)
+        if let trainedDetector { verdict.isSpeech = trainedDetector.isSpeech(frame) && !frame.isConcealed }
         if verdict.isSpeech { lastSpeechAt = now }
         turns.process(verdict, into: &turnEvents)
         talker?.heard(frame, isSpeech: verdict.isSpeech, isInTurn: turns.isInTurn, at: now)
@@ -197,6 +203,9 @@ public final class CallGraph {
             flushSpeech()
         }
     }
+
+    /// A turn of ours draws on this piece of knowledge.
+    func drawn(on source: String, turn: Int32) { sources[turn, default: []].append(source) }
 
     /// So long a silence ends the caller's turn in progress, ms.
     func awaitSilence(ms: Int) { if turns.isInTurn { turns.silenceMs = ms } }
@@ -263,7 +272,8 @@ public final class CallGraph {
                 startMs: start, endMs: parts.compactMap(\.endedAt).max() ?? start, speaker: .ai,
                 text: parts.map { $0.text.trimmingCharacters(in: .whitespaces) }.joined(separator: " "),
                 heardText: isInterrupted ? ledger.heardText(turn: turn) : nil,
-                isInterrupted: isInterrupted, isCutExact: isInterrupted ? !ledger.isCutEstimated(turn: turn) : nil))
+                isInterrupted: isInterrupted, isCutExact: isInterrupted ? !ledger.isCutEstimated(turn: turn) : nil,
+                sources: sources.removeValue(forKey: turn)))
         if var measured = latency.take() {
             measured.turn = transcript.count - 1
             latencies.append(measured)

@@ -207,6 +207,7 @@ final class CascadeTalker: Talker {
             disclosure = utterance
             let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
             if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
+        case .source(let title, let turn): graph.drawn(on: title, turn: turn)
         case .awaitSilence(let ms): graph.awaitSilence(ms: ms)
         case .turnComplete(let turn): graph.speaker.turnComplete(turn)
         case .flushSpeech:

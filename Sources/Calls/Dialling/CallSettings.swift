@@ -1,5 +1,6 @@
 public import Bridge
 internal import Foundation
+internal import Realtime
 
 /// Settings of outbound calls; the configuration keys are named in `trunkline/Configuration.swift`.
 public struct CallSettings: Sendable {
@@ -39,6 +40,8 @@ public struct CallSettings: Sendable {
     public var conversation = CallGraph.Settings()
     /// A number or SIP address that calls are handed to.
     public var operatorNumber: String?
+    /// Whether a callee's speech can be recognised in a language; else answers are taken by keypad.
+    public var understands: @Sendable (_ language: String) -> Bool = { LanguageTag.primary($0) == "en" }
     public init() {}
 
     /// Of a call: its longest duration is its own.

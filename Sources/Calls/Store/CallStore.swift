@@ -114,6 +114,15 @@ public final class CallStore: Sendable {
         } catch { throw Self.translate(error) }
     }
 
+    /// For what else is kept in this database.
+    func change(_ body: @escaping @Sendable (Database) throws -> Void) async throws(StoreError) {
+        try await write { db in
+            try body(db)
+            return ((), [])
+        }
+    }
+    func look<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws(StoreError) -> Value { try await read(body) }
+
     private func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws(StoreError) -> Value {
         do { return try await database.read(body) } catch { throw Self.translate(error) }
     }

@@ -49,6 +49,30 @@ enum Migrations {
                     ) STRICT;
                     """)
         }
+        migrator.registerMigration("3 knowledge") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE knowledge (
+                        id TEXT PRIMARY KEY NOT NULL,
+                        kind TEXT NOT NULL,
+                        title TEXT NOT NULL,
+                        answer TEXT,
+                        created_at REAL NOT NULL
+                    ) STRICT;
+                    CREATE TABLE knowledge_chunks (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT,
+                        knowledge_id TEXT NOT NULL REFERENCES knowledge(id) ON DELETE CASCADE,
+                        position INTEGER NOT NULL,
+                        text TEXT NOT NULL,
+                        vector BLOB
+                    ) STRICT;
+                    CREATE INDEX knowledge_chunks_by_item ON knowledge_chunks(knowledge_id);
+                    CREATE VIRTUAL TABLE knowledge_index USING fts5(tokens, tokenize = 'unicode61 remove_diacritics 2');
+                    CREATE TRIGGER knowledge_chunk_gone AFTER DELETE ON knowledge_chunks BEGIN
+                        DELETE FROM knowledge_index WHERE rowid = old.id;
+                    END;
+                    """)
+        }
         return migrator
     }
 }

@@ -9,6 +9,11 @@ public struct VoiceActivity: Sendable, Equatable {
     }
 }
 
+/// A detector that was trained, in the place of the built-in one. Belongs to one call.
+public protocol TrainedDetector: AnyObject {
+    func isSpeech(_ frame: EncodedFrame) -> Bool
+}
+
 /// Speech or not, a frame at a time: energy over a tracked noise floor, helped by the zero-crossing rate.
 ///
 /// Reads G.711 through the law's table: no decoding, no allocation. For speech against babble use a trained detector.

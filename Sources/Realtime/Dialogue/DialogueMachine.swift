@@ -37,6 +37,8 @@ public struct DialogueMachine: Sendable {
         case speak(text: String, turn: Int32)
         /// The same, but the caller cannot cut it off.
         case disclose(text: String, turn: Int32)
+        /// Our turn draws on this piece of knowledge.
+        case source(String, turn: Int32)
         /// So long a silence ends the caller's turn that is in progress, ms.
         case awaitSilence(ms: Int)
         /// Our turn has no more sentences.
@@ -375,6 +377,7 @@ public struct DialogueMachine: Sendable {
             begin(closing: reason, at: now)
             return []
         case .toolCall: return []  // not on this call's list of tools
+        case .source(let title): return [.source(title, turn: turn)]
         }
     }
 

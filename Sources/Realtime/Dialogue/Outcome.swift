@@ -14,9 +14,11 @@ public struct TranscriptEntry: Sendable, Equatable, Codable {
     public var isInterrupted: Bool
     /// The engine told when its words sounded; else the cut inside the text follows the share of its sound that was played.
     public var isCutExact: Bool?
+    /// Titles of the knowledge that it draws on.
+    public var sources: [String]?
     public init(
         startMs: Int, endMs: Int, speaker: Speaker, text: String, heardText: String? = nil, isInterrupted: Bool = false,
-        isCutExact: Bool? = nil
+        isCutExact: Bool? = nil, sources: [String]? = nil
     ) {
         self.startMs = startMs
         self.endMs = endMs
@@ -25,6 +27,7 @@ public struct TranscriptEntry: Sendable, Equatable, Codable {
         self.heardText = heardText
         self.isInterrupted = isInterrupted
         self.isCutExact = isCutExact
+        self.sources = sources
     }
 }
 

@@ -21,6 +21,8 @@ public struct OpenAIChat: LanguageModel {
     private static let roundLimit = 3
     /// Pieces that cannot be understood, in one response.
     private static let errorLimit = 20
+    /// Characters of one response; what goes on is cut off: nobody listens that long.
+    private static let textLimit = 8_000
     /// Bytes of one tool call's arguments, and calls in one response.
     private static let argumentsLimit = 65_536
     private static let toolCallLimit = 16
@@ -121,6 +123,7 @@ public struct OpenAIChat: LanguageModel {
         var hasText = false
         var isFinished = false
         var malformed = 0
+        var count = 0
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         func pass() {
@@ -147,6 +150,11 @@ public struct OpenAIChat: LanguageModel {
                 if let failure = chunk.error { throw SpeechError("\(service): \((failure.message ?? "no reason given").prefix(300))", .unavailable) }
                 guard let choice = chunk.choices?.first else { continue }
                 if let text = choice.delta?.content, !text.isEmpty {
+                    count += text.count
+                    if count > Self.textLimit {
+                        isFinished = true
+                        break
+                    }
                     filter.process(text, into: &events)
                     pass()
                 }

@@ -1,0 +1,160 @@
+internal import Calls
+internal import Foundation
+internal import Net
+internal import Realtime
+
+/// `/api/knowledge/`: question/answer pairs and documents that the AI answers from.
+struct KnowledgeRoutes: Sendable {
+    private static let questionLimit = 500
+    private static let answerLimit = 4_000
+    private static let titleLimit = 200
+    /// Characters of a document's text.
+    private static let textLimit = 1_000_000
+    private static let hitLimit = 10
+
+    let services: Routes.Services
+
+    private func knowledge() throws -> KnowledgeStore {
+        guard let knowledge = services.knowledge else { throw APIError.notFound("there is no knowledge on this server") }
+        return knowledge
+    }
+
+    private static func fields(_ request: HTTPRequest, _ known: Set<String>) throws -> FieldReader {
+        guard let json = try? JSONValue(parsing: request.body), case .object(let members) = json else {
+            throw APIError(status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
+        }
+        var fields = FieldReader(members)
+        for name in members.keys.sorted() where !known.contains(name) { fields.fail(name, "is not a known field") }
+        return fields
+    }
+
+    /// `{"question", "answer"}`, or `{"title", "text"}`, or `{"title", "content_type", "content_base64"}` for text, Markdown and PDF.
+    func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let knowledge = try knowledge()
+        var fields = try Self.fields(request, ["question", "answer", "title", "text", "content_type", "content_base64"])
+        let item: KnowledgeItem
+        if fields.members["question"] != nil || fields.members["answer"] != nil {
+            let question = fields.text("question", required: true, limit: Self.questionLimit)
+            let answer = fields.text("answer", required: true, limit: Self.answerLimit)
+            for name in ["title", "text", "content_type", "content_base64"] where fields.members[name] != nil {
+                fields.fail(name, "does not go with question and answer")
+            }
+            guard let question, let answer, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
+            item = try await stored { () async throws(StoreError) in
+                try await knowledge.addPair(question: question, answer: answer, at: services.now())
+            }
+        } else {
+            let title = fields.text("title", required: true, limit: Self.titleLimit)
+            let text = try await Self.text(&fields)
+            guard let title, let text, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
+            item = try await stored { () async throws(StoreError) in try await knowledge.addDocument(title: title, text: text, at: services.now()) }
+        }
+        return Routes.json(Self.payload(item), status: 201)
+    }
+
+    private func stored<Value>(_ body: () async throws(StoreError) -> Value) async throws -> Value {
+        do { return try await body() } catch { throw APIError(error) }
+    }
+
+    private static func text(_ fields: inout FieldReader) async throws -> String? {
+        if fields.members["text"] != nil {
+            for name in ["content_type", "content_base64"] where fields.members[name] != nil { fields.fail(name, "does not go with text") }
+            return fields.text("text", required: true, limit: textLimit)
+        }
+        let kind = fields.text("content_type", required: true, limit: 100)
+        let content = fields.text("content_base64", required: true, limit: 4 << 20)
+        guard let kind, let content else { return nil }
+        guard let data = Data(base64Encoded: content), !data.isEmpty else {
+            fields.fail("content_base64", "is no base64")
+            return nil
+        }
+        let plain = kind.split(separator: ";").first.map { $0.lowercased().trimmingCharacters(in: .whitespaces) } ?? ""
+        let text: String?
+        switch plain {
+        case "text/plain", "text/markdown": text = String(data: data, encoding: .utf8)
+        case "application/pdf": text = await PDFText.of(data)
+        default:
+            fields.fail("content_type", "must be text/plain, text/markdown or application/pdf")
+            return nil
+        }
+        guard let text, text.contains(where: { $0.isLetter || $0.isNumber }), text.count <= textLimit else {
+            fields.fail("content_base64", plain == "application/pdf" ? "is no PDF with text in it" : "is no text in UTF-8")
+            return nil
+        }
+        return text
+    }
+
+    func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let knowledge = try knowledge()
+        let items = try await stored { () async throws(StoreError) in try await knowledge.items() }
+        return Routes.json(.object(["items": .array(items.map(Self.payload))]))
+    }
+
+    func remove(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let knowledge = try knowledge()
+        let id = request.parameters["id"] ?? ""
+        try await stored { () async throws(StoreError) in try await knowledge.remove(id) }
+        return HTTPResponse(status: 204)
+    }
+
+    /// `{"query"}`: what the AI would find.
+    func search(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let knowledge = try knowledge()
+        var fields = try Self.fields(request, ["query"])
+        let query = fields.text("query", required: true, limit: Self.questionLimit)
+        guard let query, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
+        let hits = try await stored { () async throws(StoreError) in try await knowledge.find(query, limit: Self.hitLimit) }
+        return Routes.json(.object(["items": .array(hits.map(Self.payload))]))
+    }
+
+    private static func payload(_ hit: KnowledgeHit) -> JSONValue {
+        let answers = hit.answer != nil && hit.likeness >= InformedLanguageModel.answerLikeness
+        return .object([
+            "source": .string(hit.source), "text": .string(hit.text), "answer": hit.answer.map { .string($0) } ?? .null,
+            "likeness": .number((hit.likeness * 100).rounded() / 100), "answers_without_model": .bool(answers),
+        ])
+    }
+
+    private static func payload(_ item: KnowledgeItem) -> JSONValue {
+        [
+            "id": .string(item.id), "type": .string(item.kind.rawValue), "title": .string(item.title),
+            "answer": item.answer.map { .string($0) } ?? .null,
+            "created_at": .string(Timestamp.text(item.createdAt)), "chunks": .number(Double(item.chunkCount)),
+        ]
+    }
+}
+
+/// Text of a PDF by poppler's `pdftotext`, a process of its own: what is wrong with a file ends that process alone.
+enum PDFText {
+    /// Seconds for one file.
+    private static let timeLimit = 20.0
+
+    static func of(_ data: Data) async -> String? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: run(data)) }
+        }
+    }
+
+    private static func run(_ data: Data) -> String? {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-" + UUID().uuidString)
+        guard (try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])) != nil
+        else {
+            return nil
+        }
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let input = folder.appendingPathComponent("in.pdf"), output = folder.appendingPathComponent("out.txt")
+        guard (try? data.write(to: input)) != nil else { return nil }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/pdftotext")
+        process.arguments = ["-q", "-enc", "UTF-8", input.path, output.path]
+        let done = DispatchSemaphore(value: 0)
+        process.terminationHandler = { _ in done.signal() }
+        guard (try? process.run()) != nil else { return nil }
+        if done.wait(timeout: .now() + timeLimit) == .timedOut {
+            process.terminate()
+            return nil
+        }
+        guard process.terminationStatus == 0, let text = try? Data(contentsOf: output) else { return nil }
+        return String(data: text, encoding: .utf8)?.replacing("\u{0C}", with: "\n\n")
+    }
+}

@@ -1,0 +1,50 @@
+/// Looks a caller's question up before the model is asked: a pair that is clearly meant answers without the model; what else is found is told to it.
+public struct InformedLanguageModel: LanguageModel {
+    /// Likeness from which on a pair's answer is given without the model.
+    public static let answerLikeness = 0.75
+    /// Pieces told to the model.
+    private static let pieceLimit = 4
+    /// Telling words that a question must have to be looked up.
+    private static let wordMinimum = 2
+
+    private let model: any LanguageModel
+    private let knowledge: any Knowledge
+
+    public init(_ model: any LanguageModel, knowledge: any Knowledge) {
+        self.model = model
+        self.knowledge = knowledge
+    }
+
+    public func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
+        guard case .caller(let question)? = conversation.items.last, KnowledgeWords.telling(question).count >= Self.wordMinimum else {
+            return model.respond(to: conversation)
+        }
+        return AsyncThrowingStream { continuation in
+            let task = Task {
+                let hits = await knowledge.search(question, limit: Self.pieceLimit)
+                do {
+                    try Task.checkCancellation()
+                    if let best = hits.first, let answer = best.answer, best.likeness >= Self.answerLikeness {
+                        continuation.yield(.source(best.source))
+                        continuation.yield(.text(answer + " "))
+                        // Then the call goes on where it was.
+                        if let open = conversation.tracker.current, conversation.tracker.purposeStated || conversation.tracker.asking != nil {
+                            continuation.yield(.text(open.text + " "))
+                        }
+                        return continuation.finish()
+                    }
+                    var informed = conversation
+                    informed.knowledge = hits
+                    for source in Self.sources(hits) { continuation.yield(.source(source)) }
+                    for try await event in model.respond(to: informed) { continuation.yield(event) }
+                    continuation.finish()
+                } catch { continuation.finish(throwing: error) }
+            }
+            continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
+        }
+    }
+
+    private static func sources(_ hits: [KnowledgeHit]) -> [String] {
+        hits.reduce(into: []) { sources, hit in if !sources.contains(hit.source) { sources.append(hit.source) } }
+    }
+}

@@ -1,0 +1,44 @@
+"""Silero VAD by sherpa-onnx, loaded from a folder: the real library and the real model."""
+import shutil
+import subprocess
+
+import pytest
+from conftest import ATTEND, GUESTS, ROOT, TRUNKLINE, clean_environment, free_port
+
+PACK = ROOT / ".build/speech-pack"
+
+
+def test_a_call_with_silero(make_server, callee):
+    server = make_server(TRUNKLINE_SPEECH_PACK_DIR=str(PACK), TRUNKLINE_AGENT_VAD_PROVIDER="silero")
+    call_id = server.create(callee("cooperative").address, [ATTEND, GUESTS])
+    call, result = server.wait_for(call_id), server.result(call_id)
+    assert call["end_reason"] == "task_completed" and [answer["value"] for answer in result["answers"]] == [True, 4], result
+    assert "voice activity: Silero (sherpa-onnx 2.0.1)" in (server.folder / "server.log").read_text()
+
+
+def serve(folder, **environment):
+    return subprocess.run(
+        [TRUNKLINE, "serve", "--http-port", str(free_port()), "--sip-port", str(free_port())], cwd=folder, env={**clean_environment(), **environment},
+        capture_output=True, text=True, timeout=60)
+
+
+def test_what_is_missing_is_named(tmp_path):
+    result = serve(tmp_path, TRUNKLINE_AGENT_VAD_PROVIDER="silero")
+    assert result.returncode == 1 and "silero_vad.onnx" in result.stderr and "make speech-pack" in result.stderr
+
+
+@pytest.mark.parametrize("broken", ["libonnxruntime.so", "libsherpa-onnx-c-api.so"])
+def test_a_broken_library_is_named(tmp_path, broken):
+    pack = tmp_path / "pack"
+    shutil.copytree(PACK, pack)
+    (pack / broken).write_bytes(b"no library")
+    result = serve(tmp_path, TRUNKLINE_AGENT_VAD_PROVIDER="silero", TRUNKLINE_SPEECH_PACK_DIR=str(pack))
+    assert result.returncode == 1 and broken in result.stderr and "make speech-pack" in result.stderr
+
+
+def test_without_the_pack_the_built_in_detector_is_used(make_server, tmp_path):
+    """`auto`, and a folder with less than is needed: the server runs, and says what it misses."""
+    pack = tmp_path / "empty"
+    pack.mkdir()
+    server = make_server(TRUNKLINE_SPEECH_PACK_DIR=str(pack))
+    assert "the built-in detector is used" in (server.folder / "server.log").read_text()
