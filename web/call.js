@@ -112,7 +112,7 @@ export async function callPage(root, callID) {
     } else {
       cell(row, "heard", entry.text || "(not understood)");
     }
-    if (entry.sources) cell(row, "sources", `from ${entry.sources.join(", ")}`).hidden = false;
+    if (entry.sources) cell(row, "sources", `Source: ${entry.sources.join(", ")}`).hidden = false;
     transcript.append(row);
     part(root, "no-transcript").hidden = true;
     cell(root, "turns", `${transcript.children.length} turns`);

@@ -96,6 +96,14 @@ enum Payloads {
         return .object(members)
     }
 
+    /// An engine that failed a while ago is asked again when its cool-down is over.
+    static func standing(_ standing: ProviderHealth.Standing) -> JSONValue {
+        .object([
+            "name": .string(standing.name), "usable": .bool(standing.coolDownSeconds == 0), "failures": .number(Double(standing.failures)),
+            "cool_down_seconds": .number(standing.coolDownSeconds.rounded(.up)), "last_failure": standing.lastFailure.map { .string($0) } ?? .null,
+        ])
+    }
+
     static func latency(_ call: Call) -> JSONValue {
         guard !call.latencies.isEmpty else { return .null }
         func quantiles(_ pick: (TurnLatency) -> Int) -> JSONValue {

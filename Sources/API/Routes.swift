@@ -3,6 +3,7 @@ public import Calls
 public import Foundation
 public import Logging
 public import Net
+public import Realtime
 
 /// The whole API on one screen. Handlers are in one file a resource; they decide nothing themselves.
 public struct Routes: Sendable {
@@ -22,11 +23,14 @@ public struct Routes: Sendable {
         public var turns: TurnServer
         /// nil: this server keeps none.
         public var knowledge: KnowledgeStore?
+        /// How the speech engines in use stand, in the order in which they are tried.
+        public var standings: @Sendable () -> [ProviderHealth.Standing]
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
             logger: Logger, tickets: StreamTickets, turns: TurnServer, isSecure: Bool = false, twilio: Twilio? = nil,
-            knowledge: KnowledgeStore? = nil, now: @escaping @Sendable () -> Date = { Date() }
+            knowledge: KnowledgeStore? = nil, standings: @escaping @Sendable () -> [ProviderHealth.Standing] = { [] },
+            now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
             self.dialler = dialler
@@ -39,6 +43,7 @@ public struct Routes: Sendable {
             self.isSecure = isSecure
             self.twilio = twilio
             self.knowledge = knowledge
+            self.standings = standings
             self.now = now
         }
     }
@@ -112,6 +117,8 @@ public struct Routes: Sendable {
         add("GET", "/api/knowledge", .viewer, knowledge.list)
         add("DELETE", "/api/knowledge/{id}", .operator, knowledge.remove)
         add("POST", "/api/knowledge/search", .viewer, knowledge.search)
+
+        add("GET", "/api/providers", .viewer) { _, _ in Self.json(.object(["items": .array(services.standings().map(Payloads.standing))])) }
 
         // The dashboard's pages and files.
         for page in ["/", "/outbound", "/outbound/new", "/outbound/{id}", "/login"] {

@@ -89,7 +89,7 @@ final class Server: Sendable {
                             signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
                             isByTurns: settings.twilioIsByTurns)
                     }
-                }, knowledge: knowledge))
+                }, knowledge: knowledge, standings: { catalog.standings }))
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
         http.host = settings.httpHost

@@ -163,6 +163,11 @@ def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm
     missing = [name for service, name in names.items() if service in faults and (service, faults[service]) != ("deepgram", "garbage") and name not in log]
     assert not missing, (missing, log)
     assert KEY not in log and "Riverside" not in log and "be there" not in log
+    standings = {item["name"]: item for item in server.request("GET", "/api/providers")[1]["items"]}
+    assert list(standings) == [f"{kind}/{name}" for kind, names in (("speech-to-text", stt), ("language-model", llm), ("text-to-speech", tts)) for name in names.split(",")]
+    assert all(item["usable"] == (item["cool_down_seconds"] == 0) for item in standings.values())
+    if faults.get("cartesia") == "401" and tts.startswith("cartesia"):
+        assert not standings["text-to-speech/cartesia"]["usable"] and standings["text-to-speech/cartesia"]["cool_down_seconds"] > 500
 
 
 def test_a_conversation_goes_from_model_to_cascade_and_back(make_server, callee, model, speech):
