@@ -3,9 +3,9 @@ internal import Net
 
 /// Which engines a cascade uses, and what they need; the configuration keys are named in `trunkline/Configuration.swift`.
 public struct SpeechSettings: Sendable {
-    public static let speechToTextNames = ["embedded", "deepgram", "openai"]
+    public static let speechToTextNames = ["embedded", "deepgram", "openai", "sherpa"]
     public static let languageModelNames = ["embedded", "openai", "groq", "gemini", "ollama"]
-    public static let textToSpeechNames = ["embedded", "cartesia", "elevenlabs", "openai"]
+    public static let textToSpeechNames = ["embedded", "cartesia", "elevenlabs", "openai", "sherpa"]
 
     /// Best first.
     public var speechToText = ["embedded"]
@@ -37,19 +37,38 @@ public struct SpeechSettings: Sendable {
     }
 }
 
+/// What sherpa-onnx does on this machine, where it is set up.
+public struct LocalEngines: Sendable {
+    public var recognizer: SherpaRecognizer?
+    public var voice: SherpaSpeech?
+
+    public init() {}
+
+    /// Loads what the settings name.
+    /// - Throws: `SpeechError` that says what is missing.
+    public init(_ settings: SpeechSettings, folder: String, workers: WorkerPool) throws(SpeechError) {
+        guard settings.speechToText.contains("sherpa") || settings.textToSpeech.contains("sherpa") else { return }
+        let pack = try SpeechPack(folder: folder)
+        if settings.speechToText.contains("sherpa") { recognizer = try SherpaRecognizer(pack: pack, workers: workers) }
+        if settings.textToSpeech.contains("sherpa") { voice = try SherpaSpeech(pack: pack, workers: workers) }
+    }
+}
+
 /// The engines by their names: builds those of a call, and asks each service whether it would let us in.
 public struct SpeechCatalog: Sendable {
     private let settings: SpeechSettings
     private let network: SpeechNetwork
     private let embedded: SpeechEngines
     public let health: ProviderHealth
+    private let local: LocalEngines
     private let knowledge: (any Knowledge)?
     private let report: EngineReport
 
     public init(
-        _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines, knowledge: (any Knowledge)? = nil,
-        health: ProviderHealth = ProviderHealth(), report: @escaping EngineReport
+        _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines, local: LocalEngines = LocalEngines(),
+        knowledge: (any Knowledge)? = nil, health: ProviderHealth = ProviderHealth(), report: @escaping EngineReport
     ) {
+        self.local = local
         self.knowledge = knowledge
         self.settings = settings
         self.network = network
@@ -88,6 +107,7 @@ public struct SpeechCatalog: Sendable {
     private func recognizer(_ name: String, _ language: String) -> any SpeechToText {
         switch name {
         case "deepgram": DeepgramRecognizer(settings.deepgram, language: language, network: network)
+        case "sherpa": local.recognizer?.speaking(language) ?? embedded.speechToText
         case "openai": OpenAITranscription(settings.transcription, language: language, network: network)
         default: embedded.speechToText
         }
@@ -100,6 +120,7 @@ public struct SpeechCatalog: Sendable {
     private func voice(_ name: String) -> any TextToSpeech {
         switch name {
         case "cartesia": CartesiaSpeech(settings.cartesia, network: network)
+        case "sherpa": local.voice ?? embedded.textToSpeech
         case "elevenlabs": ElevenLabsSpeech(settings.elevenLabs, network: network)
         case "openai": OpenAISpeech(settings.openAISpeech, network: network)
         default: embedded.textToSpeech
@@ -136,7 +157,7 @@ public struct SpeechCatalog: Sendable {
 
     private func check(kind: String, name: String) async throws {
         switch (kind, name) {
-        case (_, "embedded"): return
+        case (_, "embedded"), (_, "sherpa"): return  // loaded already
         case ("speech-to-text", "deepgram"):
             var url = settings.deepgram.url
             url.path += "/v1/listen?" + HTTPForm.encode([("model", settings.deepgram.model), ("encoding", "linear16"), ("sample_rate", "8000")])

@@ -237,7 +237,7 @@ struct Configuration {
         Setting(key: "realtime.response_timeout_ms", help: "until a speech model's response must begin or go on (10000)") {
             $0.calls.conversation.realtime.responseTimeoutMs = try integer($1, 500...60_000)
         },
-        Setting(key: "stt.providers", help: "recognisers in the order in which they are tried: embedded, deepgram, openai (embedded)") {
+        Setting(key: "stt.providers", help: "recognisers in the order in which they are tried: embedded, deepgram, openai, sherpa (embedded)") {
             $0.speech.speechToText = try names($1, of: SpeechSettings.speechToTextNames)
         },
         Setting(key: "stt.deepgram.url", help: "ws: or wss: URL that speaks Deepgram's protocol (wss://api.deepgram.com)") {
@@ -293,7 +293,8 @@ struct Configuration {
         Setting(key: "llm.ollama.tools", help: "false: the model knows no functions and reports in text (true)") {
             $0.speech.chat["ollama"]?.canCallTools = try boolean($1)
         },
-        Setting(key: "tts.providers", help: "voices in the order in which they are tried: embedded, cartesia, elevenlabs, openai (embedded)") {
+        Setting(key: "tts.providers", help: "voices in the order in which they are tried: embedded, cartesia, elevenlabs, openai, sherpa (embedded)")
+        {
             $0.speech.textToSpeech = try names($1, of: SpeechSettings.textToSpeechNames)
         },
         Setting(key: "tts.cartesia.url", help: "ws: or wss: URL that speaks Cartesia's protocol (wss://api.cartesia.ai)") {

@@ -26,7 +26,10 @@ struct ProvidersCommand: AsyncParsableCommand {
                 speechToText: EmbeddedRecognizer(
                     pool: DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: 1)),
                 languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
-            let catalog = SpeechCatalog(settings.speech, network: SpeechNetwork(client: client, loops: [loop]), embedded: embedded) { _ in }
+            let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: workers)
+            let catalog = SpeechCatalog(
+                settings.speech, network: SpeechNetwork(client: client, loops: [loop]), embedded: embedded, local: local
+            ) { _ in }
             let checks = await catalog.check()
             for check in checks { print("\(check.name.padding(toLength: 28, withPad: " ", startingAt: 0))\(check.failure ?? "works")") }
             client.stop()

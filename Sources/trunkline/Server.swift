@@ -65,7 +65,9 @@ final class Server: Sendable {
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
         let knowledge = KnowledgeStore(store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
-        let catalog = SpeechCatalog(settings.speech, network: network, embedded: engines, knowledge: knowledge, report: report)
+        let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: workers)
+        let catalog = SpeechCatalog(
+            settings.speech, network: network, embedded: engines, local: local, knowledge: knowledge, report: report)
         self.catalog = catalog
         let modes = Self.modes(settings, catalog: catalog)
         let twilio = settings.twilio.map { TwilioREST($0, client: client) }

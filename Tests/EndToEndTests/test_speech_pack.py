@@ -42,3 +42,18 @@ def test_without_the_pack_the_built_in_detector_is_used(make_server, tmp_path):
     pack.mkdir()
     server = make_server(TRUNKLINE_SPEECH_PACK_DIR=str(pack))
     assert "the built-in detector is used" in (server.folder / "server.log").read_text()
+
+
+@pytest.mark.parametrize("kind, files, words", [
+    ("stt", [], ["stt/LANGUAGE", "docs/local-models.md"]), ("stt", ["encoder.onnx", "decoder.onnx", "tokens.txt"], ["stt/en/joiner.onnx"]),
+    ("stt", ["encoder.onnx", "decoder.onnx", "joiner.onnx", "tokens.txt"], ["stt/en"]), ("tts", [], ["tts/LANGUAGE"]),
+    ("tts", ["model.onnx"], ["tts/en/tokens.txt"]), ("tts", ["model.onnx", "tokens.txt"], ["tts/en"])])
+def test_what_a_local_model_lacks_is_named(tmp_path, kind, files, words):
+    pack = tmp_path / "pack"
+    shutil.copytree(PACK, pack)
+    if files:
+        (pack / kind / "en").mkdir(parents=True)
+    for name in files:
+        (pack / kind / "en" / name).write_text("no model\n")
+    result = serve(tmp_path, **{f"TRUNKLINE_{kind.upper()}_PROVIDERS": "sherpa,embedded", "TRUNKLINE_SPEECH_PACK_DIR": str(pack)})
+    assert result.returncode != 0 and all(word in result.stderr for word in words), result.stderr

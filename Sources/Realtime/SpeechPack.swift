@@ -1,0 +1,69 @@
+internal import CSherpa
+internal import Foundation
+internal import Synchronization
+
+/// sherpa-onnx and the models for it, in a folder that `make speech-pack` begins (github.com/snakers4/silero-vad, MIT; sherpa-onnx, Apache-2.0).
+/// What may be added is told in `docs/local-models.md`.
+public struct SpeechPack: Sendable {
+    public static let defaultFolder = "speech-pack"
+    private static let modelName = "silero_vad.onnx"
+    private static let loaded = Mutex<[String: Library]>([:])
+
+    /// The library's functions are thread-safe; what they make is not, and stays with its owner.
+    struct Library: @unchecked Sendable { let pointer: OpaquePointer }
+
+    let library: Library
+    private let folder: String
+    private var model: String { folder + "/" + Self.modelName }
+
+    /// - Throws: `SpeechError` that says what is missing, and how to get it.
+    public init(folder: String) throws(SpeechError) {
+        let advice =
+            "run `make speech-pack`, or set speech.pack_dir to a folder with libsherpa-onnx-c-api.so, libonnxruntime.so and \(Self.modelName)"
+        self.folder = folder
+        let found = Self.loaded.withLock { loaded -> Result<Library, SpeechError> in
+            if let known = loaded[folder] { return .success(known) }
+            var words = [CChar](repeating: 0, count: 512)
+            guard let pointer = csherpa_load(folder, &words, words.count) else {
+                let reason = String(decoding: words.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                return .failure(SpeechError("sherpa-onnx cannot be loaded (\(reason)): \(advice)", .unavailable))
+            }
+            loaded[folder] = Library(pointer: pointer)
+            return .success(Library(pointer: pointer))
+        }
+        library = try found.get()
+    }
+
+    /// Of sherpa-onnx.
+    public var version: String { String(cString: csherpa_version(library.pointer)) }
+
+    /// - Parameter threshold: 0…1, as in the speech services.
+    public func detector(threshold: Float) throws(SpeechError) -> SileroDetector {
+        guard FileManager.default.isReadableFile(atPath: model) else {
+            throw SpeechError("there is no \(model): run `make speech-pack`, or set speech.pack_dir to a folder with it", .unavailable)
+        }
+        guard let handle = csherpa_vad_create(library.pointer, model, threshold) else {
+            throw SpeechError("sherpa-onnx cannot read \(model)", .unavailable)
+        }
+        do { return try SileroDetector(handle) } catch {
+            csherpa_vad_destroy(handle)
+            throw SpeechError("\(error)", .unavailable)
+        }
+    }
+
+    /// The folders of `KIND/LANGUAGE`, each with all these files.
+    /// - Throws: `SpeechError` where there is none, or one lacks a file.
+    func languages(of kind: String, files: [String]) throws(SpeechError) -> [(language: String, folder: String)] {
+        let root = folder + "/" + kind
+        let names = ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).filter { LanguageTag.isWellFormed($0) }.sorted()
+        guard !names.isEmpty else {
+            throw SpeechError("there is no model in \(root)/LANGUAGE: docs/local-models.md tells which to put there", .unavailable)
+        }
+        for name in names {
+            for file in files where !FileManager.default.isReadableFile(atPath: "\(root)/\(name)/\(file)") {
+                throw SpeechError("there is no \(root)/\(name)/\(file): docs/local-models.md tells what belongs there", .unavailable)
+            }
+        }
+        return names.map { (LanguageTag.primary($0), root + "/" + $0) }
+    }
+}
