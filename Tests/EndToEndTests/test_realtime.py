@@ -16,7 +16,7 @@ import numpy
 import openai
 import pytest
 from carrier import Carrier
-from conftest import ATTEND, KEY
+from conftest import ATTEND, KEY, free_port
 from mock_realtime import LINEAR
 from twilio.request_validator import RequestValidator
 from twilio.twiml.voice_response import Connect, Stream, VoiceResponse
@@ -393,7 +393,7 @@ def test_twilio_calls_in(make_server, model):
 
 def test_open_streams_are_refused_beyond_loopback(tmp_path):
     from test_operations import run
-    result = run("serve", "--http-port", "0", cwd=tmp_path, TRUNKLINE_HTTP_HOST="0.0.0.0", TRUNKLINE_API_KEY="k" * 20,
+    result = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, TRUNKLINE_HTTP_HOST="0.0.0.0", TRUNKLINE_API_KEY="k" * 20,
                  TRUNKLINE_BRIDGE_OPEN_STREAMS="true")
     assert result.returncode == 1 and "bridge.open_streams" in result.stderr
 
@@ -458,7 +458,7 @@ def test_a_model_with_a_certificate_we_do_not_know_is_not_talked_to(make_server,
 @pytest.mark.parametrize("files, words", [(("one.pem", "two.key"), "belong together"), (("nothing.pem", "one.key"), "cannot read")])
 def test_certificates_that_do_not_work_end_the_start(tmp_path, certificates, files, words):
     from test_operations import run
-    result = run("serve", "--http-port", "0", cwd=tmp_path, TRUNKLINE_TLS_CERTIFICATE=str(certificates / files[0]), TRUNKLINE_TLS_KEY=str(certificates / files[1]))
+    result = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, TRUNKLINE_TLS_CERTIFICATE=str(certificates / files[0]), TRUNKLINE_TLS_KEY=str(certificates / files[1]))
     assert result.returncode == 1 and words in result.stderr, result.stderr
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import twilio.rest
-from conftest import ATTEND, GUESTS, mocks
+from conftest import ATTEND, GUESTS, free_port, mocks
 from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio, PhoneCall
 from test_operations import run
 from test_realtime import ended, realtime
@@ -355,7 +355,7 @@ def test_a_call_that_comes_in_by_turns(make_server, carrier):
     ({"TWILIO_ACCOUNT_SID": "AC1"}, "32 hex digits"),
     ({"TWILIO_API_KEY_SID": "SK1"}, "needed both")])
 def test_settings_that_cannot_work_end_the_start(tmp_path, settings, words):
-    ended = run("serve", "--http-port", "0", cwd=tmp_path, **settings)
+    ended = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, **settings)
     assert ended.returncode != 0 and words in ended.stderr, ended
 
 
