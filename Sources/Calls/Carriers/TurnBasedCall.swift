@@ -310,16 +310,7 @@ public actor TurnBasedCall: CarriedConversation {
 
     /// The result, or nil when it takes too long.
     private static func within<Result: Sendable>(_ limitMs: Int, _ body: @escaping @Sendable () async -> Result?) async -> Result? {
-        await withTaskGroup(of: Result?.self) { group in
-            group.addTask(operation: body)
-            group.addTask {
-                try? await Task.sleep(for: .milliseconds(limitMs))
-                return nil
-            }
-            let first = await group.next()
-            group.cancelAll()
-            return first ?? nil
-        }
+        (try? await Patience.wait(milliseconds: limitMs, body)) ?? nil
     }
 
     private static func milliseconds(since start: ContinuousClock.Instant) -> Int { Int(start.duration(to: .now) / .milliseconds(1)) }

@@ -199,14 +199,9 @@ final class CascadeTalker: Talker {
             modelTask = nil
         case .speak(let text, let turn):
             graph.latency.worded(graph.now)
-            let utterance = graph.speaker.begin(turn: turn, text: text)
-            let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
-            if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
+            speak(text, turn)
         case .disclose(let text, let turn):
-            let utterance = graph.speaker.begin(turn: turn, text: text)
-            disclosure = utterance
-            let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
-            if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
+            disclosure = speak(text, turn)
         case .source(let title, let turn): graph.drawn(on: title, turn: turn)
         case .awaitSilence(let ms): graph.awaitSilence(ms: ms)
         case .turnComplete(let turn): graph.speaker.turnComplete(turn)
@@ -220,6 +215,15 @@ final class CascadeTalker: Talker {
             machine.transcriptLength(graph.transcript.count)
         case .hangUp(let reason): graph.finish(reason)
         }
+    }
+
+    /// Hands a sentence to the voice; returns its utterance in the ledger.
+    @discardableResult
+    private func speak(_ text: String, _ turn: Int32) -> Int {
+        let utterance = graph.speaker.begin(turn: turn, text: text)
+        let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
+        if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
+        return utterance
     }
 
     private func request(_ conversation: Conversation, _ generation: Int) {
