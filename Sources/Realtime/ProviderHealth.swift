@@ -59,6 +59,17 @@ public final class ProviderHealth: Sendable {
         }
     }
 
+    /// An engine that runs for a whole call with none beside it: its failure is noted and passed on.
+    func watch(_ name: String, _ run: () async throws -> Void) async throws {
+        do {
+            try await run()
+            succeeded(name)
+        } catch is CancellationError { throw CancellationError() } catch {
+            failed(name, error)
+            throw error
+        }
+    }
+
     /// Those that may be asked, in their order; where none may, all of them: better a try than silence.
     func order<Engine>(_ engines: [NamedEngine<Engine>]) -> [NamedEngine<Engine>] {
         let usable = engines.filter { isUsable($0.name) }

@@ -5,7 +5,7 @@ internal import Net
 public struct SpeechSettings: Sendable {
     public static let speechToTextNames = ["embedded", "deepgram", "openai", "sherpa"]
     public static let languageModelNames = ["embedded", "openai", "groq", "gemini", "ollama"]
-    public static let textToSpeechNames = ["embedded", "cartesia", "elevenlabs", "openai", "sherpa"]
+    public static let textToSpeechNames = ["embedded", "cartesia", "elevenlabs", "deepgram", "openai", "sherpa"]
 
     /// Best first.
     public var speechToText = ["embedded"]
@@ -17,6 +17,7 @@ public struct SpeechSettings: Sendable {
     public var chat: [String: OpenAIChat.Configuration]
     public var cartesia = CartesiaSpeech.Configuration()
     public var elevenLabs = ElevenLabsSpeech.Configuration()
+    public var deepgramSpeech = DeepgramSpeech.Configuration()
     public var openAISpeech = OpenAISpeech.Configuration()
     public var embeddings = Embeddings.Configuration()
 
@@ -82,7 +83,7 @@ public struct SpeechCatalog: Sendable {
         let recognizers = settings.speechToText.map { NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, language)) }
         let models = settings.languageModel.map { NamedEngine<any LanguageModel>("language-model/" + $0, model($0)) }
         let voices = settings.textToSpeech.map { NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0)) }
-        let asked: any LanguageModel = models.count == 1 ? models[0].engine : FallbackLanguageModel(models, health: health, report: report)
+        let asked: any LanguageModel = FallbackLanguageModel(models, health: health, report: report)
         return SpeechEngines(
             speechToText: recognizer(recognizers.filter { $0.engine.recognizes(language: language) }),
             languageModel: knowledge.map { InformedLanguageModel(asked, knowledge: $0) } ?? asked,
@@ -95,13 +96,11 @@ public struct SpeechCatalog: Sendable {
     }
 
     private func recognizer(_ able: [NamedEngine<any SpeechToText>]) -> any SpeechToText {
-        guard let first = able.first else { return embedded.speechToText }
-        return able.count == 1 ? first.engine : FallbackRecognizer(able, health: health, report: report)
+        able.isEmpty ? embedded.speechToText : FallbackRecognizer(able, health: health, report: report)
     }
 
     private func voice(_ able: [NamedEngine<any TextToSpeech>]) -> any TextToSpeech {
-        guard let first = able.first else { return embedded.textToSpeech }
-        return able.count == 1 ? first.engine : FallbackSpeech(able, health: health, report: report)
+        able.isEmpty ? embedded.textToSpeech : FallbackSpeech(able, health: health, report: report)
     }
 
     private func recognizer(_ name: String, _ language: String) -> any SpeechToText {
@@ -122,6 +121,7 @@ public struct SpeechCatalog: Sendable {
         case "cartesia": CartesiaSpeech(settings.cartesia, network: network)
         case "sherpa": local.voice ?? embedded.textToSpeech
         case "elevenlabs": ElevenLabsSpeech(settings.elevenLabs, network: network)
+        case "deepgram": DeepgramSpeech(settings.deepgramSpeech, network: network)
         case "openai": OpenAISpeech(settings.openAISpeech, network: network)
         default: embedded.textToSpeech
         }
@@ -169,6 +169,7 @@ public struct SpeechCatalog: Sendable {
             try await get(
                 base + "/voices?limit=1", key: settings.cartesia.apiKey, headers: [("cartesia-version", settings.cartesia.version)], kind + "/" + name
             )
+        case ("text-to-speech", "deepgram"): try await DeepgramSpeech.connect(settings.deepgramSpeech, network).close()
         case ("text-to-speech", "elevenlabs"):
             let key = settings.elevenLabs.apiKey.map { [("xi-api-key", $0)] } ?? []
             try await get(Self.web(settings.elevenLabs.url) + "/v1/voices", key: nil, headers: key, kind + "/" + name)

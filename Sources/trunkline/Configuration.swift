@@ -293,7 +293,7 @@ struct Configuration {
         Setting(key: "llm.ollama.tools", help: "false: the model knows no functions and reports in text (true)") {
             $0.speech.chat["ollama"]?.canCallTools = try boolean($1)
         },
-        Setting(key: "tts.providers", help: "voices in the order in which they are tried: embedded, cartesia, elevenlabs, openai, sherpa (embedded)")
+        Setting(key: "tts.providers", help: "voices in the order in which they are tried: embedded, cartesia, elevenlabs, deepgram, openai, sherpa (embedded)")
         {
             $0.speech.textToSpeech = try names($1, of: SpeechSettings.textToSpeechNames)
         },
@@ -309,6 +309,11 @@ struct Configuration {
         Setting(key: "tts.elevenlabs.api_key", help: "its key", isSecret: true) { $0.speech.elevenLabs.apiKey = $1 },
         Setting(key: "tts.elevenlabs.model", help: "(eleven_flash_v2_5)") { $0.speech.elevenLabs.model = $1 },
         Setting(key: "tts.elevenlabs.voice", help: "id of a voice (ElevenLabs' Rachel)") { $0.speech.elevenLabs.voice = $1 },
+        Setting(key: "tts.deepgram.url", help: "ws: or wss: URL that speaks Deepgram's protocol (wss://api.deepgram.com)") {
+            $0.speech.deepgramSpeech.url = try webSocketURL($1)
+        },
+        Setting(key: "tts.deepgram.api_key", help: "its key (DEEPGRAM_API_KEY)", isSecret: true) { $0.speech.deepgramSpeech.apiKey = $1 },
+        Setting(key: "tts.deepgram.model", help: "voice and language (aura-2-thalia-en)") { $0.speech.deepgramSpeech.model = $1 },
         Setting(key: "tts.openai.url", help: "server with /audio/speech (https://api.openai.com/v1)") { $0.speech.openAISpeech.url = try webURL($1) },
         Setting(key: "tts.openai.api_key", help: "its key (OPENAI_API_KEY)", isSecret: true) { $0.speech.openAISpeech.apiKey = $1 },
         Setting(key: "tts.openai.model", help: "(gpt-4o-mini-tts)") { $0.speech.openAISpeech.model = $1 },
@@ -488,6 +493,7 @@ struct Configuration {
 
     /// One key for all of a vendor's services, and none missing where a vendor's own server is used.
     private mutating func finishSpeech() throws {
+        if speech.deepgramSpeech.apiKey == nil { speech.deepgramSpeech.apiKey = speech.deepgram.apiKey }
         if speech.transcription.apiKey == nil { speech.transcription.apiKey = realtime.openAI.apiKey }
         if speech.openAISpeech.apiKey == nil { speech.openAISpeech.apiKey = realtime.openAI.apiKey }
         if speech.embeddings.apiKey == nil { speech.embeddings.apiKey = realtime.openAI.apiKey }
@@ -502,6 +508,10 @@ struct Configuration {
             ),
             ("tts.providers", "cartesia", "CARTESIA_API_KEY", speech.cartesia.url == vendors.cartesia.url && speech.cartesia.apiKey == nil),
             ("tts.providers", "elevenlabs", "ELEVENLABS_API_KEY", speech.elevenLabs.url == vendors.elevenLabs.url && speech.elevenLabs.apiKey == nil),
+            (
+                "tts.providers", "deepgram", "DEEPGRAM_API_KEY",
+                speech.deepgramSpeech.url == vendors.deepgramSpeech.url && speech.deepgramSpeech.apiKey == nil
+            ),
             ("tts.providers", "openai", "OPENAI_API_KEY", speech.openAISpeech.url == vendors.openAISpeech.url && speech.openAISpeech.apiKey == nil),
         ]
         let inUse = ["stt.providers": speech.speechToText, "tts.providers": speech.textToSpeech]

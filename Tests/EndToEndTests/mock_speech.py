@@ -1,7 +1,7 @@
 """Recognisers, language models and voices with the vendors' wire formats: Deepgram, Cartesia and ElevenLabs on WebSockets; OpenAI's chat
 completions, transcriptions and speech over HTTP. `test_cascade.py` proves them with the vendors' own clients.
 
-`faults` maps a service (deepgram, transcription, chat, cartesia, elevenlabs, speech) to what goes wrong with it:
+`faults` maps a service (deepgram, transcription, chat, cartesia, elevenlabs, aura, speech) to what goes wrong with it:
     a status as text ("401", "429", "500"), "stall", "garbage", "cut" (ends in the middle), "cut once"
 """
 import asyncio
@@ -72,7 +72,8 @@ class MockSpeech:
             "TRUNKLINE_STT_PROVIDERS": stt, "TRUNKLINE_LLM_PROVIDERS": llm, "TRUNKLINE_TTS_PROVIDERS": tts, "OPENAI_API_KEY": KEY, "DEEPGRAM_API_KEY": KEY,
             "CARTESIA_API_KEY": KEY, "ELEVENLABS_API_KEY": KEY, "TRUNKLINE_STT_DEEPGRAM_URL": self.ws_url, "TRUNKLINE_STT_OPENAI_URL": self.http_url,
             "TRUNKLINE_LLM_OPENAI_URL": self.http_url, "TRUNKLINE_LLM_OLLAMA_URL": self.http_url, "TRUNKLINE_TTS_CARTESIA_URL": self.ws_url,
-            "TRUNKLINE_TTS_ELEVENLABS_URL": self.ws_url, "TRUNKLINE_TTS_OPENAI_URL": self.http_url, **more}
+            "TRUNKLINE_LLM_GROQ_URL": self.http_url, "TRUNKLINE_LLM_GEMINI_URL": self.http_url, "GROQ_API_KEY": KEY, "GEMINI_API_KEY": KEY,
+            "TRUNKLINE_TTS_ELEVENLABS_URL": self.ws_url, "TRUNKLINE_TTS_DEEPGRAM_URL": self.ws_url, "TRUNKLINE_TTS_OPENAI_URL": self.http_url, **more}
 
     def stop(self):
         self.http.shutdown()
@@ -254,14 +255,16 @@ class MockSpeech:
     @staticmethod
     def service(path):
         path = urlsplit(path).path
-        return "deepgram" if path == "/v1/listen" else "cartesia" if path == "/tts/websocket" else "elevenlabs" if path.endswith("/stream-input") else None
+        names = {"/v1/listen": "deepgram", "/v1/speak": "aura", "/tts/websocket": "cartesia"}
+        return "elevenlabs" if path.endswith("/stream-input") else names.get(path)
 
     def check(self, connection, request):
         service, headers = self.service(request.path), request.headers
         if urlsplit(request.path).path in ("/voices", "/v1/voices"):
             known = KEY in (headers.get("xi-api-key"), headers.get("authorization", "").removeprefix("Bearer "))
             return connection.respond(200 if known else 401, '{"voices":[]}')
-        allowed = {"deepgram": headers.get("authorization") == f"Token {KEY}", "cartesia": headers.get("authorization") == f"Bearer {KEY}",
+        token = headers.get("authorization") == f"Token {KEY}"
+        allowed = {"deepgram": token, "aura": token, "cartesia": headers.get("authorization") == f"Bearer {KEY}",
                    "elevenlabs": headers.get("xi-api-key") == KEY}
         if service is None:
             return connection.respond(404, "no\n")
@@ -376,6 +379,34 @@ class MockSpeech:
         finally:
             for context in contexts.values():
                 context["task"].cancel()
+
+    async def aura(self, socket, query):
+        """Deepgram's voice: what is in the buffer is spoken at a flush."""
+        assert query["encoding"] == "linear16" and query["model"].startswith("aura"), query
+        fault, rate, text, flushes = self.fault("aura"), int(query["sample_rate"]), "", 0
+        await socket.send(json.dumps({"type": "Metadata", "request_id": "r", "model_name": query["model"], "model_version": "1", "model_uuid": "m"}))
+        async for message in socket:
+            asked = json.loads(message)
+            if asked["type"] == "Speak":
+                text += asked["text"]
+            elif asked["type"] == "Clear":
+                text = ""
+                await socket.send(json.dumps({"type": "Cleared", "sequence_id": flushes}))
+            elif asked["type"] == "Close":
+                return
+            elif asked["type"] == "Flush":
+                self.speaks.append(text)
+                sound, text = tone(spoken_ms(text), rate), ""
+                step = rate // 5 + 1  # samples are cut in the middle
+                for start in range(0, len(sound), step):
+                    if fault == "stall" and start:
+                        await asyncio.sleep(60)
+                    if fault == "cut" and start >= len(sound) // 2:
+                        return socket.transport.abort()
+                    await socket.send("{nonsense" if fault == "garbage" else sound[start:start + step])
+                    await asyncio.sleep(0.02)
+                await socket.send(json.dumps({"type": "Flushed", "sequence_id": flushes}))
+                flushes += 1
 
     async def elevenlabs(self, socket, query):
         fault = self.fault("elevenlabs") if query.get("output_format") == "pcm_16000" else None

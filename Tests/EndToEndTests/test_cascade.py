@@ -8,6 +8,7 @@ from cartesia import Cartesia
 from conftest import ATTEND, GUESTS, TRUNKLINE, clean_environment, mocks
 from deepgram import DeepgramClient
 from deepgram.environment import DeepgramClientEnvironment
+from deepgram.speak.v1.types import SpeakV1Text
 from elevenlabs.client import ElevenLabs
 from mock_speech import KEY, MockSpeech, spoken_ms
 from openai import OpenAI
@@ -71,6 +72,23 @@ def test_deepgram_client(speech):
     assert mock.listens[0]["messages"] == ["KeepAlive", "Finalize", "CloseStream"]
 
 
+def test_deepgram_voice_client(speech):
+    mock = speech()
+    client = DeepgramClient(api_key=KEY, environment=DeepgramClientEnvironment(base=mock.http_url, production=mock.ws_url, agent=mock.ws_url, agent_rest=mock.http_url))
+    with client.speak.v1.connect(model="aura-2-thalia-en", encoding="linear16", sample_rate="8000") as connection:
+        assert connection.recv().type == "Metadata"
+        for number, text in enumerate(("Good morning.", "How are you?")):
+            connection.send_text(SpeakV1Text(text=text))
+            connection.send_flush()
+            sound = 0
+            while isinstance(message := connection.recv(), bytes):
+                sound += len(message)
+            assert (message.type, message.sequence_id, sound) == ("Flushed", number, spoken_ms(text) * 16)
+        connection.send_clear()
+        assert connection.recv().type == "Cleared"
+        connection.send_close()
+
+
 def test_cartesia_client(speech):
     mock = speech()
     client = Cartesia(api_key=KEY, websocket_base_url=mock.ws_url)
@@ -104,9 +122,10 @@ def test_elevenlabs_client(speech):
 # Whole calls.
 
 @pytest.mark.parametrize("stt, llm, tts", [
-    ("deepgram", "openai", "cartesia"), ("openai", "openai", "elevenlabs"), ("deepgram", "openai", "openai"), ("embedded", "openai", "cartesia")])
+    ("deepgram", "openai", "cartesia"), ("openai", "openai", "elevenlabs"), ("deepgram", "openai", "openai"), ("embedded", "openai", "cartesia"),
+    ("deepgram", "groq", "deepgram"), ("openai", "gemini", "deepgram"), ("deepgram", "ollama", "cartesia")])
 def test_a_call(make_server, callee, speech, stt, llm, tts):
-    mock = speech(TALK, ["Yes, I will be there."])
+    mock = speech(TALK, ["Yes, I will be there."], {"ollama": "needs no key"} if llm == "ollama" else {})
     server = make_server(**mock.settings(stt, llm, tts))
     call_id = server.create(callee("load").address, [ATTEND])
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
@@ -126,6 +145,8 @@ def test_a_call(make_server, callee, speech, stt, llm, tts):
     assert messages[0]["role"] == "system" and ATTEND in messages[0]["content"] and "dinner" in messages[0]["content"]
     assert [message["role"] for message in messages[1:]] == ["user", "assistant", "user"] and messages[2]["content"] == GREETING
     assert messages[3]["content"] == said[1][1] and {tool["function"]["name"] for tool in mock.chats[1]["tools"]} == {"report_task_state", "end_call"}
+    assert {chat["model"] for chat in mock.chats} == {
+        {"openai": "gpt-4.1-mini", "groq": "llama-3.3-70b-versatile", "gemini": "gemini-2.5-flash", "ollama": "llama3.1"}[llm]}
     if stt == "openai":
         assert mock.transcriptions[0]["language"] == "en" and 0.5 < mock.transcriptions[0]["seconds"] < 5
     if tts == "cartesia":
@@ -147,6 +168,12 @@ def test_a_call(make_server, callee, speech, stt, llm, tts):
     ("deepgram,embedded", "openai", "cartesia,elevenlabs", {"deepgram": "cut", "cartesia": "cut"}),
     ("deepgram", "openai,embedded", "elevenlabs,openai", {"chat": "cut", "elevenlabs": "cut"}),
     ("deepgram", "openai", "openai,embedded", {"speech": "cut", "deepgram": "garbage"}),
+    ("deepgram", "openai", "deepgram,openai", {"aura": "401"}),
+    ("deepgram", "openai", "deepgram,openai", {"aura": "429"}),
+    ("deepgram", "openai", "deepgram,openai", {"aura": "500"}),
+    ("deepgram", "openai", "deepgram,openai", {"aura": "stall"}),
+    ("deepgram", "openai", "deepgram,openai", {"aura": "garbage"}),
+    ("deepgram", "openai", "deepgram,openai", {"aura": "cut"}),
 ], ids=lambda value: "-".join(f"{name}:{fault}" for name, fault in value.items()) if isinstance(value, dict) else "")
 def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm, tts, faults):
     """A key refused, too many requests, the server's own errors, silence, nonsense, an end in the middle: the next engine takes over."""
@@ -158,7 +185,7 @@ def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm
     assert result["answers"][0]["status"] == "answered" and "dinner on Friday" in result["transcript"][0]["text"]
     log = (server.folder / "server.log").read_text()
     names = {"deepgram": "speech-to-text/deepgram", "transcription": "speech-to-text/openai", "chat": "language-model/openai",
-             "cartesia": "text-to-speech/cartesia", "elevenlabs": "text-to-speech/elevenlabs", "speech": "text-to-speech/openai"}
+             "cartesia": "text-to-speech/cartesia", "elevenlabs": "text-to-speech/elevenlabs", "aura": "text-to-speech/deepgram", "speech": "text-to-speech/openai"}
     # A recogniser may speak nonsense between its results.
     missing = [name for service, name in names.items() if service in faults and (service, faults[service]) != ("deepgram", "garbage") and name not in log]
     assert not missing, (missing, log)
@@ -168,6 +195,17 @@ def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm
     assert all(item["usable"] == (item["cool_down_seconds"] == 0) for item in standings.values())
     if faults.get("cartesia") == "401" and tts.startswith("cartesia"):
         assert not standings["text-to-speech/cartesia"]["usable"] and standings["text-to-speech/cartesia"]["cool_down_seconds"] > 500
+
+
+def test_the_only_engine_is_watched_too(make_server, callee, speech):
+    mock = speech(TALK, ["Yes, I will be there."], {"aura": "401"})
+    server = make_server(**mock.settings("deepgram", "openai", "deepgram"))
+    call = server.wait_for(server.create(callee("load").address, [ATTEND]), seconds=40)
+    assert call["end_reason"] == "provider_error", call
+    standings = {item["name"]: item for item in server.request("GET", "/api/providers")[1]["items"]}
+    voice = standings["text-to-speech/deepgram"]
+    assert not voice["usable"] and "401" in voice["last_failure"] and voice["cool_down_seconds"] > 500, standings
+    assert standings["language-model/openai"]["usable"]
 
 
 def test_a_conversation_goes_from_model_to_cascade_and_back(make_server, callee, model, speech):
@@ -279,8 +317,8 @@ def test_providers_check(tmp_path, speech):
     def check(**settings):
         return subprocess.run([TRUNKLINE, "providers", "check"], cwd=tmp_path, env={**clean_environment(), **mock.settings(**settings)}, capture_output=True, text=True, timeout=60)
 
-    good = check(stt="deepgram,openai,embedded", llm="openai", tts="cartesia,elevenlabs,openai")
-    assert good.returncode == 0 and good.stdout.count("works") == 7, good.stdout + good.stderr
+    good = check(stt="deepgram,openai,embedded", llm="openai", tts="cartesia,elevenlabs,deepgram,openai")
+    assert good.returncode == 0 and good.stdout.count("works") == 8, good.stdout + good.stderr
     mock.faults["deepgram"] = "401"
     bad = check(stt="deepgram", llm="openai", tts="cartesia", OPENAI_API_KEY="wrong")
     assert bad.returncode == 1 and "401" in bad.stdout and "speech-to-text/deepgram" in bad.stdout and bad.stdout.count("works") == 1, bad.stdout + bad.stderr

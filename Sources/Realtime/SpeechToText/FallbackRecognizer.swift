@@ -69,6 +69,7 @@ public struct FallbackRecognizer: SpeechToText {
     }
 
     public func run(from input: Edge<RecognizerInput>, to output: Edge<TranscriptEvent>) async throws {
+        if engines.count == 1 { return try await health.watch(engines[0].name) { try await engines[0].engine.run(from: input, to: output) } }
         let turn = Turn(sampleRate: sampleRate)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {

@@ -79,6 +79,7 @@ public struct FallbackSpeech: TextToSpeech {
     }
 
     public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
+        if voices.count == 1 { return try await health.watch(voices[0].name) { try await voices[0].engine.run(from: input, to: output) } }
         let unspoken = Unspoken()
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
