@@ -54,7 +54,8 @@ let package = Package(
         .target(
             name: "Calls",
             dependencies: [
-                "Bridge", "Realtime", "Pipeline", "Net", .product(name: "GRDB", package: "GRDB.swift"),
+                "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -82,7 +83,10 @@ let package = Package(
         .testTarget(name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "CallsTests", dependencies: ["Calls", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "APITests", dependencies: ["API", "Calls", "Net", "Realtime", "Bridge", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "APITests",
+            dependencies: ["API", "Calls", "Net", "Realtime", "Bridge", "TestSupport", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,4 +1,4 @@
-internal import Calls
+public import Calls
 internal import Crypto
 public import Foundation
 internal import Net
@@ -20,6 +20,8 @@ public enum Role: String, Sendable, Comparable {
 /// Who asks.
 struct Principal: Sendable, Equatable {
     var name: String
+    /// The id of the key behind it.
+    var key: String
     var role: Role
     /// By cookie: then a changing request must come from our own pages.
     var isSession: Bool
@@ -37,7 +39,8 @@ public final class Authenticator: Sendable {
         var expires: Date
     }
     private struct State {
-        var keys: [String: Principal] = [:]
+        /// By hash.
+        var keys: [String: (principal: Principal, expires: Date?)] = [:]
         var sessions: [String: Session] = [:]
         var buckets: [String: Bucket] = [:]
     }
@@ -65,8 +68,33 @@ public final class Authenticator: Sendable {
         "tk_" + (0..<5).map { _ in Call.hex(.random(in: .min ... .max)) }.joined()
     }
 
-    public func add(hash: String, name: String, role: Role) {
-        state.withLock { $0.keys[hash] = Principal(name: name, role: role, isSession: false) }
+    /// A new key, and what is stored of it.
+    public static func makeKey(
+        name: String, role: Role, by who: String, at now: Date, expires: Date? = nil
+    ) -> (key: String, stored: CallStore.StoredKey) {
+        let key = newKey()
+        return (key, .init(hash: hash(key), name: name, role: role.rawValue, createdAt: now, createdBy: who, expiresAt: expires))
+    }
+
+    /// The keys there are now. Whose key is gone loses his login too.
+    public func take(_ keys: [CallStore.StoredKey]) {
+        state.withLock { state in
+            state.keys = [:]
+            for key in keys where key.revokedAt == nil {
+                let principal = Principal(name: key.name, key: key.id, role: Role(rawValue: key.role) ?? .viewer, isSession: false)
+                state.keys[key.hash] = (principal, key.expiresAt)
+            }
+            let valid = Set(state.keys.values.map(\.principal.key))
+            state.sessions = state.sessions.filter { valid.contains($0.value.principal.key) }
+        }
+    }
+
+    /// Whether somebody who was let in would be now.
+    func isCurrent(_ principal: Principal) -> Bool {
+        let moment = now()
+        return state.withLock { state in
+            state.keys.values.contains { $0.principal.key == principal.key && ($0.expires.map { $0 > moment } ?? true) }
+        }
     }
 
     /// A session for a right key: its token for the cookie.
@@ -74,7 +102,8 @@ public final class Authenticator: Sendable {
         // Compared by hash, so that timing tells nothing of the key.
         let hash = Self.hash(key)
         return state.withLock { state in
-            guard var principal = state.keys[hash] else { return nil }
+            guard let known = state.keys[hash], known.expires.map({ $0 > now() }) ?? true else { return nil }
+            var principal = known.principal
             principal.isSession = true
             let token = Self.newKey()
             let moment = now()
@@ -95,7 +124,10 @@ public final class Authenticator: Sendable {
         if let header = request.headers["authorization"] {
             guard header.lowercased().hasPrefix("bearer ") else { return nil }
             let hash = Self.hash(String(header.dropFirst(7)).trimmingCharacters(in: .whitespaces))
-            return state.withLock { $0.keys[hash] }
+            return state.withLock { state in
+                guard let known = state.keys[hash], known.expires.map({ $0 > now() }) ?? true else { return nil }
+                return known.principal
+            }
         }
         guard let token = request.cookie(Self.cookie) else { return nil }
         let hash = Self.hash(token)

@@ -16,26 +16,19 @@ struct CallRequest {
         "caller_number", "callee_number", "purpose", "questions", "caller_display_name", "max_duration", "priority", "scheduled_at",
         "retry_on_no_answer", "max_retries", "language", "agent", "metadata", "webhook_url",
     ]
-    /// Fields of the contract whose behaviour is not built yet: refused, never accepted and ignored.
-    private static let notSupportedYet: Set<String> = ["agent", "webhook_url"]
+    /// Agents that there are.
+    static let agents = ["default"]
 
     var call: Call
     var warnings: [String]
+    /// The caller number is not on the configured whitelist; it may still be one of the stored numbers.
+    var notAllowed: Routing.Refusal?
 
-    init(_ body: [UInt8], settings: CallSettings, requestedBy: String, now: Date) throws(APIError) {
-        let json: JSONValue
-        do throws(JSONValue.ParseError) { json = try JSONValue(parsing: body) } catch {
-            throw APIError(
-                status: error.message.contains("stands twice") ? 422 : 400, code: "invalid_json", title: "Bad Request",
-                detail: "the body is not valid JSON: \(error.message), at byte \(error.offset)")
-        }
-        guard case .object(let members) = json else {
-            throw APIError(status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
-        }
-        var fields = FieldReader(members)
-        for name in members.keys.sorted() where !Self.known.contains(name) { fields.fail(name, "is not a known field") }
-        var unsupported: [String] = []
-        for name in members.keys.sorted() where Self.notSupportedYet.contains(name) && members[name] != .null { unsupported.append(name) }
+    init(
+        _ body: [UInt8], settings: CallSettings, webhooks: WebhookSender.Settings, requestedBy: String, now: Date
+    ) throws(APIError) {
+        var fields = try FieldReader(body: body, known: Self.known)
+        let members = fields.members
 
         var warnings: [String] = []
         let caller = fields.text("caller_number", required: true, limit: 64)
@@ -64,7 +57,12 @@ struct CallRequest {
         if let text = fields.text("language", required: false, limit: 35) {
             if LanguageTag.isWellFormed(text) { language = text } else { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
         }
-        let questions = Self.questions(&fields, &unsupported)
+        if let agent = fields.text("agent", required: false, limit: 64), !Self.agents.contains(agent) {
+            fields.fail("agent", "there is no agent with this name")
+        }
+        let webhook = fields.text("webhook_url", required: false, limit: 2_048)
+        if let webhook, let problem = WebhookSender.problem(with: webhook, settings: webhooks) { fields.fail("webhook_url", problem) }
+        let questions = Self.questions(&fields)
         var metadata: String?
         switch members["metadata"] {
         case nil, .null: break
@@ -89,17 +87,10 @@ struct CallRequest {
                 if error.code == .callerNotAllowed { notAllowed = error } else { fields.fail("caller_number", error.message) }
             }
         }
-        for name in unsupported { fields.fail(name, "is not supported yet") }
         if !fields.errors.isEmpty {
             var error = APIError.invalid(fields.errors)
-            if fields.errors.count == unsupported.count { error.code = "not_supported_yet" }
             if fields.errors.count == 1, let noRoute { error.code = noRoute.code.rawValue }
             throw error
-        }
-        if let notAllowed {
-            throw APIError(
-                status: 403, code: notAllowed.code.rawValue, title: "Forbidden", detail: notAllowed.message,
-                errors: [.init(field: "caller_number", message: notAllowed.message)])
         }
         guard let caller, let callee, let purpose else { throw APIError.invalid(fields.errors) }
         if !settings.understands(language) {
@@ -112,11 +103,13 @@ struct CallRequest {
                 purpose: purpose, callerDisplayName: displayName, questions: questions, language: language, maxTurns: settings.maxTurns,
                 greetingTemplate: settings.greetingTemplate, closingTemplate: settings.closingTemplate),
             maxDuration: maxDuration, priority: priority, scheduledAt: scheduledAt, retryOnNoAnswer: retryOnNoAnswer,
-            maxRetries: maxRetries, metadata: metadata, requestedBy: requestedBy, createdAt: now)
+            maxRetries: maxRetries, metadata: metadata, requestedBy: requestedBy, webhookURL: webhook, createdAt: now)
         self.warnings = warnings
+        self.notAllowed = notAllowed
     }
 
-    private static func questions(_ fields: inout FieldReader, _ unsupported: inout [String]) -> [Question] {
+    /// The member `questions`; what is wrong with it is noted.
+    static func questions(_ fields: inout FieldReader) -> [Question] {
         guard case .array(let items)? = fields.members["questions"] else {
             fields.fail("questions", fields.members["questions"] == nil ? "is required" : "must be an array")
             return []
@@ -136,7 +129,7 @@ struct CallRequest {
                 for key in members.keys.sorted() where !["text", "type", "choices", "required", "ask_if"].contains(key) {
                     fields.fail("\(name).\(key)", "is not a known field")
                 }
-                if members["ask_if"] != nil, members["ask_if"] != .null { unsupported.append("\(name).ask_if") }
+                let condition = condition(members["ask_if"], "\(name).ask_if", before: index, &fields)
                 guard case .string(let raw)? = members["text"] else {
                     fields.fail("\(name).text", members["text"] == nil ? "is required" : "must be a string")
                     continue
@@ -178,12 +171,37 @@ struct CallRequest {
                 default: fields.fail("\(name).required", "must be true or false")
                 }
                 if let text = checked(raw, "\(name).text", &fields) {
-                    result.append(Question(id: id, text: text, kind: kind, choices: choices, isRequired: isRequired))
+                    result.append(
+                        Question(id: id, text: text, kind: kind, choices: choices, isRequired: isRequired, condition: condition))
                 }
             default: fields.fail(name, "must be a string or an object")
             }
         }
         return result
+    }
+
+    /// `{"question": "q1", "equals": …}`, of an earlier question.
+    private static func condition(_ value: JSONValue?, _ name: String, before index: Int, _ fields: inout FieldReader) -> Question.Condition? {
+        switch value {
+        case nil, .null: return nil
+        case .object(let members):
+            for key in members.keys.sorted() where !["question", "equals"].contains(key) { fields.fail("\(name).\(key)", "is not a known field") }
+            guard case .string(let id)? = members["question"], (0..<index).contains(where: { "q\($0 + 1)" == id }) else {
+                fields.fail("\(name).question", "must be the id of an earlier question, e.g. q1")
+                return nil
+            }
+            switch members["equals"] {
+            case .bool(let value): return Question.Condition(question: id, equals: .boolean(value))
+            case .number(let value): return Question.Condition(question: id, equals: .number(value))
+            case .string(let value) where (1...questionLimit).contains(value.count): return Question.Condition(question: id, equals: .text(value))
+            default:
+                fields.fail("\(name).equals", "must be true or false, a number or a text")
+                return nil
+            }
+        default:
+            fields.fail(name, "must be an object")
+            return nil
+        }
     }
 
     private static func checked(_ text: String, _ name: String, _ fields: inout FieldReader) -> String? {
@@ -205,6 +223,24 @@ struct FieldReader {
     let members: [String: JSONValue]
     private(set) var errors: [APIError.Field] = []
     init(_ members: [String: JSONValue]) { self.members = members }
+
+    /// A request's body, which must be an object; members that are not known are noted.
+    init(body: [UInt8], known: Set<String>) throws(APIError) {
+        let json: JSONValue
+        do throws(JSONValue.ParseError) { json = try JSONValue(parsing: body) } catch {
+            throw APIError(
+                status: error.message.contains("stands twice") ? 422 : 400, code: "invalid_json", title: "Bad Request",
+                detail: "the body is not valid JSON: \(error.message), at byte \(error.offset)")
+        }
+        guard case .object(let members) = json else {
+            throw APIError(status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
+        }
+        self.members = members
+        for name in members.keys.sorted() where !known.contains(name) { fail(name, "is not a known field") }
+    }
+
+    /// - Throws: all that was noted.
+    func check() throws(APIError) { if !errors.isEmpty { throw APIError.invalid(errors) } }
 
     mutating func fail(_ field: String, _ message: String) { errors.append(.init(field: String(field.prefix(100)), message: message)) }
 

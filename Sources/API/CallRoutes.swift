@@ -2,6 +2,7 @@ internal import Calls
 internal import Foundation
 internal import Net
 internal import Pipeline
+internal import Realtime
 
 /// `/api/outbound/…`
 struct CallRoutes: Sendable {
@@ -13,22 +14,60 @@ struct CallRoutes: Sendable {
             throw APIError(
                 status: 415, code: "unsupported_media_type", title: "Unsupported Media Type", detail: "send application/json")
         }
-        // Taken and ignored it would let a client believe that a repeated request dials once.
-        guard request.headers["idempotency-key"] == nil else {
-            throw APIError(
-                status: 422, code: "not_supported_yet", title: "Unprocessable Content", detail: "Idempotency-Key is not supported yet",
-                errors: [.init(field: "Idempotency-Key", message: "is not supported yet")])
+        let parsed: CallRequest
+        do {
+            parsed = try CallRequest(
+                request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name, now: services.now())
+        } catch {
+            if let rule = DialRule(rawValue: error.code) { await services.audit(principal, "dial.blocked", detail: rule.rawValue) }
+            throw error
         }
-        let parsed = try CallRequest(request.body, settings: services.settings, requestedBy: principal.name, now: services.now())
-        try await services.dialler.create(parsed.call)
+        if let refusal = parsed.notAllowed, try await !services.store.isCallerNumber(parsed.call.callerNumber) {
+            await services.audit(principal, "dial.blocked", detail: refusal.code.rawValue)
+            throw APIError(
+                status: 403, code: refusal.code.rawValue, title: "Forbidden", detail: refusal.message,
+                errors: [.init(field: "caller_number", message: refusal.message)])
+        }
         var answer: [String: JSONValue] = [
             "outbound_id": .string(parsed.call.outboundID), "state": .string(parsed.call.state.rawValue),
             "created_at": Payloads.time(parsed.call.createdAt), "message": "the call is queued",
         ]
         if !parsed.warnings.isEmpty { answer["warnings"] = .array(parsed.warnings.map { .string($0) }) }
-        var response = Routes.json(.object(answer), status: 202)
-        response.headers.append(("location", "/api/outbound/\(parsed.call.outboundID)"))
+        let text = JSONValue.object(answer).text
+        switch try await services.dialler.create(parsed.call, request: try repeatable(request, principal, answer: text)) {
+        case .stored:
+            await services.audit(principal, "call.create", target: parsed.call.outboundID)
+            return Self.accepted(text)
+        case .known(let answer): return Self.accepted(answer)
+        case .keyIsTaken:
+            throw APIError(
+                status: 422, code: "idempotency_key_reused", title: "Unprocessable Content",
+                detail: "another request was sent with this Idempotency-Key",
+                errors: [.init(field: "Idempotency-Key", message: "was sent with another request")])
+        case .blocked(let rule, let detail):
+            await services.audit(principal, "dial.blocked", detail: rule.rawValue)
+            throw APIError(
+                status: rule == .duplicate ? 409 : 422, code: rule.rawValue, title: rule == .duplicate ? "Conflict" : "Unprocessable Content",
+                detail: "blocked by \(rule.rawValue): \(detail)", errors: [.init(field: "callee_number", message: detail)])
+        }
+    }
+
+    private static func accepted(_ answer: String) -> HTTPResponse {
+        var response = HTTPResponse(status: 202, contentType: "application/json", Array(answer.utf8))
+        if case .object(let members)? = try? JSONValue(parsing: Array(answer.utf8)), case .string(let id)? = members["outbound_id"] {
+            response.headers.append(("location", "/api/outbound/\(id)"))
+        }
         return response
+    }
+
+    private func repeatable(_ request: HTTPRequest, _ principal: Principal, answer: String) throws -> CallStore.RepeatableRequest? {
+        guard let key = request.headers["idempotency-key"]?.trimmingCharacters(in: .whitespaces) else { return nil }
+        guard (1...CallStore.RepeatableRequest.keyLimit).contains(key.utf8.count) else {
+            throw APIError.invalid("Idempotency-Key", "must have 1 to \(CallStore.RepeatableRequest.keyLimit) characters")
+        }
+        // The same request however its members are ordered or spaced.
+        let body = (try? JSONValue(parsing: request.body).text) ?? ""
+        return CallStore.RepeatableRequest(key: "\(principal.name) \(key)", request: Authenticator.hash(body), answer: answer)
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -36,7 +75,7 @@ struct CallRoutes: Sendable {
         let now = services.now()
         return Routes.json([
             "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .optional(page.nextCursor),
-            "total": .number(Double(page.total)),
+            "total": .number(Double(page.total)), "total_is_capped": .bool(page.isTotalCapped),
         ])
     }
 
@@ -147,18 +186,20 @@ struct CallRoutes: Sendable {
         let events = try await services.store.events(after: 0, of: call.outboundID)
         return HTTPResponse(
             status: 200, contentType: "application/json",
-            Array(("{\"items\":[" + events.map(Payloads.event).joined(separator: ",") + "]}").utf8))
+            Array(("{\"items\":[" + events.map(\.envelope).joined(separator: ",") + "]}").utf8))
     }
 
     func cancel(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         try await services.dialler.cancel(call.outboundID)
+        await services.audit(principal, "call.cancel", target: call.outboundID)
         return Routes.json(["outbound_id": .string(call.outboundID), "message": "the call is being cancelled"], status: 202)
     }
 
     func retry(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         let queued = try await services.dialler.retry(call.outboundID)
+        await services.audit(principal, "call.retry", target: call.outboundID)
         return Routes.json(
             ["outbound_id": .string(queued.outboundID), "state": .string(queued.state.rawValue), "message": "the call is queued again"],
             status: 202)
@@ -167,6 +208,56 @@ struct CallRoutes: Sendable {
     func hangUp(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         try await services.dialler.hangUp(call.outboundID)
+        await services.audit(principal, "call.hangup", target: call.outboundID)
         return Routes.json(["outbound_id": .string(call.outboundID), "message": "the call is being hung up"], status: 202)
+    }
+
+    /// `POST …/answers/{qid}`: an answer given by hand; who and when is kept, and what it was before.
+    func correct(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        let id = request.parameters["qid"] ?? ""
+        guard let question = call.brief.questions.first(where: { $0.id == id }) else { throw APIError.notFound("the call has no question \(id)") }
+        guard call.state.isTerminal else { throw APIError.conflict("answers can be corrected when the call has ended") }
+        var fields = try FieldReader(body: request.body, known: ["status", "answer_text", "answer_summary", "value"])
+        let statuses: [Answer.Status] = [.answered, .unclear, .refused, .notAsked]
+        var status = Answer.Status.answered
+        if let text = fields.text("status", required: false, limit: 20) {
+            if let known = Answer.Status(rawValue: text), statuses.contains(known) {
+                status = known
+            } else {
+                fields.fail("status", "must be one of \(statuses.map(\.rawValue).joined(separator: ", "))")
+            }
+        }
+        let text = fields.text("answer_text", required: false, limit: 2_000)
+        let summary = fields.text("answer_summary", required: false, limit: 2_000)
+        var value: Answer.Value?
+        switch (fields.members["value"], question.kind) {
+        case (nil, _), (.null, _): break
+        case (.bool(let given), .boolean), (.bool(let given), .text): value = .boolean(given)
+        case (.number(let given), .number), (.number(let given), .text): value = .number(given)
+        case (.string(let given), .text), (.string(let given), .date): value = .text(String(given.prefix(2_000)))
+        case (.string(let given), .choice):
+            if question.choices.contains(given) { value = .text(given) } else { fields.fail("value", "is none of the question's choices") }
+        default: fields.fail("value", "does not fit the question's type \(question.kind.rawValue)")
+        }
+        if status == .answered, text == nil, summary == nil, value == nil {
+            fields.fail("value", "an answer needs value, answer_text or answer_summary")
+        }
+        try fields.check()
+        let corrected = (status: status, text: text, summary: summary, value: value)
+        let at = services.now()
+        let changed = try await services.store.update(call.outboundID) { call in
+            try call.correct(id, by: principal.name, at: at) { answer in
+                answer.status = corrected.status
+                answer.text = corrected.text ?? (corrected.status == .answered ? answer.text : nil)
+                answer.summary = corrected.summary
+                answer.value = corrected.value
+                answer.confidence = nil
+                answer.confidenceSource = "human"
+            }
+            return [call.correctedEvent(at: at)]
+        }
+        await services.audit(principal, "answer.correct", target: call.outboundID, detail: id)
+        return Routes.json(Payloads.result(changed, transcript: nil, now: at))
     }
 }

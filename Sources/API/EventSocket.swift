@@ -7,7 +7,10 @@ enum EventSocket {
     /// Events read from the store at a time.
     private static let page = 500
 
-    static func serve(_ socket: WebSocket, store: CallStore) {
+    /// Milliseconds between two looks whether the watcher's key is still good.
+    private static let checkMs: UInt64 = 2_000
+
+    static func serve(_ socket: WebSocket, store: CallStore, isAllowed: @escaping @Sendable () -> Bool) {
         let loop = socket.loop
         let after = socket.handshake.query.first { $0.name == "after" }.flatMap { Int64($0.value) }
         let box = Confined(socket, to: loop)
@@ -29,12 +32,21 @@ enum EventSocket {
                 // Fell behind: the page comes back with `after`.
                 loop.post { box.value.close(code: 1013) }
             }
-            box.value.onClose = { _, _ in task.cancel() }
+            var nextCheck = loop.timeMs + checkMs
+            let ticker = loop.addTicker(every: .tenth) { now in
+                guard now >= nextCheck else { return }
+                nextCheck = now + checkMs
+                if !isAllowed() { box.value.close(code: 1008) }
+            }
+            box.value.onClose = { _, _ in
+                task.cancel()
+                ticker.cancel()
+            }
         }
     }
 
     private static func send(_ event: CallEvent, to box: Confined<WebSocket>, on loop: EventLoop) async -> Bool {
-        let text = Payloads.event(event)
+        let text = event.envelope
         return await withCheckedContinuation { continuation in
             loop.post {
                 let sent = box.value.send(text: text)

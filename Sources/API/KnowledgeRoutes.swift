@@ -20,12 +20,7 @@ struct KnowledgeRoutes: Sendable {
     }
 
     private static func fields(_ request: HTTPRequest, _ known: Set<String>) throws -> FieldReader {
-        guard let json = try? JSONValue(parsing: request.body), case .object(let members) = json else {
-            throw APIError(status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
-        }
-        var fields = FieldReader(members)
-        for name in members.keys.sorted() where !known.contains(name) { fields.fail(name, "is not a known field") }
-        return fields
+        try FieldReader(body: request.body, known: known)
     }
 
     /// `{"question", "answer"}`, or `{"title", "text"}`, or `{"title", "content_type", "content_base64"}` for text, Markdown and PDF.

@@ -33,6 +33,9 @@ enum Payloads {
             "requested_by": .string(call.requestedBy), "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
             "task_completed": .bool(call.isTaskCompleted), "recording_url": .optional(recordingURL(call)),
         ]
+        members["webhook_url"] = .optional(isMasked ? nil : call.webhookURL)
+        members["agent"] = "default"
+        members["blocked"] = .array((call.blocks ?? []).map(block))
         members["metadata"] = call.metadata.flatMap { try? JSONValue(parsing: Array($0.utf8)) } ?? .null
         if call.state.isTerminal, call.answeredAt != nil {
             members["result"] = result(call, transcript: nil, now: now)
@@ -47,6 +50,9 @@ enum Payloads {
             "id": .string(question.id), "text": .string(question.text), "type": .string(question.kind.rawValue),
             "required": .bool(question.isRequired),
         ]
+        if let condition = question.condition {
+            members["ask_if"] = ["question": .string(condition.question), "equals": value(condition.equals)]
+        }
         if !question.choices.isEmpty { members["choices"] = .array(question.choices.map { .string($0) }) }
         return .object(members)
     }
@@ -62,17 +68,34 @@ enum Payloads {
         call.recording.map { _ in "/api/outbound/\(call.outboundID)/recording" }
     }
 
+    /// Why a dial had to wait, or never was.
+    static func block(_ block: Call.Block) -> JSONValue {
+        ["at": time(block.at), "rule": .string(block.rule.rawValue), "detail": .string(block.detail), "until": time(block.until)]
+    }
+
+    static func value(_ value: Answer.Value?) -> JSONValue {
+        switch value {
+        case nil: .null
+        case .boolean(let value): .bool(value)
+        case .number(let value): .number(value)
+        case .text(let value): .string(value)
+        }
+    }
+
+    static func correction(_ correction: Call.Correction) -> JSONValue {
+        [
+            "at": time(correction.at), "by": .string(correction.by), "question_id": .string(correction.before.questionID),
+            "before": [
+                "status": .string(correction.before.status.rawValue), "answer_text": .optional(correction.before.text),
+                "answer_summary": .optional(correction.before.summary), "value": value(correction.before.value),
+            ],
+        ]
+    }
+
     static func answer(_ answer: Answer, question: Question) -> JSONValue {
-        let value: JSONValue =
-            switch answer.value {
-            case nil: .null
-            case .boolean(let value): .bool(value)
-            case .number(let value): .number(value)
-            case .text(let value): .string(value)
-            }
-        return [
+        [
             "question_id": .string(question.id), "question_text": .string(question.text), "status": .string(answer.status.rawValue),
-            "answer_text": .optional(answer.text), "answer_summary": .optional(answer.summary), "value": value,
+            "answer_text": .optional(answer.text), "answer_summary": .optional(answer.summary), "value": value(answer.value),
             "confidence": .optional(answer.confidence), "confidence_source": .optional(answer.confidenceSource),
             "evidence": answer.evidence.map {
                 ["turn": .number(Double($0.turn)), "start_ms": .number(Double($0.startMs)), "end_ms": .number(Double($0.endMs))]
@@ -150,6 +173,7 @@ enum Payloads {
             "interruptions": .number(Double(call.interruptions)), "created_at": time(call.createdAt), "answered_at": time(call.answeredAt),
             "completed_at": time(call.completedAt),
         ]
+        if let corrections = call.corrections { members["corrections"] = .array(corrections.map(correction)) }
         if let media = call.media {
             members["media"] = [
                 "packets_received": .number(Double(media.received)), "packets_sent": .number(Double(media.sent)),
@@ -184,14 +208,58 @@ enum Payloads {
                 statistics.days.map { ["day": .string($0.day), "total": .number(Double($0.total)), "completed": .number(Double($0.completed))] }),
         ]
     }
+}
 
-    static func event(_ event: CallEvent) -> String {
-        // The payload's members stand beside the envelope's.
-        let inner = event.payload.dropFirst().dropLast()
-        let head =
-            "{\"id\":\(event.id),\"event\":\(JSONValue.quoted(event.name)),\"at\":\(JSONValue.quoted(Timestamp.text(event.at))),"
-            + "\"outbound_id\":\(JSONValue.quoted(event.outboundID))"
-        return inner.isEmpty ? head + "}" : head + "," + inner + "}"
+extension Payloads {
+    static func template(_ template: CallTemplate) -> JSONValue {
+        [
+            "id": .string(template.id), "name": .string(template.name), "purpose": .string(template.purpose),
+            "questions": .array(template.questions.map(question)), "language": .optional(template.language),
+            "caller_display_name": .string(template.callerDisplayName), "created_at": time(template.createdAt),
+            "updated_at": time(template.updatedAt),
+        ]
+    }
+
+    static func doNotCall(_ entry: DoNotCallEntry, isMasked: Bool) -> JSONValue {
+        [
+            "number": .string(isMasked ? masked(entry.number) : entry.number), "reason": .string(entry.reason), "added_at": time(entry.addedAt),
+            "added_by": .string(entry.addedBy),
+        ]
+    }
+
+    static func callerNumber(_ number: CallerNumber, dialsToday: Int) -> JSONValue {
+        [
+            "number": .string(number.number), "label": .string(number.label), "daily_cap": .optional(number.dailyCap.map(Double.init)),
+            "dials_today": .number(Double(dialsToday)), "added_at": time(number.addedAt), "added_by": .string(number.addedBy),
+        ]
+    }
+
+    /// Without the path and query of the address: they may hold a secret.
+    static func delivery(_ delivery: Delivery) -> JSONValue {
+        let parts = URLComponents(string: delivery.url)
+        let port = parts?.port.map { ":\($0)" } ?? ""
+        return [
+            "id": .string("msg_\(delivery.id)"), "outbound_id": .string(delivery.outboundID), "event": .string(delivery.event),
+            "endpoint": .string("\(parts?.scheme ?? "")://\(parts?.host ?? "")\(port)"), "state": .string(delivery.state.rawValue),
+            "attempts": .number(Double(delivery.attempts)), "created_at": time(delivery.createdAt),
+            "next_at": time(delivery.state == .pending ? delivery.nextAt : nil), "delivered_at": time(delivery.deliveredAt),
+            "last_status": .optional(delivery.lastStatus.map(Double.init)), "last_error": .optional(delivery.lastError),
+        ]
+    }
+
+    static func key(_ key: CallStore.StoredKey, now: Date) -> JSONValue {
+        [
+            "id": .string(key.id), "name": .string(key.name), "role": .string(key.role), "created_at": time(key.createdAt),
+            "created_by": .string(key.createdBy), "expires_at": time(key.expiresAt), "revoked_at": time(key.revokedAt),
+            "is_valid": .bool(key.revokedAt == nil && (key.expiresAt.map { $0 > now } ?? true)),
+        ]
+    }
+
+    static func audit(_ entry: AuditEntry) -> JSONValue {
+        [
+            "id": .number(Double(entry.id)), "at": time(entry.at), "actor": .string(entry.actor), "action": .string(entry.action),
+            "target": .string(entry.target), "detail": .string(entry.detail),
+        ]
     }
 }
 

@@ -25,11 +25,17 @@ public struct Routes: Sendable {
         public var knowledge: KnowledgeStore?
         /// How the speech engines in use stand, in the order in which they are tried.
         public var standings: @Sendable () -> [ProviderHealth.Standing]
+        public var webhooks: WebhookSender.Settings
+        /// The outbox has something to do.
+        public var wakeWebhooks: @Sendable () -> Void
+        /// Names and addresses by which we may be asked, without port; nil: any.
+        public var hosts: Set<String>?
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
             logger: Logger, tickets: StreamTickets, turns: TurnServer, isSecure: Bool = false, twilio: Twilio? = nil,
             knowledge: KnowledgeStore? = nil, standings: @escaping @Sendable () -> [ProviderHealth.Standing] = { [] },
+            webhooks: WebhookSender.Settings = .init(secret: .random()), wakeWebhooks: @escaping @Sendable () -> Void = {}, hosts: Set<String>? = nil,
             now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
@@ -44,7 +50,17 @@ public struct Routes: Sendable {
             self.twilio = twilio
             self.knowledge = knowledge
             self.standings = standings
+            self.webhooks = webhooks
+            self.wakeWebhooks = wakeWebhooks
+            self.hosts = hosts
             self.now = now
+        }
+
+        /// Keeps who did what. The deed stands even where this cannot be written: it is then in the log.
+        func audit(_ principal: Principal, _ action: String, target: String = "", detail: String = "") async {
+            do { try await store.audit(AuditEntry(at: now(), actor: principal.name, action: action, target: target, detail: detail)) } catch {
+                logger.error("the audit log cannot be written: \(error)", metadata: ["action": "\(action)"])
+            }
         }
     }
 
@@ -111,6 +127,34 @@ public struct Routes: Sendable {
         add("POST", "/api/outbound/{id}/cancel", .operator, calls.cancel)
         add("POST", "/api/outbound/{id}/retry", .operator, calls.retry)
         add("POST", "/api/outbound/{id}/hangup", .operator, calls.hangUp)
+        add("POST", "/api/outbound/{id}/answers/{qid}", .operator, calls.correct)
+
+        let templates = TemplateRoutes(services: services)
+        add("GET", "/api/templates", .viewer, templates.list)
+        add("POST", "/api/templates", .operator, templates.create)
+        add("GET", "/api/templates/{id}", .viewer, templates.one)
+        add("PUT", "/api/templates/{id}", .operator, templates.replace)
+        add("DELETE", "/api/templates/{id}", .operator, templates.remove)
+
+        let numbers = NumberRoutes(services: services)
+        add("GET", "/api/do-not-call", .viewer, numbers.doNotCall)
+        add("POST", "/api/do-not-call", .operator, numbers.addDoNotCall)
+        add("DELETE", "/api/do-not-call/{number}", .operator, numbers.removeDoNotCall)
+        add("GET", "/api/numbers", .viewer, numbers.numbers)
+        add("POST", "/api/numbers", .admin, numbers.addNumber)
+        add("DELETE", "/api/numbers/{number}", .admin, numbers.removeNumber)
+
+        let webhooks = WebhookRoutes(services: services)
+        add("GET", "/api/webhooks/deliveries", .operator, webhooks.deliveries)
+        add("POST", "/api/webhooks/deliveries/replay", .operator, webhooks.replayDead)
+        add("POST", "/api/webhooks/deliveries/{id}/replay", .operator, webhooks.replay)
+
+        let admin = AdminRoutes(services: services)
+        add("GET", "/api/keys", .admin, admin.keys)
+        add("POST", "/api/keys", .admin, admin.createKey)
+        add("DELETE", "/api/keys/{id}", .admin, admin.revokeKey)
+        add("GET", "/api/audit", .admin, admin.audit)
+        add("GET", "/metrics", .viewer, Metrics(services: services).answer)
 
         let knowledge = KnowledgeRoutes(services: services)
         add("POST", "/api/knowledge", .operator, knowledge.create)
@@ -119,6 +163,9 @@ public struct Routes: Sendable {
         add("POST", "/api/knowledge/search", .viewer, knowledge.search)
 
         add("GET", "/api/providers", .viewer) { _, _ in Self.json(.object(["items": .array(services.standings().map(Payloads.standing))])) }
+
+        add("GET", "/openapi.json", .viewer) { _, _ in Self.json(OpenAPI.document) }
+        add("GET", "/docs", .viewer) { _, _ in HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", Array(OpenAPI.page.utf8)) }
 
         // The dashboard's pages and files.
         for page in ["/", "/outbound", "/outbound/new", "/outbound/{id}", "/login"] {
@@ -133,7 +180,7 @@ public struct Routes: Sendable {
         let services = services
         router.add(method, pattern) { request in
             do {
-                var principal = Principal(name: "", role: .viewer, isSession: false)
+                var principal = Principal(name: "", key: "", role: .viewer, isSession: false)
                 if let role {
                     guard let known = services.authenticator.principal(of: request) else {
                         try Self.limit(services, request.peer)
@@ -173,9 +220,18 @@ public struct Routes: Sendable {
         }
     }
 
+    /// Every route, as `METHOD /path/{parameter}`.
+    var patterns: [String] { router.patterns }
+
     /// Answers any request; the entry for `HTTPServer`.
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         var response: HTTPResponse
+        guard isOurs(host: request.headers["host"]) else {
+            return APIError(
+                status: 421, code: "wrong_host", title: "Misdirected Request",
+                detail: "this server does not answer under this name: http.hosts lists the names it has"
+            ).response
+        }
         switch router.match(method: request.method, path: request.path) {
         case .found(let handler, let parameters):
             var request = request
@@ -197,9 +253,18 @@ public struct Routes: Sendable {
         return response
     }
 
+    /// Against DNS rebinding: a page elsewhere may point its own name at us, but not ask us by one of ours.
+    private func isOurs(host: String?) -> Bool {
+        guard let hosts = services.hosts, let host else { return true }
+        var name = host.lowercased()[...]
+        if let colon = name.lastIndex(of: ":"), !name.hasSuffix("]") { name = name[..<colon] }
+        return hosts.contains(String(name))
+    }
+
     /// Whether a WebSocket may be opened: 0, or the status to refuse with.
     public func refusal(of request: HTTPRequest) -> Int {
         guard request.path == EventSocket.path else { return 404 }
+        guard isOurs(host: request.headers["host"]) else { return 421 }
         guard let principal = services.authenticator.principal(of: request) else { return 401 }
         if principal.isSession, !Authenticator.isSameOrigin(request) { return 403 }
         return 0
@@ -207,7 +272,11 @@ public struct Routes: Sendable {
 
     public func open(_ socket: WebSocket) -> Bool {
         guard socket.handshake.path == EventSocket.path else { return false }
-        EventSocket.serve(socket, store: services.store)
+        let handshake = socket.handshake
+        let request = HTTPRequest(
+            method: "GET", path: handshake.path, query: handshake.query, headers: handshake.headers, peer: handshake.peer)
+        guard let principal = services.authenticator.principal(of: request) else { return false }
+        EventSocket.serve(socket, store: services.store) { [authenticator = services.authenticator] in authenticator.isCurrent(principal) }
         return true
     }
 

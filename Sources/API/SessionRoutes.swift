@@ -6,13 +6,8 @@ struct SessionRoutes: Sendable {
     let services: Routes.Services
 
     func logIn(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        guard case .object(let members)? = try? JSONValue(parsing: request.body) else {
-            throw APIError(status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
-        }
-        var fields = FieldReader(members)
-        for name in members.keys.sorted() where name != "api_key" {
-            fields.fail(name, ["username", "password"].contains(name) ? "is not supported yet: log in with an api_key" : "is not a known field")
-        }
+        var fields = try FieldReader(body: request.body, known: ["api_key", "username", "password"])
+        for name in ["username", "password"] where fields.members[name] != nil { fields.fail(name, "is not supported yet: log in with an api_key") }
         let key = fields.text("api_key", required: true, limit: 200)
         guard fields.errors.isEmpty, let key else { throw APIError.invalid(fields.errors) }
         guard let session = services.authenticator.logIn(key: key) else {

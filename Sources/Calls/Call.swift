@@ -26,6 +26,8 @@ public struct Call: Sendable, Equatable, Codable {
     /// The request's `metadata`, as JSON text.
     public var metadata: String?
     public var requestedBy: String
+    /// Where the events of this call are posted.
+    public var webhookURL: String?
 
     // What became of it.
     public var callID: String?
@@ -48,6 +50,19 @@ public struct Call: Sendable, Equatable, Codable {
     /// File name inside the recordings folder.
     public var recording: String?
     public var media: MediaFigures?
+    /// Rules that stood in the way, oldest first.
+    public var blocks: [Block]?
+    /// Answers that somebody changed by hand, oldest first.
+    public var corrections: [Correction]?
+
+    /// An answer as it was before somebody changed it.
+    public struct Correction: Sendable, Equatable, Codable {
+        public var at: Date
+        public var by: String
+        public var before: Answer
+    }
+    /// Corrections of one call that are kept.
+    public static let correctionLimit = 200
 
     /// What the RTP of the call looked like.
     public struct MediaFigures: Sendable, Equatable, Codable {
@@ -62,7 +77,7 @@ public struct Call: Sendable, Equatable, Codable {
     public init(
         outboundID: String = Call.newID(), callerNumber: String, calleeNumber: String, brief: Brief, maxDuration: Int = 180, priority: Int = 5,
         scheduledAt: Date? = nil, retryOnNoAnswer: Bool = true, maxRetries: Int = 2, metadata: String? = nil,
-        requestedBy: String = "operator", createdAt: Date
+        requestedBy: String = "operator", webhookURL: String? = nil, createdAt: Date
     ) {
         self.outboundID = outboundID
         self.callerNumber = callerNumber
@@ -75,6 +90,7 @@ public struct Call: Sendable, Equatable, Codable {
         self.maxRetries = maxRetries
         self.metadata = metadata
         self.requestedBy = requestedBy
+        self.webhookURL = webhookURL
         self.createdAt = createdAt
         self.answers = TaskTracker(questions: brief.questions).answers
         self.nextAttemptAt = scheduledAt
@@ -97,12 +113,18 @@ public struct Call: Sendable, Equatable, Codable {
         return String(repeating: "0", count: 8 - text.count) + text
     }
 
-    /// Every required question is answered or refused.
-    public var isTaskCompleted: Bool {
-        brief.questions.allSatisfy { question in
-            !question.isRequired
-                || answers.contains { $0.questionID == question.id && ($0.status == .answered || $0.status == .refused) }
+    /// Every required question that was due is answered or refused.
+    public var isTaskCompleted: Bool { brief.questions.allSatisfy { !$0.isRequired || $0.isSettled(by: answers) } }
+
+    /// Takes an answer that somebody gives by hand, and keeps what it was.
+    public mutating func correct(_ questionID: String, by who: String, at date: Date, _ change: (inout Answer) -> Void) throws(StoreError) {
+        guard let index = answers.firstIndex(where: { $0.questionID == questionID }) else {
+            throw StoreError(.notFound, "the call has no question \(questionID)")
         }
+        guard (corrections ?? []).count < Self.correctionLimit else { throw StoreError(.conflict, "the call has been corrected too often") }
+        corrections = (corrections ?? []) + [Correction(at: date, by: who, before: answers[index])]
+        change(&answers[index])
+        summary = summary.map { _ in TemplateSummary.of(self) }
     }
 
     /// Seconds from answer to end, or until `now`.
@@ -127,9 +149,7 @@ public struct Call: Sendable, Equatable, Codable {
     mutating func takeNothing(endReason reason: EndReason?, at date: Date) {
         completedAt = date
         endReason = reason
-        var tracker = TaskTracker(questions: brief.questions)
-        tracker.close()
-        answers = tracker.answers
+        closeAnswers()
         endAttempt(at: date)
     }
 

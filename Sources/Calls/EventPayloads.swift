@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 internal import Realtime
 
 /// Payloads of events; the members are those of the API.
@@ -36,9 +36,9 @@ struct ProgressPayload: Encodable {
     var progress: Progress
     var answers: [Item]
 
-    init(_ tracker: TaskTracker) {
-        progress = Progress(total: tracker.questions.count, completed: tracker.settledCount)
-        answers = tracker.answers.map {
+    init(_ given: [Answer]) {
+        progress = Progress(total: given.count, completed: given.count { $0.status != .pending })
+        answers = given.map {
             Item(
                 questionId: $0.questionID, status: $0.status.rawValue, answerText: $0.text, answerSummary: $0.summary, value: $0.value,
                 confidence: $0.confidence)
@@ -59,7 +59,22 @@ struct AttemptPayload: Encodable {
     }
 }
 
+extension Call {
+    /// `outbound_progress`, as at any other change of an answer.
+    public func correctedEvent(at now: Date) -> CallEvent {
+        CallEvent(name: "outbound_progress", at: now, outboundID: outboundID, payload: CallEvent.payload(ProgressPayload(answers)))
+    }
+}
+
 extension CallEvent {
+    /// The event as everybody outside is told it (SPEC §1.6): the payload's members beside the envelope's.
+    public var envelope: String {
+        let inner = payload.dropFirst().dropLast()
+        // Names, ids and times hold nothing that JSON would have escaped.
+        let head = #"{"id":\#(id),"event":"\#(name)","at":"\#(Self.time(at))","outbound_id":"\#(outboundID)""#
+        return inner.isEmpty ? head + "}" : head + "," + inner + "}"
+    }
+
     private struct Completed: Encodable {
         var taskCompleted: Bool
         var summary: String?

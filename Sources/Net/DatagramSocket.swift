@@ -33,6 +33,19 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return value
     }
 
+    /// Whether a TCP (or UDP) socket can be bound here now.
+    public func canBind(stream: Bool) -> Bool {
+        let fd = socket(AF_INET, Int32((stream ? SOCK_STREAM : SOCK_DGRAM).rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { return false }
+        defer { close(fd) }
+        var one: Int32 = 1
+        if stream { setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size)) }
+        var name = sockaddr
+        return withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: Glibc.sockaddr.self, capacity: 1) { bind(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        } == 0
+    }
+
     /// Resolves a host name to IPv4 on the calling thread; keep it off the loops.
     public static func resolve(_ host: String, port: UInt16) throws(NetError) -> SocketAddress {
         if let literal = SocketAddress(host, port: port) { return literal }

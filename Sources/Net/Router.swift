@@ -15,6 +15,9 @@ public struct Router: Sendable {
         routes.append(Route(method: method, segments: Self.split(pattern), handler: handler))
     }
 
+    /// Every route, as `METHOD /path/{parameter}`, in order.
+    public var patterns: [String] { routes.map { "\($0.method) /" + $0.segments.joined(separator: "/") } }
+
     public enum Match: Sendable {
         case found(Handler, parameters: [String: String])
         /// The path exists for other methods.

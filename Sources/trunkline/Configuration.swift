@@ -49,6 +49,14 @@ struct Configuration {
     var mode = Mode.cascade
     var realtime = RealtimeSettings()
     var gatewayAddress: String?
+    var webhookEndpoint: WebhookSubscribers.Endpoint?
+    var webhookEvents: Set<String>?
+    var webhookSecret: WebhookSecret?
+    var webhookSchedule = WebhookSender.schedule
+    var webhooksMayGoInside = false
+    var encryptionKey: Vault.Key?
+    var formerKeys: [Vault.Key] = []
+    var hosts: [String] = []
     var gatewayUser: String?
     var gatewayPassword: String?
     var gatewayProxy: String?
@@ -76,6 +84,9 @@ struct Configuration {
     static let settings: [Setting] = [
         Setting(key: "http.host", help: "IPv4 address to listen on (127.0.0.1)") { $0.httpHost = $1 },
         Setting(key: "http.port", help: "TCP port (8080)") { $0.httpPort = try port($1) },
+        Setting(key: "http.hosts", help: "names this server is asked by, beside loopback's and that of public_url, comma-separated") {
+            $0.hosts = list($1).map { $0.lowercased() }
+        },
         Setting(key: "http.web_root", help: "the dashboard's folder (web)") { $0.webRoot = $1 },
         Setting(key: "sip.host", help: "IPv4 address of SIP and RTP (127.0.0.1)") {
             $0.sip.host = $1
@@ -104,6 +115,44 @@ struct Configuration {
             $0.calls.routing.allowedCallers = list($1)
         },
         Setting(key: "outbound.sip_hosts", help: "hosts a sip: callee may name, comma-separated") { $0.calls.routing.sipHosts = list($1) },
+        Setting(key: "outbound.country", help: "where national numbers belong, ISO 3166-1 (KR)") { configuration, text in
+            guard NumberingPlan.countries.contains(where: { $0.name == text.uppercased() }) else {
+                throw ConfigurationError("must be one of \(NumberingPlan.countries.map(\.name).joined(separator: ", "))")
+            }
+            configuration.calls.routing.plan.home = text.uppercased()
+        },
+        Setting(key: "sip.number_format", help: "as_dialled or e164: the number in the Request-URI (as_dialled)") { configuration, text in
+            guard let format = Routing.NumberFormat(rawValue: text) else { throw ConfigurationError("must be as_dialled or e164") }
+            configuration.calls.routing.numberFormat = format
+        },
+        Setting(key: "outbound.allowed_prefixes", help: "beginnings of numbers that may be dialled, in E.164, comma-separated (any)") {
+            $0.calls.routing.allowedPrefixes = try list($1).map { prefix in
+                guard prefix.hasPrefix("+"), prefix.dropFirst().allSatisfy({ $0.isASCII && $0.isNumber }) else {
+                    throw ConfigurationError("\(prefix) must begin with + and a country code")
+                }
+                return prefix
+            }
+        },
+        Setting(key: "outbound.calling_hours", help: "when people are called, e.g. mon-fri 09:00-20:00 (at any time)") { configuration, text in
+            guard let hours = CallingHours(text) else { throw ConfigurationError("must be like 09:00-20:00 or mon-fri 09:00-20:00") }
+            configuration.calls.policy.callingHours = hours
+        },
+        Setting(key: "outbound.calling_hours_zone", help: "callee, or a time zone such as Asia/Seoul (callee: by the number's country)") {
+            $0.calls.policy.hoursZone = $1 == "callee" ? nil : try timeZone($1)
+        },
+        Setting(key: "outbound.time_zone", help: "where a day begins, and of callees whose number tells no country (the system's)") {
+            $0.calls.policy.homeZone = try timeZone($1)
+        },
+        Setting(key: "outbound.daily_cap", help: "calls a day that show one caller number (any number)") {
+            $0.calls.policy.dailyCap = try integer($1, 1...1_000_000)
+        },
+        Setting(key: "outbound.duplicate_window", help: "seconds between two calls to one callee; 0: only not at once (60)") {
+            $0.calls.policy.duplicateWindow = Double(try integer($1, 0...DiallingPolicy.windowLimit))
+        },
+        Setting(key: "outbound.calls_per_second", help: "dials begun in a second; 0: any number (5)") { configuration, text in
+            guard let value = Double(text), (0...1_000).contains(value) else { throw ConfigurationError("must be a number in 0…1000, not \(text)") }
+            configuration.calls.policy.callsPerSecond = value
+        },
         Setting(key: "outbound.retry.enabled", help: "dial again after no answer (true)") { $0.calls.retry.isEnabled = try boolean($1) },
         Setting(key: "outbound.retry.max_retries", help: "attempts after the first (2)") { $0.calls.retry.maxRetries = try integer($1, 0...10) },
         Setting(key: "outbound.retry.retry_interval", help: "seconds (300)") { $0.calls.retry.interval = Double(try integer($1, 0...86_400)) },
@@ -293,8 +342,10 @@ struct Configuration {
         Setting(key: "llm.ollama.tools", help: "false: the model knows no functions and reports in text (true)") {
             $0.speech.chat["ollama"]?.canCallTools = try boolean($1)
         },
-        Setting(key: "tts.providers", help: "voices in the order in which they are tried: embedded, cartesia, elevenlabs, deepgram, openai, sherpa (embedded)")
-        {
+        Setting(
+            key: "tts.providers",
+            help: "voices in the order in which they are tried: embedded, cartesia, elevenlabs, deepgram, openai, sherpa (embedded)"
+        ) {
             $0.speech.textToSpeech = try names($1, of: SpeechSettings.textToSpeechNames)
         },
         Setting(key: "tts.cartesia.url", help: "ws: or wss: URL that speaks Cartesia's protocol (wss://api.cartesia.ai)") {
@@ -378,6 +429,27 @@ struct Configuration {
             $0.rate.perSecond = Double(try integer($1, 1...100_000))
         },
         Setting(key: "security.rate_limit.burst", help: "requests at once (100)") { $0.rate.burst = Double(try integer($1, 1...100_000)) },
+        Setting(
+            key: "security.encryption_key", help: "seals what is stored of people: 64 hex digits, or 32 bytes in Base64 (openssl rand -hex 32)",
+            isSecret: true
+        ) { $0.encryptionKey = try Vault.Key($1) },
+        Setting(key: "security.former_keys", help: "keys that can still open what they sealed, comma-separated", isSecret: true) {
+            $0.formerKeys = try list($1).map { try Vault.Key($0) }
+            guard $0.formerKeys.count <= Vault.formerKeyLimit else { throw ConfigurationError("has more than \(Vault.formerKeyLimit) keys") }
+        },
+        Setting(key: "webhooks.url", help: "https: URL that every event is posted to (none)") { $0.webhookEndpoint = .init(url: $1) },
+        Setting(key: "webhooks.events", help: "names of the events it wants, comma-separated (all)") { $0.webhookEvents = Set(list($1)) },
+        Setting(key: "webhooks.secret", help: "signs webhooks: whsec_ and Base64 (one is made at the first start)", isSecret: true) {
+            configuration, text in
+            guard let secret = WebhookSecret(text) else { throw ConfigurationError("must be whsec_ and 24 to 64 bytes in Base64") }
+            configuration.webhookSecret = secret
+        },
+        Setting(key: "webhooks.allow_private", help: "post to addresses in our own network too (false)") {
+            $0.webhooksMayGoInside = try boolean($1)
+        },
+        Setting(key: "webhooks.retry_schedule", help: "seconds from each failed try to the next (5,30,120,… for 24 hours)") {
+            $0.webhookSchedule = try list($1).map { Double(try integer($0, 0...86_400)) }
+        },
         Setting(key: "log.level", help: "trace, debug, info, notice, warning, error (info)") { configuration, text in
             guard let level = Logger.Level(rawValue: text) else { throw ConfigurationError("\(text) is no log level") }
             configuration.logLevel = level
@@ -388,6 +460,11 @@ struct Configuration {
         },
         Setting(key: "api_key", help: "the first admin key", isSecret: true) { $0.adminKey = $1 },
     ]
+
+    /// The variables that set a key, its own first.
+    static func environmentNames(of key: String) -> [String] {
+        [environmentName(key)] + customaryNames.filter { $0.value == key }.map(\.key).sorted()
+    }
 
     /// `outbound.default_gateway` → `TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY`.
     static func environmentName(_ key: String) -> String {
@@ -460,6 +537,7 @@ struct Configuration {
             }
         }
         calls.recordingsFolder = data + "/recordings"
+        try finishStore()
         streams.brief.maxTurns = calls.maxTurns
         streams.brief.language = calls.language
         for (key, path) in [("tls.certificate", certificate), ("tls.key", key), ("tls.ca_file", realtime.caFile)] {
@@ -489,6 +567,32 @@ struct Configuration {
         if !httpHost.hasPrefix("127."), adminKey == nil {
             throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")
         }
+    }
+
+    private mutating func finishStore() throws {
+        if encryptionKey == nil, !httpHost.hasPrefix("127.") {
+            throw ConfigurationError(
+                "http.host is \(httpHost): beyond loopback what is stored of people must be sealed: set TRUNKLINE_SECURITY_ENCRYPTION_KEY")
+        }
+        webhookEndpoint?.events = webhookEvents
+        if let url = webhookEndpoint?.url, let problem = WebhookSender.problem(with: url, settings: webhooks(secret: .random())) {
+            throw ConfigurationError("webhooks.url \(problem)")
+        }
+        if let url = publicURL, let host = URLComponents(string: url)?.host { hosts.append(host.lowercased()) }
+    }
+
+    func webhooks(secret: WebhookSecret) -> WebhookSender.Settings {
+        var settings = WebhookSender.Settings(secret: secret)
+        settings.schedule = webhookSchedule
+        settings.allowsPrivateAddresses = webhooksMayGoInside
+        settings.isBoundToLoopback = httpHost.hasPrefix("127.")
+        return settings
+    }
+
+    /// nil: any. Behind another server the names are its business, unless they are told.
+    var knownHosts: Set<String>? {
+        if !httpHost.hasPrefix("127."), hosts.isEmpty { return nil }
+        return Set(hosts + ["localhost", "127.0.0.1", "[::1]", httpHost])
     }
 
     /// One key for all of a vendor's services, and none missing where a vendor's own server is used.
@@ -620,6 +724,10 @@ struct Configuration {
             throw ConfigurationError("must be a whole number in \(range.lowerBound)…\(range.upperBound), not \(text)")
         }
         return value
+    }
+    private static func timeZone(_ text: String) throws -> TimeZone {
+        guard let zone = TimeZone(identifier: text) else { throw ConfigurationError("must be a time zone such as Asia/Seoul, not \(text)") }
+        return zone
     }
     private static func boolean(_ text: String) throws -> Bool {
         switch text.lowercased() {

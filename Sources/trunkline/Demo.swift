@@ -25,7 +25,7 @@ struct Demo: AsyncParsableCommand {
     @Option(help: "The callee's SIP port.") var calleePort: UInt16 = 5099
 
     func run() async throws {
-        var extra = [("outbound.retry.enabled", "false"), ("log.level", "warning")]
+        var extra = [("outbound.retry.enabled", "false"), ("outbound.duplicate_window", "0"), ("log.level", "warning")]
         if options.data == nil { extra.append(("data", ".demo-data")) }
         if let realtimeUrl { extra += [("agent.mode", "realtime"), ("realtime.openai.url", realtimeUrl), ("agent.fallback", "false")] }
         let configuration = try options.read(extra: extra)
@@ -57,7 +57,7 @@ struct Demo: AsyncParsableCommand {
                 questions: items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }),
             maxDuration: 120, requestedBy: "demo", createdAt: Date())
         let events = server.store.feed.watch()
-        try await server.dialler.create(call)
+        _ = try await server.dialler.create(call)
         let ended = await show(events, of: call.outboundID)
         guard ended, let final = try await server.store.call(call.outboundID) else { throw fail("the call did not end within \(Int(Self.limit)) s") }
         let transcript = try await server.store.transcript(of: call.outboundID)

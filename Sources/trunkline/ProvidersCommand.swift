@@ -15,27 +15,33 @@ struct ProvidersCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run() async throws {
-            let settings = try options.read()
-            var web = HTTPClient.Configuration()
-            web.caFile = settings.realtime.caFile
-            let client = HTTPClient(web)
-            let loop = try EventLoop(name: "loop", caFile: settings.realtime.caFile)
-            loop.start()
-            let workers = WorkerPool(name: "speech", threads: 1)
-            let embedded = SpeechEngines(
-                speechToText: EmbeddedRecognizer(
-                    pool: DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: 1)),
-                languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
-            let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: workers)
-            let catalog = SpeechCatalog(
-                settings.speech, network: SpeechNetwork(client: client, loops: [loop]), embedded: embedded, local: local
-            ) { _ in }
-            let checks = await catalog.check()
+            let checks = try await ProvidersCommand.checks(try options.read())
             for check in checks { print("\(check.name.padding(toLength: 28, withPad: " ", startingAt: 0))\(check.failure ?? "works")") }
+            if checks.contains(where: { $0.failure != nil }) { throw ExitCode(1) }
+        }
+    }
+
+    /// What each configured service says to our key.
+    static func checks(_ settings: Configuration) async throws -> [SpeechCatalog.Check] {
+        var web = HTTPClient.Configuration()
+        web.caFile = settings.realtime.caFile
+        let client = HTTPClient(web)
+        let loop = try EventLoop(name: "loop", caFile: settings.realtime.caFile)
+        loop.start()
+        let workers = WorkerPool(name: "speech", threads: 1)
+        let embedded = SpeechEngines(
+            speechToText: EmbeddedRecognizer(
+                pool: DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: 1)),
+            languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
+        let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: workers)
+        let catalog = SpeechCatalog(
+            settings.speech, network: SpeechNetwork(client: client, loops: [loop]), embedded: embedded, local: local
+        ) { _ in }
+        defer {
             client.stop()
             loop.stop()
             workers.stop()
-            if checks.contains(where: { $0.failure != nil }) { throw ExitCode(1) }
         }
+        return await catalog.check()
     }
 }

@@ -29,6 +29,10 @@ struct Serve: AsyncParsableCommand {
         print("dashboard  \(server.address)/")
         print("SIP        \(configuration.sip.host):\(configuration.sip.port) (UDP, TCP)")
         if let key = server.newKey { print("API key    \(key)   (made now, shown only this once)") }
+        if let secret = server.newWebhookSecret { print("webhooks   signed with \(secret)   (made now, shown only this once)") }
+        if configuration.encryptionKey == nil {
+            logger.warning("security.encryption_key is not set: transcripts, answers and numbers are stored as they are")
+        }
         if configuration.calls.routing.isBoundToLoopback, configuration.calls.routing.allowedCallers == nil {
             logger.warning("outbound.allowed_callers is not set: on loopback any caller number is allowed")
         }

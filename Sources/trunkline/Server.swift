@@ -18,14 +18,20 @@ final class Server: Sendable {
     let workers: WorkerPool
     let client: HTTPClient
     let catalog: SpeechCatalog
+    let webhooks: WebhookSender
     /// Made at the first start, to be shown once.
     let newKey: String?
+    let newWebhookSecret: String?
+    private let keyWatch: Task<Void, Never>
+    /// Seconds until a key that was made or revoked by another process is known.
+    private static let keyWatchSeconds = 2.0
     let logger: Logger
 
     /// Starts everything. Each failure says what the operator should do.
     init(_ settings: Configuration, logger: Logger) async throws {
         self.logger = logger
-        store = try CallStore(folder: settings.data)
+        store = try CallStore(
+            folder: settings.data, vault: Vault(current: settings.encryptionKey, former: settings.formerKeys), plan: settings.calls.routing.plan)
         try FileManager.default.createDirectory(
             atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
 
@@ -34,14 +40,30 @@ final class Server: Sendable {
         var newKey: String?
         if let key = settings.adminKey {
             guard key.count >= 16 else { throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters") }
-            try await store.insert(.init(hash: Authenticator.hash(key), name: "admin", role: "admin"), at: Date())
+            try await store.insert(
+                .init(hash: Authenticator.hash(key), name: "admin", role: "admin", createdAt: Date(), createdBy: "TRUNKLINE_API_KEY"))
         } else if try await store.keys().isEmpty {
-            let key = Authenticator.newKey()
-            try await store.insert(.init(hash: Authenticator.hash(key), name: "admin", role: "admin"), at: Date())
+            let (key, stored) = Authenticator.makeKey(name: "admin", role: .admin, by: "first start", at: Date())
+            try await store.insert(stored)
             newKey = key
         }
-        for key in try await store.keys() { authenticator.add(hash: key.hash, name: key.name, role: Role(rawValue: key.role) ?? .viewer) }
+        authenticator.take(try await store.keys())
         self.newKey = newKey
+        keyWatch = Task { [store] in
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(Self.keyWatchSeconds))
+                if let keys = try? await store.keys() { authenticator.take(keys) }
+            }
+        }
+
+        // Webhooks.
+        let kept = try await store.secret(named: "webhooks") { WebhookSecret.random().text }
+        guard let secret = settings.webhookSecret ?? WebhookSecret(kept.text) else {
+            throw StoreError(.cannotOpen, "the secret of webhooks is damaged")
+        }
+        newWebhookSecret = kept.isNew && settings.webhookSecret == nil ? kept.text : nil
+        let webhookSettings = settings.webhooks(secret: secret)
+        store.subscribe(settings.webhookEndpoint.map { [$0] } ?? [])
 
         // Speech.
         let workers = WorkerPool(name: "speech", threads: settings.speechWorkers)
@@ -62,6 +84,8 @@ final class Server: Sendable {
         web.caFile = settings.realtime.caFile
         let client = HTTPClient(web)
         self.client = client
+        let sender = WebhookSender(webhookSettings, store: store, client: client, logger: logger)
+        webhooks = sender
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
         let knowledge = KnowledgeStore(store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
@@ -91,7 +115,8 @@ final class Server: Sendable {
                             signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
                             isByTurns: settings.twilioIsByTurns)
                     }
-                }, knowledge: knowledge, standings: { catalog.standings }))
+                }, knowledge: knowledge, standings: { catalog.standings }, webhooks: webhookSettings, wakeWebhooks: { sender.wake() },
+                hosts: settings.knownHosts))
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
         http.host = settings.httpHost
@@ -108,6 +133,7 @@ final class Server: Sendable {
             throw error
         }
         await dialler.start()
+        await webhooks.start()
     }
 
     /// Silero's detector, where it is wanted and there.
@@ -149,6 +175,8 @@ final class Server: Sendable {
     func stop() async {
         http.stop()
         await dialler.stop()
+        await webhooks.stop()
+        keyWatch.cancel()
         userAgent.stop()
         for loop in loops { loop.stop() }
         client.stop()

@@ -13,5 +13,9 @@ struct Trunkline: AsyncParsableCommand {
             dashboard's address and a first API key. `trunkline demo` shows a whole call.
             """,
         version: version,
-        subcommands: [Serve.self, PlaceCall.self, ProvidersCommand.self, Callee.self, Demo.self, Bench.self])
+        subcommands: [
+            Serve.self, PlaceCall.self, KeysCommand.self, ConfigCommand.self, ProvidersCommand.self, Doctor.self, Backup.self, Restore.self,
+            Seal.self,
+            Callee.self, Demo.self, Bench.self,
+        ])
 }

@@ -55,12 +55,25 @@ def test_bad_bodies_and_paths(server):
     assert server.request("GET", "/api/outbound/../../etc/passwd")[0] == 404
     assert server.request("GET", "/web/../Package.swift", key=None)[0] == 404
     assert server.request("DELETE", "/api/outbound/")[0] == 405
-    status, answer = server.request("POST", "/api/outbound/", GOOD, headers={"Idempotency-Key": "k"})
-    assert status == 422 and answer["code"] == "not_supported_yet", "refused, not ignored"
     assert server.request("GET", "/api/outbound/?limit=0")[0] == 422
     assert server.request("GET", "/api/outbound/?limit=201&state=x&nonsense=1")[1]["errors"].__len__() == 3
     assert server.request("GET", "/nothing")[0] == 404
     assert server.request("GET", "/api/outbound/")[1]["total"] == 0
+
+
+def test_a_repeated_request_is_one_call(make_server):
+    server = make_server()
+    first = server.request("POST", "/api/outbound/", GOOD, headers={"Idempotency-Key": "k-1"})
+    reordered = json.dumps(dict(reversed(GOOD.items())), indent=2)
+    assert server.request("POST", "/api/outbound/", reordered, headers={"Idempotency-Key": "k-1"}) == first and first[0] == 202
+    assert server.last_headers["location"] == "/api/outbound/" + first[1]["outbound_id"]
+    status, answer = server.request("POST", "/api/outbound/", {**GOOD, "purpose": "another"}, headers={"Idempotency-Key": "k-1"})
+    assert status == 422 and answer["code"] == "idempotency_key_reused"
+    assert server.request("POST", "/api/outbound/", GOOD, headers={"Idempotency-Key": "x" * 256})[0] == 422
+    server.kill(9)
+    server.start()
+    assert server.request("POST", "/api/outbound/", GOOD, headers={"Idempotency-Key": "k-1"}) == first, "after a crash too"
+    assert server.request("GET", "/api/outbound/")[1]["total"] == 1
 
 
 def test_a_dead_callee_fails_with_a_reason(make_server):

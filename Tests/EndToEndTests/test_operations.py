@@ -22,7 +22,11 @@ def run(*arguments, cwd, seconds=60, **environment):
     ({"TRUNKLINE_HTTP_PORT": "99999"}, ["TRUNKLINE_HTTP_PORT", "0…65535"]),
     ({"TRUNKLINE_SPEECH_MODEL_DIR": "/nowhere"}, ["/nowhere", "pocketsphinx-en-us"]),
     ({"TRUNKLINE_DATA": "/proc/nowhere"}, ["/proc/nowhere", "--data"]),
-    ({"TRUNKLINE_HTTP_HOST": "0.0.0.0"}, ["TRUNKLINE_API_KEY"]),
+    ({"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_SECURITY_ENCRYPTION_KEY": "ab" * 32}, ["TRUNKLINE_API_KEY"]),
+    ({"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_API_KEY": "key-of-sixteen-and-more"}, ["TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
+    ({"TRUNKLINE_SECURITY_ENCRYPTION_KEY": "short"}, ["64 hex digits", "openssl"]),
+    ({"TRUNKLINE_OUTBOUND_CALLING_HOURS": "9 to 5"}, ["TRUNKLINE_OUTBOUND_CALLING_HOURS", "09:00-20:00"]),
+    ({"TRUNKLINE_WEBHOOKS_URL": "http://example.org"}, ["webhooks.url", "https"]),
     ({"TRUNKLINE_CONFIG": "/nowhere.yaml"}, ["/nowhere.yaml"]),
 ])
 def test_start_up_errors_say_what_to_do(tmp_path, environment, words):
@@ -53,7 +57,7 @@ def test_a_taken_port_is_named(tmp_path, kind, flag):
 
 def test_help_and_version(tmp_path):
     assert run("--version", cwd=tmp_path).stdout.strip()
-    for command in ([], ["serve"], ["call"], ["callee"], ["demo"], ["bench"]):
+    for command in ([], ["serve"], ["call"], ["callee"], ["demo"], ["bench"], ["keys"], ["doctor"], ["backup"], ["restore"]):
         assert "USAGE" in run(*command, "--help", cwd=tmp_path).stdout
 
 

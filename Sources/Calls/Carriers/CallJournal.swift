@@ -28,10 +28,10 @@ final class CallJournal: Sendable {
     private let entries: AsyncStream<Entry>.Continuation
     private let writer: Task<Void, Never>
 
-    /// - Parameter call: as it was before the attempt.
+    /// - Parameter call: as it is with the attempt begun.
     init(_ call: Call, store: CallStore, settings: CallSettings, logger: Logger, now: @escaping @Sendable () -> Date) {
         outboundID = call.outboundID
-        recordingName = settings.savesRecording ? call.outboundID + "-\(call.attempts.count + 1).wav" : nil
+        recordingName = settings.savesRecording ? call.outboundID + "-\(max(1, call.attempts.count)).wav" : nil
         self.settings = settings
         self.now = now
         var logger = logger
@@ -72,27 +72,7 @@ final class CallJournal: Sendable {
 
     // MARK: Until the answer
 
-    func dialling(callID: String?) {
-        let id = outboundID
-        let at = now()
-        entries.yield { store in
-            try await store.clearTranscript(of: id)
-            try await store.update(id) { call in
-                try call.apply(.dial)
-                call.callID = callID
-                call.startedAt = at
-                call.nextAttemptAt = nil
-                call.attemptsThisRound += 1
-                call.attempts.append(.init(startedAt: at))
-                call.answers = TaskTracker(questions: call.brief.questions).answers
-                call.endReason = nil
-                call.failureReason = nil
-                return [CallEvent(name: "outbound_dialing", at: at, outboundID: id, payload: CallEvent.payload(["attempt": call.attempts.count]))]
-            }
-        }
-    }
-
-    /// The provider's id of the call.
+    /// The id of the call in SIP, or at the provider.
     func placed(callID: String) {
         update { call in
             call.callID = callID
@@ -145,7 +125,7 @@ final class CallJournal: Sendable {
         call.attempts.append(.init(startedAt: at))
         let connected = call
         entries.yield { store in
-            try await store.insert(
+            _ = try await store.insert(
                 connected,
                 events: [
                     CallEvent(
@@ -190,7 +170,7 @@ final class CallJournal: Sendable {
         update { call in
             guard call.answers != tracker.answers else { return [] }
             call.answers = tracker.answers
-            return [CallEvent(name: "outbound_progress", at: at, outboundID: id, payload: CallEvent.payload(ProgressPayload(tracker)))]
+            return [CallEvent(name: "outbound_progress", at: at, outboundID: id, payload: CallEvent.payload(ProgressPayload(tracker.answers)))]
         }
     }
 

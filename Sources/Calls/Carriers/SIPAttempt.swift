@@ -77,7 +77,7 @@ actor SIPAttempt: CallAttempt {
         let id = call.outboundID
         let callID = "outbound-\(id)-\(Call.hex(.random(in: .min ... .max)))"
         let started = now()
-        journal.dialling(callID: callID)
+        journal.placed(callID: callID)
         let route: Routing.SIPRoute
         do throws(Routing.Refusal) {
             guard case .sip(let found) = try settings.routing.route(to: call.calleeNumber) else {
@@ -108,7 +108,7 @@ actor SIPAttempt: CallAttempt {
         dialog = line.userAgent.invite(invitation) { [weak self] event in
             loop.post { [weak self] in self?.assumeIsolated { $0.handle(event) } }
         }
-        logger.info("dialling", metadata: ["attempt": "\(call.attempts.count + 1)"])
+        logger.info("dialling", metadata: ["attempt": "\(call.attempts.count)"])
     }
 
     private func beat(_ now: UInt64) {

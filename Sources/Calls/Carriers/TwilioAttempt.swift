@@ -97,7 +97,6 @@ actor TwilioAttempt: CallAttempt {
     // MARK: Commands
 
     func run() async {
-        journal.dialling(callID: nil)
         line.calls.await(
             call.outboundID,
             .init(
@@ -141,10 +140,11 @@ actor TwilioAttempt: CallAttempt {
 
     private func place() async {
         let id = call.outboundID
-        guard case .twilio(let to)? = try? settings.routing.route(to: call.calleeNumber), let from = Routing.normalize(call.callerNumber) else {
+        guard case .twilio(let to)? = try? settings.routing.route(to: call.calleeNumber), let from = settings.routing.plan.e164(call.callerNumber)
+        else {
             return over { $0.attemptEnded(AttemptOutcome(state: .failed, reason: "no route for this number")) }
         }
-        logger.info("dialling through Twilio", metadata: ["attempt": "\(call.attempts.count + 1)"])
+        logger.info("dialling through Twilio", metadata: ["attempt": "\(call.attempts.count)"])
         do {
             let placed = try await carrier.rest.place(
                 .init(

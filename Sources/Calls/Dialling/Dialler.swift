@@ -19,8 +19,9 @@ public actor Dialler {
     private var queue: DialQueue
     private var live: [String: (attempt: any CallAttempt, callee: String, loop: Int?)] = [:]
     private var runner: Task<Void, Never>?
-    private var nap: (continuation: CheckedContinuation<Void, Never>, timer: Task<Void, Never>)?
-    private var isWoken = false
+    private let alarm = Alarm()
+    /// When the next dial may begin (`callsPerSecond`).
+    private var mayDialAt = ContinuousClock.now
     private var isStopping = false
 
     public init(line: CallLine, loops: [EventLoop], settings: CallSettings, now: @escaping @Sendable () -> Date = { Date() }) {
@@ -58,8 +59,6 @@ public actor Dialler {
                     call.completedAt = at
                     call.endReason = .serverRestart
                     call.failureReason = EndReason.serverRestart.rawValue
-                    var tracker = TaskTracker(questions: call.brief.questions)
-                    tracker.close()
                     for index in call.answers.indices where call.answers[index].status == .pending { call.answers[index].status = .unclear }
                     call.summary = TemplateSummary.of(call)
                     if !call.attempts.isEmpty {
@@ -78,21 +77,23 @@ public actor Dialler {
         queue.add(
             DialQueue.Entry(
                 outboundID: call.outboundID, priority: call.priority, createdAt: call.createdAt, notBefore: call.nextAttemptAt,
-                callee: call.calleeNumber))
-        wake()
+                callee: settings.routing.plan.key(call.calleeNumber)))
+        alarm.ring()
     }
 
     // MARK: Requests
 
-    /// Stores and queues a call; on return it is on disk.
-    public func create(_ call: Call) async throws(StoreError) {
+    /// Stores and queues a call, unless a rule forbids it; on return it is on disk.
+    public func create(_ call: Call, request: CallStore.RepeatableRequest? = nil) async throws(StoreError) -> CallStore.Insertion {
         guard !isStopping else { throw StoreError(.unavailable, "the server is shutting down") }
         guard !queue.isFull else { throw StoreError(.unavailable, "\(DialQueue.capacity) calls are waiting: try again later") }
         let event = CallEvent(
             name: "outbound_queued", at: call.createdAt, outboundID: call.outboundID,
             payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
-        try await store.insert(call, events: [event])
-        enqueue(call)
+        let insertion = try await store.insert(
+            call, events: [event], request: request, window: settings.policy.duplicateWindow, at: now())
+        if insertion == .stored { enqueue(call) }
+        return insertion
     }
 
     /// Gives up a call that is not connected yet.
@@ -108,9 +109,7 @@ public actor Dialler {
             try call.apply(.cancel)
             call.completedAt = at
             call.nextAttemptAt = nil
-            var tracker = TaskTracker(questions: call.brief.questions)
-            tracker.close()
-            call.answers = tracker.answers
+            call.closeAnswers()
             return [CallEvent.terminal(of: call, at: at)]
         }
     }
@@ -161,7 +160,7 @@ public actor Dialler {
     public func stop() async {
         isStopping = true
         runner?.cancel()
-        wake()
+        alarm.ring()
         let deadline = ContinuousClock.now + .seconds(Self.drainLimit)
         for entry in live.values { await entry.attempt.cancel() }
         while !live.isEmpty || line.calls.count > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(100)) }
@@ -177,18 +176,32 @@ public actor Dialler {
             while settings.isEnabled, !isStopping, live.count < settings.maxConcurrentCalls,
                 let entry = queue.next(at: now(), busyCallees: Set(live.values.map(\.callee)))
             {
+                await keepPace()
                 await dial(entry)
             }
             let due = queue.nextDue(after: now()).map { max(0.05, $0.timeIntervalSince(now())) } ?? Self.longestNap
-            await rest(min(due, Self.longestNap))
+            await alarm.wait(seconds: min(due, Self.longestNap))
         }
+    }
+
+    /// No more dials in a second than the trunk bears.
+    private func keepPace() async {
+        guard settings.policy.callsPerSecond > 0 else { return }
+        if mayDialAt > .now { try? await Task.sleep(until: mayDialAt) }
+        mayDialAt = max(mayDialAt, .now) + .seconds(1 / settings.policy.callsPerSecond)
     }
 
     private func dial(_ entry: DialQueue.Entry) async {
         let call: Call
         do {
-            guard let stored = try await store.call(entry.outboundID), stored.state == .queued else { return }
-            call = stored
+            switch try await store.admit(entry.outboundID, by: settings.policy, at: now()) {
+            case .dial(let admitted): call = admitted
+            case .held(let held):
+                log(held.blocks?.last, of: held)
+                return enqueue(held)
+            case .ended(let ended): return log(ended.blocks?.last, of: ended)
+            case .gone: return
+            }
         } catch {
             line.logger.error("cannot read a queued call: \(error)", metadata: ["call": "\(entry.outboundID)"])
             var later = entry
@@ -199,17 +212,23 @@ public actor Dialler {
         let attempt: any CallAttempt
         if case .twilio? = try? settings.routing.route(to: call.calleeNumber), let twilio = line.twilio {
             attempt = TwilioAttempt(call: call, carrier: twilio, line: line, settings: settings, now: now)
-            live[call.outboundID] = (attempt, call.calleeNumber, nil)
+            live[call.outboundID] = (attempt, entry.callee, nil)
         } else {
             let loads = live.values.reduce(into: [Int: Int]()) { if let loop = $1.loop { $0[loop, default: 0] += 1 } }
             let place = loops.indices.min { loads[$0, default: 0] < loads[$1, default: 0] } ?? 0
             attempt = SIPAttempt(loop: loops[place], call: call, line: line, settings: settings, now: now)
-            live[call.outboundID] = (attempt, call.calleeNumber, place)
+            live[call.outboundID] = (attempt, entry.callee, place)
         }
         Task {
             await attempt.run()
             await self.ended(call.outboundID)
         }
+    }
+
+    private func log(_ block: Call.Block?, of call: Call) {
+        guard let block else { return }
+        line.logger.notice(
+            "a rule stands in the way of a dial", metadata: ["call": "\(call.outboundID)", "rule": "\(block.rule.rawValue)"])
     }
 
     // MARK: What a provider tells of the calls it places for us
@@ -223,29 +242,6 @@ public actor Dialler {
     private func ended(_ outboundID: String) async {
         live[outboundID] = nil
         if let call = try? await store.call(outboundID), call.state == .queued { enqueue(call) }
-        wake()
-    }
-
-    private func rest(_ seconds: TimeInterval) async {
-        guard !isWoken else {
-            isWoken = false
-            return
-        }
-        await withCheckedContinuation { continuation in
-            let timer = Task {
-                try? await Task.sleep(for: .seconds(seconds))
-                if !Task.isCancelled { self.wake() }
-            }
-            nap = (continuation, timer)
-        }
-        isWoken = false
-    }
-
-    private func wake() {
-        isWoken = true
-        guard let nap else { return }
-        self.nap = nil
-        nap.timer.cancel()
-        nap.continuation.resume()
+        alarm.ring()
     }
 }

@@ -13,7 +13,7 @@ struct RetryPolicy: Sendable {
 
     /// Ends the attempt in the record, and either queues the next or ends the call. Returns the events that tell of it.
     func conclude(_ call: inout Call, with outcome: AttemptOutcome, at now: Date) throws -> [CallEvent] {
-        if !call.attempts.isEmpty {
+        if !call.attempts.isEmpty, call.attempts[call.attempts.count - 1].endedAt == nil {
             call.attempts[call.attempts.count - 1].endedAt = now
             call.attempts[call.attempts.count - 1].outcome = outcome.state.rawValue
             call.attempts[call.attempts.count - 1].code = outcome.code
@@ -42,11 +42,7 @@ struct RetryPolicy: Sendable {
         } else {
             call.completedAt = now
             call.failureReason = outcome.state == .cancelled ? nil : outcome.reason
-            call.answers = {
-                var tracker = TaskTracker(questions: call.brief.questions)
-                tracker.close()
-                return tracker.answers
-            }()
+            call.closeAnswers()
             events.append(CallEvent.terminal(of: call, at: now))
         }
         return events

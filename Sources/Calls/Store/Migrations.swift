@@ -1,8 +1,11 @@
+internal import Crypto
+internal import Foundation
 internal import GRDB
+internal import Realtime
 
 /// The schema, one step after the other. A step that has shipped is never changed.
 enum Migrations {
-    static var all: DatabaseMigrator {
+    static func all(_ vault: Vault, _ plan: NumberingPlan) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 calls") { db in
             try db.execute(
@@ -73,6 +76,195 @@ enum Migrations {
                     END;
                     """)
         }
+        migrator.registerMigration("4 sealed rows, policy, outbox") { db in
+            try db.execute(sql: "CREATE TABLE meta (name TEXT PRIMARY KEY NOT NULL, value BLOB NOT NULL) STRICT")
+            let secret = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) }
+            try db.execute(
+                sql: "INSERT INTO meta (name, value) VALUES (?, ?)",
+                arguments: [
+                    CallStore.indexSecretName, try vault.seal(secret.base64EncodedString(), row: "meta/" + CallStore.indexSecretName),
+                ])
+            try sealCalls(db, vault, plan, NumberIndex(secret: Array(secret)))
+            try sealTranscriptAndEvents(db, vault)
+            try db.execute(
+                sql: """
+                    CREATE TABLE dials (
+                        outbound_id TEXT NOT NULL,
+                        at REAL NOT NULL,
+                        callee_key TEXT NOT NULL,
+                        caller_key TEXT NOT NULL
+                    ) STRICT;
+                    CREATE INDEX dials_by_callee ON dials(callee_key, at);
+                    CREATE INDEX dials_by_caller ON dials(caller_key, at);
+                    CREATE INDEX dials_by_time ON dials(at);
+                    CREATE TABLE idempotency (
+                        key TEXT PRIMARY KEY NOT NULL,
+                        request TEXT NOT NULL,
+                        answer TEXT NOT NULL,
+                        at REAL NOT NULL
+                    ) STRICT;
+                    CREATE INDEX idempotency_by_time ON idempotency(at);
+                    CREATE TABLE do_not_call (
+                        key TEXT PRIMARY KEY NOT NULL,
+                        position INTEGER NOT NULL UNIQUE,
+                        entry BLOB NOT NULL
+                    ) STRICT;
+                    CREATE TABLE caller_numbers (
+                        key TEXT PRIMARY KEY NOT NULL,
+                        position INTEGER NOT NULL UNIQUE,
+                        entry BLOB NOT NULL
+                    ) STRICT;
+                    CREATE TABLE templates (
+                        id TEXT PRIMARY KEY NOT NULL,
+                        name TEXT NOT NULL UNIQUE,
+                        created_at REAL NOT NULL,
+                        updated_at REAL NOT NULL,
+                        entry BLOB NOT NULL
+                    ) STRICT;
+                    CREATE TABLE audit (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT,
+                        at REAL NOT NULL,
+                        actor TEXT NOT NULL,
+                        action TEXT NOT NULL,
+                        target TEXT NOT NULL,
+                        detail TEXT NOT NULL
+                    ) STRICT;
+                    CREATE INDEX audit_by_action ON audit(action, id);
+                    CREATE TABLE deliveries (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT,
+                        stream TEXT NOT NULL,
+                        outbound_id TEXT NOT NULL,
+                        event TEXT NOT NULL,
+                        state TEXT NOT NULL,
+                        attempts INTEGER NOT NULL DEFAULT 0,
+                        created_at REAL NOT NULL,
+                        next_at REAL NOT NULL,
+                        delivered_at REAL,
+                        last_status INTEGER,
+                        last_error TEXT,
+                        message BLOB NOT NULL
+                    ) STRICT;
+                    CREATE INDEX deliveries_by_stream ON deliveries(state, stream, id);
+                    CREATE INDEX deliveries_by_call ON deliveries(outbound_id, id);
+                    CREATE TABLE new_keys (
+                        id TEXT PRIMARY KEY NOT NULL,
+                        hash TEXT NOT NULL UNIQUE,
+                        name TEXT NOT NULL,
+                        role TEXT NOT NULL,
+                        created_at REAL NOT NULL,
+                        created_by TEXT NOT NULL,
+                        expires_at REAL,
+                        revoked_at REAL,
+                        last_used_at REAL
+                    ) STRICT;
+                    INSERT INTO new_keys (id, hash, name, role, created_at, created_by)
+                        SELECT 'key-' || substr(hash, 1, 8), hash, name, role, created_at, 'first start' FROM api_keys;
+                    DROP TABLE api_keys;
+                    ALTER TABLE new_keys RENAME TO api_keys;
+                    """)
+        }
         return migrator
+    }
+
+    /// Calls as they are from step 4 on: the record sealed, numbers as keyed hashes, purposes found by words.
+    private static func sealCalls(_ db: Database, _ vault: Vault, _ plan: NumberingPlan, _ numbers: NumberIndex) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE new_calls (
+                    outbound_id TEXT PRIMARY KEY NOT NULL,
+                    position INTEGER NOT NULL UNIQUE,
+                    state TEXT NOT NULL,
+                    created_at REAL NOT NULL,
+                    answered_at REAL,
+                    completed_at REAL,
+                    due_at REAL NOT NULL,
+                    callee_key TEXT NOT NULL,
+                    callee_tail TEXT,
+                    caller_key TEXT NOT NULL,
+                    purpose TEXT NOT NULL,
+                    webhook BLOB,
+                    record BLOB NOT NULL
+                ) STRICT;
+                CREATE TABLE call_counts (state TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE VIRTUAL TABLE call_words USING fts5(tokens, tokenize = 'unicode61 remove_diacritics 2');
+                """)
+        let rows = try Row.fetchCursor(db, sql: "SELECT * FROM calls ORDER BY position")
+        while let row = try rows.next() {
+            let id: String = row["outbound_id"], callee: String = row["callee_number"], caller: String = row["caller_number"]
+            let purpose: String = row["purpose"], position: Int64 = row["position"]
+            try db.execute(
+                sql: "INSERT INTO new_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
+                arguments: [
+                    id, position, row["state"] as String, row["created_at"] as Double, row["answered_at"] as Double?,
+                    row["completed_at"] as Double?, row["created_at"] as Double, numbers.hash(plan.key(callee)),
+                    numbers.tail(callee), numbers.hash(plan.key(caller)), purpose, try vault.seal(row["record"], row: "calls/" + id),
+                ])
+            try db.execute(
+                sql: "INSERT INTO call_words (rowid, tokens) VALUES (?, ?)",
+                arguments: [position, KnowledgeWords.tokens(purpose).joined(separator: " ")])
+        }
+        try db.execute(
+            sql: """
+                DROP TABLE calls;
+                ALTER TABLE new_calls RENAME TO calls;
+                INSERT INTO call_counts SELECT state, COUNT(*) FROM calls GROUP BY state;
+                CREATE INDEX calls_by_state ON calls(state, position);
+                CREATE INDEX calls_by_time ON calls(created_at, position);
+                CREATE INDEX calls_by_callee ON calls(callee_key, position);
+                CREATE INDEX calls_by_tail ON calls(callee_tail, position);
+                CREATE INDEX calls_by_caller ON calls(caller_key, position);
+                CREATE TRIGGER call_counted AFTER INSERT ON calls BEGIN
+                    INSERT INTO call_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET n = n + 1;
+                END;
+                CREATE TRIGGER call_moved AFTER UPDATE OF state ON calls WHEN old.state <> new.state BEGIN
+                    UPDATE call_counts SET n = n - 1 WHERE state = old.state;
+                    INSERT INTO call_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET n = n + 1;
+                END;
+                CREATE TRIGGER call_gone AFTER DELETE ON calls BEGIN
+                    UPDATE call_counts SET n = n - 1 WHERE state = old.state;
+                    DELETE FROM call_words WHERE rowid = old.position;
+                END;
+                """)
+    }
+
+    private static func sealTranscriptAndEvents(_ db: Database, _ vault: Vault) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE new_transcript (
+                    outbound_id TEXT NOT NULL REFERENCES calls(outbound_id) ON DELETE CASCADE,
+                    position INTEGER NOT NULL,
+                    entry BLOB NOT NULL,
+                    PRIMARY KEY (outbound_id, position)
+                ) STRICT, WITHOUT ROWID;
+                CREATE TABLE new_events (
+                    id INTEGER PRIMARY KEY AUTOINCREMENT,
+                    name TEXT NOT NULL,
+                    at REAL NOT NULL,
+                    outbound_id TEXT NOT NULL,
+                    payload BLOB NOT NULL
+                ) STRICT;
+                """)
+        let entries = try Row.fetchCursor(db, sql: "SELECT * FROM transcript")
+        while let row = try entries.next() {
+            let id: String = row["outbound_id"], position: Int = row["position"]
+            try db.execute(
+                sql: "INSERT INTO new_transcript VALUES (?, ?, ?)",
+                arguments: [id, position, try vault.seal(row["entry"], row: "transcript/\(id)/\(position)")])
+        }
+        let events = try Row.fetchCursor(db, sql: "SELECT * FROM events ORDER BY id")
+        while let row = try events.next() {
+            let call: String = row["outbound_id"], name: String = row["name"]
+            try db.execute(
+                sql: "INSERT INTO new_events VALUES (?, ?, ?, ?, ?)",
+                arguments: [row["id"] as Int64, name, row["at"] as Double, call, try vault.seal(row["payload"], row: "events/\(call)/\(name)")])
+        }
+        try db.execute(
+            sql: """
+                DROP TABLE transcript;
+                ALTER TABLE new_transcript RENAME TO transcript;
+                DROP TABLE events;
+                ALTER TABLE new_events RENAME TO events;
+                CREATE INDEX events_by_call ON events(outbound_id, id);
+                """)
     }
 }

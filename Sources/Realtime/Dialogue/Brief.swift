@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// What a call should achieve.
 public struct Brief: Sendable, Equatable, Codable {
     public var purpose: String
@@ -35,12 +37,79 @@ public struct Question: Sendable, Equatable, Codable, Identifiable {
     public var kind: Kind
     public var choices: [String]
     public var isRequired: Bool
+    /// Only asked when an earlier question has this answer.
+    public var condition: Condition?
 
-    public init(id: String, text: String, kind: Kind = .text, choices: [String] = [], isRequired: Bool = true) {
+    public struct Condition: Sendable, Equatable, Codable {
+        /// The id of an earlier question.
+        public var question: String
+        public var equals: Answer.Value
+        public init(question: String, equals: Answer.Value) {
+            self.question = question
+            self.equals = equals
+        }
+    }
+
+    public init(
+        id: String, text: String, kind: Kind = .text, choices: [String] = [], isRequired: Bool = true, condition: Condition? = nil
+    ) {
         self.id = id
         self.text = text
         self.kind = kind
         self.choices = choices
         self.isRequired = isRequired
+        self.condition = condition
     }
+}
+
+extension Question {
+    /// Whether it is to be asked, as far as is known: nil while the question that decides is open.
+    func isDue(by answers: [Answer]) -> Bool? {
+        guard let condition else { return true }
+        guard let deciding = answers.first(where: { $0.questionID == condition.question }) else { return false }
+        switch deciding.status {
+        case .pending: return nil
+        case .unclear, .refused, .notAsked: return false
+        case .answered: return condition.isMet(by: deciding)
+        }
+    }
+
+    /// It has an answer, was refused, or was not due.
+    public func isSettled(by answers: [Answer]) -> Bool {
+        if isDue(by: answers) == false { return true }
+        return answers.contains { $0.questionID == id && ($0.status == .answered || $0.status == .refused) }
+    }
+}
+
+extension Question.Condition {
+    /// Texts are compared without regard to case, numbers and truth values as what they are; models report `"yes"` and `true` alike.
+    func isMet(by answer: Answer) -> Bool {
+        switch (equals, answer.value) {
+        case (.boolean(let wanted), .boolean(let given)): return wanted == given
+        case (.number(let wanted), .number(let given)): return wanted == given
+        default: break
+        }
+        let given = [Self.text(answer.value), answer.summary, answer.text].compactMap { $0.map(Self.plain) }
+        switch equals {
+        case .boolean(let wanted):
+            return given.contains { (wanted ? ["true", "yes", "네", "예", "да"] : ["false", "no", "아니요", "아니오", "нет"]).contains($0) }
+        case .number, .text: return Self.text(equals).map { given.contains(Self.plain($0)) } ?? false
+        }
+    }
+
+    private static func plain(_ text: String) -> String {
+        text.lowercased().trimmingCharacters(in: .whitespacesAndNewlines.union(.punctuationCharacters))
+    }
+
+    private static func text(_ value: Answer.Value?) -> String? {
+        switch value {
+        case nil: nil
+        case .boolean(let value): value ? "true" : "false"
+        case .number(let value): value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+        case .text(let value): value
+        }
+    }
+
+    /// For a model: `when q1 is "yes"`.
+    var words: String { "only if the answer to \(question) is \"\(Self.text(equals) ?? "")\"" }
 }

@@ -16,6 +16,7 @@ public enum RealtimeInstructions {
                 var line = "- \(question.id): \(question.text)"
                 if question.kind != .text { line += " (\(question.kind.rawValue))" }
                 if !question.choices.isEmpty { line += " One of: \(question.choices.joined(separator: ", "))." }
+                if let condition = question.condition { line += " Ask this \(condition.words)." }
                 if status != .pending { line += " [already \(status.rawValue)]" }
                 lines.append(line)
             }
@@ -48,7 +49,7 @@ public enum RealtimeInstructions {
 
     /// What a report is answered with: what is still open.
     static func stateObject(of tracker: TaskTracker) -> [String: Any] {
-        ["ok": true, "pending": tracker.answers.filter { $0.status == .pending }.map(\.questionID)]
+        ["ok": true, "pending": tracker.openQuestions]
     }
 
     public static func state(of tracker: TaskTracker) -> String {

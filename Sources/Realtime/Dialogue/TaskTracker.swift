@@ -127,15 +127,19 @@ public struct TaskTracker: Sendable, Equatable {
     }
 
     public var nextPending: Question? {
-        questions.first { question in answers.contains { $0.questionID == question.id && $0.status == .pending } }
+        questions.first { question in
+            answers.contains { $0.questionID == question.id && $0.status == .pending } && question.isDue(by: answers) == true
+        }
     }
 
-    /// Every required question is answered or refused.
-    public var isCompleted: Bool {
-        questions.allSatisfy { question in
-            !question.isRequired
-                || answers.contains { $0.questionID == question.id && ($0.status == .answered || $0.status == .refused) }
-        }
+    /// Every required question that is due is answered or refused.
+    public var isCompleted: Bool { questions.allSatisfy { !$0.isRequired || $0.isSettled(by: answers) } }
+
+    /// Ids of the questions that are, or may become, due and have no answer.
+    var openQuestions: [String] {
+        questions.filter { question in
+            question.isDue(by: answers) != false && answers.contains { $0.questionID == question.id && $0.status == .pending }
+        }.map(\.id)
     }
 
     public var settledCount: Int { answers.count { $0.status != .pending } }

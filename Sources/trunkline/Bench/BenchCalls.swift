@@ -30,7 +30,8 @@ struct BenchCalls: AsyncParsableCommand {
             file: nil,
             flags: [
                 ("http.port", String(port)), ("sip.port", String(port + 1)), ("data", folder), ("log.level", "error"),
-                ("outbound.max_concurrent_calls", String(calls)), ("outbound.retry.enabled", "false"),
+                ("outbound.max_concurrent_calls", String(calls)), ("outbound.retry.enabled", "false"), ("outbound.duplicate_window", "0"),
+                ("outbound.calls_per_second", "0"),
             ], environment: [:])
         let server = try await Server(configuration, logger: Serve.logger(configuration))
         let measured = Mutex(Measured())
@@ -61,7 +62,7 @@ struct BenchCalls: AsyncParsableCommand {
                     requestedBy: "bench", createdAt: Date())
                 round.insert(call.outboundID)
                 ids.append(call.outboundID)
-                try await server.dialler.create(call)
+                _ = try await server.dialler.create(call)
                 try? await Task.sleep(for: .milliseconds(100))
             }
             while !round.isEmpty {

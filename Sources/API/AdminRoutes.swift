@@ -1,0 +1,52 @@
+internal import Calls
+internal import Foundation
+internal import Net
+
+/// `/api/keys` and `/api/audit`: who may do what, and who did.
+struct AdminRoutes: Sendable {
+    private static let nameLimit = 64
+    private static let dayLimit = 3_650
+
+    let services: Routes.Services
+
+    func keys(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        Routes.json(["items": .array(try await services.store.keys().map { Payloads.key($0, now: services.now()) })])
+    }
+
+    /// `{"name", "role", "expires_in_days"}` → the key, shown this once.
+    func createKey(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        var fields = try FieldReader(body: request.body, known: ["name", "role", "expires_in_days"])
+        let name = fields.text("name", required: true, limit: Self.nameLimit)
+        let role = fields.text("role", required: true, limit: 20)
+        if let role, Role(rawValue: role) == nil { fields.fail("role", "must be one of viewer, operator, admin") }
+        let days = fields.integer("expires_in_days", in: 1...Self.dayLimit)
+        try fields.check()
+        let now = services.now()
+        let (key, stored) = Authenticator.makeKey(
+            name: name ?? "", role: role.flatMap { Role(rawValue: $0) } ?? .viewer, by: principal.name, at: now,
+            expires: days.map { now.addingTimeInterval(Double($0) * 86_400) })
+        try await services.store.insert(stored)
+        services.authenticator.take(try await services.store.keys())
+        await services.audit(principal, "key.create", target: stored.id, detail: stored.role)
+        guard case .object(var members) = Payloads.key(stored, now: now) else { return HTTPResponse(status: 201) }
+        members["key"] = .string(key)
+        return Routes.json(.object(members), status: 201)
+    }
+
+    func revokeKey(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let id = request.parameters["id"] ?? ""
+        let keys = try await services.store.keys()
+        let admins = keys.filter { $0.role == Role.admin.rawValue && $0.revokedAt == nil }
+        if admins.map(\.id) == [id] { throw APIError.conflict("this is the last admin key: make another one first") }
+        try await services.store.revokeKey(id, at: services.now())
+        services.authenticator.take(try await services.store.keys())
+        await services.audit(principal, "key.revoke", target: id)
+        return HTTPResponse(status: 204)
+    }
+
+    func audit(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let wanted = try NumberRoutes.page(request, also: ["action"])
+        let page = try await services.store.audit(action: request.queryValue("action"), limit: wanted.limit, cursor: wanted.cursor)
+        return Routes.json(["items": .array(page.items.map(Payloads.audit)), "next_cursor": .optional(page.nextCursor)])
+    }
+}

@@ -1,0 +1,47 @@
+internal import Calls
+internal import Foundation
+internal import Net
+internal import Realtime
+
+/// `GET /metrics`: Prometheus text (prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4). Numbers and ids of people never stand in a label.
+struct Metrics: Sendable {
+    static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    let services: Routes.Services
+
+    func answer(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        var text = ""
+        func metric(_ name: String, _ kind: String, _ help: String, _ samples: [(labels: String, value: Double)]) {
+            text += "# HELP trunkline_\(name) \(help)\n# TYPE trunkline_\(name) \(kind)\n"
+            for sample in samples {
+                let value = sample.value == sample.value.rounded() && abs(sample.value) < 1e15 ? String(Int64(sample.value)) : String(sample.value)
+                text += "trunkline_\(name)\(sample.labels.isEmpty ? "" : "{\(sample.labels)}") \(value)\n"
+            }
+        }
+        let counts = try await services.store.counts()
+        metric("calls", "gauge", "Calls by state.", CallState.allCases.map { ("state=\"\($0.rawValue)\"", Double(counts.states[$0] ?? 0)) })
+        metric("calls_live", "gauge", "Calls that are being dialled or held.", [("", Double(await services.dialler.liveCount))])
+        metric("calls_waiting", "gauge", "Calls in the queue.", [("", Double(await services.dialler.queuedCount))])
+        metric(
+            "webhook_deliveries", "gauge", "Webhook messages by state.",
+            Delivery.State.allCases.map { ("state=\"\($0.rawValue)\"", Double(counts.deliveries[$0] ?? 0)) })
+        metric("events_total", "counter", "Events that were stored.", [("", Double(counts.lastEvent))])
+        metric(
+            "dials_blocked_total", "counter", "Requests that a rule of the dialling policy refused.", [("", Double(counts.blockedRequests))])
+        metric(
+            "provider_usable", "gauge", "1: the speech engine is in use; 0: it failed and is resting.",
+            services.standings().map { ("engine=\"\($0.name)\"", $0.coolDownSeconds == 0 ? 1 : 0) })
+        metric("database_bytes", "gauge", "Size of the database.", [("", Double(counts.databaseBytes))])
+        metric("process_resident_memory_bytes", "gauge", "Memory of the server.", [("", Double(Self.residentBytes()))])
+        metric("process_open_fds", "gauge", "Open file descriptors.", [("", Double(Self.openFiles()))])
+        return HTTPResponse(status: 200, contentType: Self.contentType, Array(text.utf8))
+    }
+
+    private static func residentBytes() -> Int {
+        guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return 0 }
+        let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        return pages * sysconf(Int32(_SC_PAGESIZE))
+    }
+
+    private static func openFiles() -> Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0 }
+}

@@ -1,0 +1,122 @@
+internal import Calls
+internal import Foundation
+internal import Net
+
+/// `/api/do-not-call` and `/api/numbers`: who must not be called, and which numbers of ours may be shown.
+struct NumberRoutes: Sendable {
+    /// Numbers of one request.
+    private static let batchLimit = 10_000
+    private static let reasonLimit = 200
+
+    let services: Routes.Services
+
+    /// `limit`, `cursor` and `q` of a list.
+    static func page(_ request: HTTPRequest, also: Set<String> = []) throws -> (limit: Int, cursor: String?, search: String?) {
+        var errors: [APIError.Field] = []
+        var limit = 50
+        for (name, value) in request.query {
+            switch name {
+            case "limit":
+                if let number = Int(value), CallFilter.limitRange.contains(number) {
+                    limit = number
+                } else {
+                    errors.append(
+                        .init(
+                            field: name, message: "must be a number from \(CallFilter.limitRange.lowerBound) to \(CallFilter.limitRange.upperBound)"))
+                }
+            case "cursor": if Int64(value, radix: 36) == nil { errors.append(.init(field: name, message: "is not one that a list gave")) }
+            case _ where also.contains(name): break
+            default: errors.append(.init(field: name, message: "is not a known parameter"))
+            }
+        }
+        if !errors.isEmpty { throw APIError.invalid(errors) }
+        return (limit, request.queryValue("cursor"), also.contains("q") ? request.queryValue("q") : nil)
+    }
+
+    private func isNumber(_ text: String) -> Bool { Routing.normalize(text) != nil || text.lowercased().hasPrefix("sip:") && text.count <= 256 }
+
+    // MARK: Do not call
+
+    func doNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let wanted = try Self.page(request, also: ["q"])
+        let page = try await services.store.doNotCall(search: wanted.search, limit: wanted.limit, cursor: wanted.cursor)
+        // Whole for who may change the list; masked for who may only look.
+        let isMasked = principal.role < .operator
+        return Routes.json([
+            "items": .array(page.items.map { Payloads.doNotCall($0, isMasked: isMasked) }), "next_cursor": .optional(page.nextCursor),
+            "total": .number(Double(page.total)),
+        ])
+    }
+
+    /// `{"number"}` or `{"numbers": […]}`, and a `reason`. All of them or none.
+    func addDoNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        var fields = try FieldReader(body: request.body, known: ["number", "numbers", "reason"])
+        let reason = fields.text("reason", required: false, limit: Self.reasonLimit) ?? ""
+        var numbers: [(name: String, text: String)] = []
+        if let number = fields.text("number", required: false, limit: 256) { numbers.append(("number", number)) }
+        switch fields.members["numbers"] {
+        case nil, .null: break
+        case .array(let items) where items.count <= Self.batchLimit:
+            for (index, item) in items.enumerated() {
+                if case .string(let text) = item {
+                    numbers.append(("numbers[\(index)]", text))
+                } else {
+                    fields.fail("numbers[\(index)]", "must be a string")
+                }
+            }
+        default: fields.fail("numbers", "must be an array of at most \(Self.batchLimit) numbers")
+        }
+        for number in numbers where !isNumber(number.text) { fields.fail(number.name, "must be a number of 3 to 15 digits, or a sip: address") }
+        if numbers.isEmpty, fields.errors.isEmpty { fields.fail("number", "is required") }
+        try fields.check()
+        let now = services.now()
+        let added = try await services.store.addDoNotCall(
+            numbers.map { DoNotCallEntry(number: $0.text, reason: reason, addedAt: now, addedBy: principal.name) })
+        await services.audit(principal, "do_not_call.add", detail: "\(added) new of \(numbers.count)")
+        return Routes.json(["added": .number(Double(added)), "known": .number(Double(numbers.count - added))], status: 201)
+    }
+
+    func removeDoNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        try await services.store.removeDoNotCall(request.parameters["number"] ?? "")
+        await services.audit(principal, "do_not_call.remove")
+        return HTTPResponse(status: 204)
+    }
+
+    // MARK: Numbers of ours
+
+    func numbers(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let wanted = try Self.page(request, also: ["q"])
+        let page = try await services.store.callerNumbers(search: wanted.search, limit: wanted.limit, cursor: wanted.cursor)
+        let since = services.settings.policy.dayBegins(services.now())
+        var items: [JSONValue] = []
+        for number in page.items {
+            items.append(Payloads.callerNumber(number, dialsToday: try await services.store.dials(showing: number.number, since: since)))
+        }
+        // Those of the configuration cannot be changed here.
+        let configured = services.settings.routing.allowedCallers ?? []
+        return Routes.json([
+            "items": .array(items), "next_cursor": .optional(page.nextCursor), "total": .number(Double(page.total)),
+            "configured": .array(configured.map { .string($0) }),
+            "any_allowed": .bool(services.settings.routing.allowedCallers == nil && services.settings.routing.isBoundToLoopback),
+        ])
+    }
+
+    func addNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        var fields = try FieldReader(body: request.body, known: ["number", "label", "daily_cap"])
+        let number = fields.text("number", required: true, limit: 64)
+        let label = fields.text("label", required: false, limit: 100) ?? ""
+        let cap = fields.integer("daily_cap", in: 1...1_000_000)
+        if let number, Routing.normalize(number) == nil { fields.fail("number", "must be a number of 3 to 15 digits") }
+        try fields.check()
+        let stored = CallerNumber(number: number ?? "", label: label, dailyCap: cap, addedAt: services.now(), addedBy: principal.name)
+        try await services.store.addCallerNumber(stored)
+        await services.audit(principal, "number.add")
+        return Routes.json(Payloads.callerNumber(stored, dialsToday: 0), status: 201)
+    }
+
+    func removeNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        try await services.store.removeCallerNumber(request.parameters["number"] ?? "")
+        await services.audit(principal, "number.remove")
+        return HTTPResponse(status: 204)
+    }
+}

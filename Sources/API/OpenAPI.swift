@@ -1,0 +1,402 @@
+internal import Calls
+internal import Foundation
+internal import Net
+internal import Realtime
+
+/// `/openapi.json`: every route of the API (OpenAPI 3.1), and `/docs`, a page that shows it.
+///
+/// The table below says what each route takes and gives; a test walks it and the router in both directions.
+enum OpenAPI {
+    /// What a route takes and gives.
+    struct Operation: Sendable {
+        var summary: String
+        var tag: String
+        var query: [Parameter] = []
+        var headers: [Parameter] = []
+        var body: JSONValue?
+        /// The answer when all went well.
+        var status = 200
+        /// nil: no body.
+        var answer: JSONValue? = Schema.any
+        var contentType = "application/json"
+        /// Statuses of problems beside 401, 403 and 429.
+        var problems: [Int] = []
+    }
+
+    struct Parameter: Sendable {
+        var name: String
+        var schema: JSONValue
+        var summary: String
+    }
+
+    // MARK: Schemas
+
+    private enum Schema {
+        static let any: JSONValue = ["type": "object"]
+        static let text: JSONValue = ["type": "string"]
+        static let flag: JSONValue = ["type": "boolean"]
+        static let time: JSONValue = ["type": "string", "format": "date-time"]
+        static let count: JSONValue = ["type": "integer", "minimum": 0]
+
+        static func text(_ limit: Int, minimum: Int = 1) -> JSONValue {
+            ["type": "string", "minLength": .number(Double(minimum)), "maxLength": .number(Double(limit))]
+        }
+        static func whole(_ range: ClosedRange<Int>) -> JSONValue {
+            ["type": "integer", "minimum": .number(Double(range.lowerBound)), "maximum": .number(Double(range.upperBound))]
+        }
+        static func choice(_ values: [String]) -> JSONValue { ["type": "string", "enum": .array(values.map { .string($0) })] }
+        static func list(_ items: JSONValue) -> JSONValue { ["type": "array", "items": items] }
+        static func nullable(_ schema: JSONValue) -> JSONValue { ["anyOf": [schema, ["type": "null"]]] }
+        static func reference(_ name: String) -> JSONValue { ["$ref": .string("#/components/schemas/" + name)] }
+        static func object(_ members: [String: JSONValue], required: [String] = [], isClosed: Bool = false) -> JSONValue {
+            var object: [String: JSONValue] = ["type": "object", "properties": .object(members)]
+            if !required.isEmpty { object["required"] = .array(required.map { .string($0) }) }
+            if isClosed { object["additionalProperties"] = false }
+            return .object(object)
+        }
+        static func page(_ item: JSONValue, more: [String: JSONValue] = [:]) -> JSONValue {
+            object(["items": list(item), "next_cursor": nullable(text)].merging(more) { $1 }, required: ["items"])
+        }
+    }
+
+    private static let states = CallState.allCases.map(\.rawValue)
+
+    private static let condition = Schema.object(
+        ["question": Schema.text(10), "equals": ["type": ["boolean", "number", "string"]]], required: ["question", "equals"], isClosed: true)
+
+    private static let questionItem: JSONValue = [
+        "anyOf": [
+            Schema.text(CallRequest.questionLimit),
+            Schema.object(
+                [
+                    "text": Schema.text(CallRequest.questionLimit), "type": Schema.nullable(Schema.choice(Question.Kind.allCases.map(\.rawValue))),
+                    "choices": Schema.nullable(Schema.list(Schema.text(100))), "required": Schema.nullable(Schema.flag),
+                    "ask_if": Schema.nullable(condition),
+                ], required: ["text"], isClosed: true),
+        ]
+    ]
+
+    private static let questions: JSONValue = [
+        "type": "array", "minItems": .number(Double(CallRequest.questionCount.lowerBound)),
+        "maxItems": .number(Double(CallRequest.questionCount.upperBound)), "items": questionItem,
+    ]
+
+    private static let components: [String: JSONValue] = [
+        "Problem": Schema.object(
+            [
+                "type": Schema.text, "title": Schema.text, "status": Schema.whole(400...599), "code": Schema.text, "detail": Schema.text,
+                "errors": Schema.list(Schema.object(["field": Schema.text, "message": Schema.text], required: ["field", "message"])),
+            ], required: ["type", "title", "status", "code", "detail"]),
+        "NewCall": Schema.object(
+            [
+                "caller_number": Schema.text(64), "callee_number": Schema.text(256), "purpose": Schema.text(CallRequest.purposeLimit),
+                "questions": questions, "caller_display_name": Schema.nullable(Schema.text(CallRequest.displayNameLimit, minimum: 0)),
+                "max_duration": Schema.nullable(Schema.whole(CallRequest.durationRange)), "priority": Schema.nullable(Schema.whole(1...10)),
+                "scheduled_at": Schema.nullable(Schema.time), "retry_on_no_answer": Schema.nullable(Schema.flag),
+                "max_retries": Schema.nullable(Schema.whole(0...10)), "language": Schema.nullable(Schema.text(35, minimum: 0)),
+                "agent": Schema.nullable(Schema.text(64, minimum: 0)), "metadata": Schema.nullable(Schema.any),
+                "webhook_url": Schema.nullable(Schema.text(2_048, minimum: 0)),
+            ], required: ["caller_number", "callee_number", "purpose", "questions"], isClosed: true),
+        "Created": Schema.object(
+            [
+                "outbound_id": ["type": "string", "pattern": "^ob-[0-9a-f]{8}$"], "state": Schema.choice(states), "created_at": Schema.time,
+                "message": Schema.text, "warnings": Schema.list(Schema.text),
+            ], required: ["outbound_id", "state", "created_at", "message"]),
+        "Call": Schema.object(
+            [
+                "outbound_id": Schema.text, "call_id": Schema.nullable(Schema.text), "state": Schema.choice(states), "caller_number": Schema.text,
+                "callee_number": Schema.text, "purpose": Schema.text, "questions": Schema.list(Schema.any), "created_at": Schema.time,
+                "started_at": Schema.nullable(Schema.time), "answered_at": Schema.nullable(Schema.time), "completed_at": Schema.nullable(Schema.time),
+                "attempt_count": Schema.count, "attempts": Schema.list(Schema.any), "next_attempt_at": Schema.nullable(Schema.time),
+                "failure_reason": Schema.nullable(Schema.text), "end_reason": Schema.nullable(Schema.text),
+                "blocked": Schema.list(Schema.reference("Block")),
+                "result": Schema.nullable(Schema.reference("Result")), "requested_by": Schema.text, "priority": Schema.whole(1...10),
+            ], required: ["outbound_id", "state", "caller_number", "callee_number", "purpose", "questions", "created_at", "attempt_count"]),
+        "Block": Schema.object(
+            [
+                "at": Schema.time, "rule": Schema.choice(DialRule.allCases.map(\.rawValue)), "detail": Schema.text,
+                "until": Schema.nullable(Schema.time),
+            ],
+            required: ["at", "rule", "detail"]),
+        "Result": Schema.object(
+            [
+                "outbound_id": Schema.text, "state": Schema.choice(states), "final": Schema.flag, "task_completed": Schema.flag,
+                "answers": Schema.list(Schema.reference("Answer")), "summary": Schema.nullable(Schema.text),
+                "transcript": Schema.list(Schema.reference("TranscriptEntry")), "duration_seconds": Schema.nullable(["type": "number"]),
+            ], required: ["outbound_id", "state", "final", "task_completed", "answers"]),
+        "Answer": Schema.object(
+            [
+                "question_id": Schema.text, "question_text": Schema.text, "status": Schema.text, "answer_text": Schema.nullable(Schema.text),
+                "answer_summary": Schema.nullable(Schema.text), "value": [:], "confidence": Schema.nullable(["type": "number"]),
+                "evidence": Schema.nullable(Schema.any),
+            ], required: ["question_id", "question_text", "status"]),
+        "TranscriptEntry": Schema.object(
+            ["timestamp": ["type": "number"], "end": ["type": "number"], "speaker": Schema.choice(["ai", "customer"]), "text": Schema.text],
+            required: ["timestamp", "speaker", "text"]),
+        "NewTemplate": Schema.object(
+            [
+                "name": Schema.text(100), "purpose": Schema.text(CallRequest.purposeLimit), "questions": questions,
+                "language": Schema.nullable(Schema.text(35, minimum: 0)), "caller_display_name": Schema.nullable(Schema.text(100, minimum: 0)),
+            ], required: ["name", "purpose", "questions"], isClosed: true),
+        "Template": Schema.object(
+            ["id": Schema.text, "name": Schema.text, "purpose": Schema.text, "questions": Schema.list(Schema.any), "created_at": Schema.time],
+            required: ["id", "name", "purpose", "questions"]),
+        "Key": Schema.object(
+            [
+                "id": Schema.text, "name": Schema.text, "role": Schema.choice(["viewer", "operator", "admin"]), "created_at": Schema.time,
+                "created_by": Schema.text, "expires_at": Schema.nullable(Schema.time), "revoked_at": Schema.nullable(Schema.time),
+                "is_valid": Schema.flag,
+            ], required: ["id", "name", "role", "is_valid"]),
+        "Delivery": Schema.object(
+            [
+                "id": Schema.text, "outbound_id": Schema.text, "event": Schema.text, "endpoint": Schema.text,
+                "state": Schema.choice(Delivery.State.allCases.map(\.rawValue)), "attempts": Schema.count, "created_at": Schema.time,
+            ], required: ["id", "event", "state", "attempts"]),
+        "Queued": Schema.object(["outbound_id": Schema.text, "message": Schema.text], required: ["outbound_id", "message"]),
+        "Session": Schema.object(["name": Schema.text, "role": Schema.choice(["viewer", "operator", "admin"])], required: ["name", "role"]),
+    ]
+
+    // MARK: Routes
+
+    private static let limit = Parameter(name: "limit", schema: Schema.whole(CallFilter.limitRange), summary: "rows of a page (50)")
+    private static let cursor = Parameter(name: "cursor", schema: Schema.text, summary: "`next_cursor` of the page before")
+    private static let nothing = Schema.object([:])
+
+    private static func control(_ summary: String) -> Operation {
+        Operation(summary: summary, tag: "calls", status: 202, answer: Schema.reference("Queued"), problems: [404, 409, 503])
+    }
+
+    static let operations: [String: Operation] = [
+        "GET /health": Operation(summary: "The process lives.", tag: "server", contentType: "text/plain"),
+        "GET /ready": Operation(summary: "Calls can be taken.", tag: "server", contentType: "text/plain"),
+        "GET /metrics": Operation(summary: "Prometheus metrics.", tag: "server", contentType: "text/plain", problems: [503]),
+        "GET /openapi.json": Operation(summary: "This document.", tag: "server"),
+        "GET /docs": Operation(summary: "A page that shows this document.", tag: "server", contentType: "text/html"),
+        "GET /api/providers": Operation(summary: "How the speech engines stand.", tag: "server", answer: Schema.page(Schema.any)),
+
+        "POST /api/session": Operation(
+            summary: "Logs in with an API key; sets a cookie.", tag: "access",
+            body: Schema.object(["api_key": Schema.text(200)], required: ["api_key"], isClosed: true), answer: Schema.reference("Session"),
+            problems: [400, 422]),
+        "GET /api/session": Operation(summary: "Who is asking.", tag: "access", answer: Schema.reference("Session")),
+        "DELETE /api/session": Operation(summary: "Logs out.", tag: "access", status: 204, answer: nil),
+        "GET /api/keys": Operation(summary: "API keys.", tag: "access", answer: Schema.page(Schema.reference("Key")), problems: [503]),
+        "POST /api/keys": Operation(
+            summary: "Makes a key; it is told this once.", tag: "access",
+            body: Schema.object(
+                [
+                    "name": Schema.text(64), "role": Schema.choice(["viewer", "operator", "admin"]),
+                    "expires_in_days": Schema.nullable(Schema.whole(1...3_650)),
+                ], required: ["name", "role"], isClosed: true), status: 201, answer: Schema.reference("Key"), problems: [400, 409, 422, 503]),
+        "DELETE /api/keys/{id}": Operation(summary: "Revokes a key.", tag: "access", status: 204, answer: nil, problems: [404, 409, 503]),
+        "GET /api/audit": Operation(
+            summary: "Who did what, newest first.", tag: "access",
+            query: [limit, cursor, Parameter(name: "action", schema: Schema.text, summary: "e.g. call.create")], answer: Schema.page(Schema.any),
+            problems: [422, 503]),
+
+        "POST /api/outbound": Operation(
+            summary: "Places a call.", tag: "calls",
+            headers: [
+                Parameter(
+                    name: "Idempotency-Key", schema: Schema.text(CallStore.RepeatableRequest.keyLimit),
+                    summary: "the same within 24 h gives the first answer again")
+            ], body: Schema.reference("NewCall"), status: 202, answer: Schema.reference("Created"), problems: [400, 409, 415, 422, 503, 507]),
+        "GET /api/outbound": Operation(
+            summary: "Calls, newest first.", tag: "calls",
+            query: [
+                Parameter(name: "state", schema: Schema.choice(states), summary: "in this state"),
+                Parameter(name: "q", schema: Schema.text, summary: "words of a purpose, an id, a number whole or its last four digits"),
+                Parameter(name: "from", schema: Schema.time, summary: "created at or after"),
+                Parameter(name: "to", schema: Schema.time, summary: "created before"), limit, cursor,
+            ],
+            answer: Schema.page(Schema.reference("Call"), more: ["total": Schema.count, "total_is_capped": Schema.flag]), problems: [422, 503]),
+        "GET /api/outbound/active": Operation(
+            summary: "Calls that have not ended.", tag: "calls", answer: Schema.page(Schema.reference("Call")), problems: [503]),
+        "GET /api/outbound/stats": Operation(summary: "Totals.", tag: "calls", problems: [503]),
+        "GET /api/outbound/{id}": Operation(summary: "One call.", tag: "calls", answer: Schema.reference("Call"), problems: [404, 503]),
+        "GET /api/outbound/{id}/result": Operation(
+            summary: "What came of it; before the end what there is.", tag: "calls", answer: Schema.reference("Result"), problems: [404, 503]),
+        "GET /api/outbound/{id}/transcript": Operation(
+            summary: "What was said, and heard.", tag: "calls",
+            answer: Schema.object(
+                ["outbound_id": Schema.text, "transcript": Schema.list(Schema.reference("TranscriptEntry"))], required: ["outbound_id", "transcript"]),
+            problems: [404, 503]),
+        "GET /api/outbound/{id}/recording": Operation(
+            summary: "Stereo WAV, the callee left; ranges work.", tag: "calls", contentType: "audio/wav", problems: [404, 416, 503]),
+        "GET /api/outbound/{id}/events": Operation(summary: "Its events.", tag: "calls", answer: Schema.page(Schema.any), problems: [404, 503]),
+        "POST /api/outbound/{id}/cancel": control("Gives up a call that is not connected."),
+        "POST /api/outbound/{id}/retry": control("Dials an ended call again."),
+        "POST /api/outbound/{id}/hangup": control("Ends a connected call."),
+        "POST /api/outbound/{id}/answers/{qid}": Operation(
+            summary: "Corrects an answer by hand; who, when and what it was is kept.", tag: "calls",
+            body: Schema.object(
+                [
+                    "status": Schema.nullable(Schema.choice(["answered", "unclear", "refused", "not_asked"])),
+                    "answer_text": Schema.nullable(Schema.text(2_000, minimum: 0)), "answer_summary": Schema.nullable(Schema.text(2_000, minimum: 0)),
+                    "value": ["type": ["boolean", "number", "string", "null"]],
+                ], isClosed: true), answer: Schema.reference("Result"), problems: [400, 404, 409, 422, 503]),
+
+        "GET /api/templates": Operation(
+            summary: "Saved purposes and questions.", tag: "templates", answer: Schema.page(Schema.reference("Template")), problems: [503]),
+        "POST /api/templates": Operation(
+            summary: "Saves one.", tag: "templates", body: Schema.reference("NewTemplate"), status: 201, answer: Schema.reference("Template"),
+            problems: [400, 409, 422, 503, 507]),
+        "GET /api/templates/{id}": Operation(summary: "One template.", tag: "templates", answer: Schema.reference("Template"), problems: [404, 503]),
+        "PUT /api/templates/{id}": Operation(
+            summary: "Replaces it.", tag: "templates", body: Schema.reference("NewTemplate"), answer: Schema.reference("Template"),
+            problems: [400, 404, 409, 422, 503, 507]),
+        "DELETE /api/templates/{id}": Operation(summary: "Deletes it.", tag: "templates", status: 204, answer: nil, problems: [404, 503]),
+
+        "GET /api/do-not-call": Operation(
+            summary: "Who must not be called.", tag: "numbers",
+            query: [limit, cursor, Parameter(name: "q", schema: Schema.text, summary: "a whole number")],
+            answer: Schema.page(Schema.any, more: ["total": Schema.count]), problems: [422, 503]),
+        "POST /api/do-not-call": Operation(
+            summary: "Adds numbers, all or none.", tag: "numbers",
+            body: Schema.object(
+                [
+                    "number": Schema.nullable(Schema.text(256, minimum: 0)),
+                    "numbers": Schema.nullable(["type": "array", "items": Schema.text(256), "maxItems": 10_000]),
+                    "reason": Schema.nullable(Schema.text(200, minimum: 0)),
+                ], isClosed: true), status: 201,
+            answer: Schema.object(["added": Schema.count, "known": Schema.count], required: ["added", "known"]), problems: [400, 409, 422, 503, 507]),
+        "DELETE /api/do-not-call/{number}": Operation(
+            summary: "Takes a number off.", tag: "numbers", status: 204, answer: nil, problems: [404, 503]),
+        "GET /api/numbers": Operation(
+            summary: "Numbers of ours that may be shown.", tag: "numbers",
+            query: [limit, cursor, Parameter(name: "q", schema: Schema.text, summary: "a whole number")],
+            answer: Schema.page(Schema.any, more: ["total": Schema.count]), problems: [422, 503]),
+        "POST /api/numbers": Operation(
+            summary: "Adds one.", tag: "numbers",
+            body: Schema.object(
+                [
+                    "number": Schema.text(64), "label": Schema.nullable(Schema.text(100, minimum: 0)),
+                    "daily_cap": Schema.nullable(Schema.whole(1...1_000_000)),
+                ], required: ["number"], isClosed: true), status: 201, problems: [400, 409, 422, 503, 507]),
+        "DELETE /api/numbers/{number}": Operation(summary: "Takes it off.", tag: "numbers", status: 204, answer: nil, problems: [404, 503]),
+
+        "GET /api/webhooks/deliveries": Operation(
+            summary: "Messages of the outbox, newest first.", tag: "webhooks",
+            query: [
+                limit, cursor, Parameter(name: "state", schema: Schema.choice(Delivery.State.allCases.map(\.rawValue)), summary: "in this state"),
+                Parameter(name: "outbound_id", schema: Schema.text, summary: "of this call"),
+            ], answer: Schema.page(Schema.reference("Delivery")), problems: [422, 503]),
+        "POST /api/webhooks/deliveries/replay": Operation(
+            summary: "Sends all that were given up again.", tag: "webhooks", status: 202,
+            answer: Schema.object(["replayed": Schema.count], required: ["replayed"]), problems: [503]),
+        "POST /api/webhooks/deliveries/{id}/replay": Operation(
+            summary: "Sends one again.", tag: "webhooks", status: 202, answer: Schema.object(["replayed": Schema.count], required: ["replayed"]),
+            problems: [404, 503]),
+
+        "GET /api/knowledge": Operation(
+            summary: "What the AI answers from.", tag: "knowledge", answer: Schema.page(Schema.any), problems: [404, 422, 503]),
+        "POST /api/knowledge": Operation(
+            summary: "Adds a pair or a document.", tag: "knowledge",
+            body: Schema.object(
+                [
+                    "question": Schema.nullable(Schema.text), "answer": Schema.nullable(Schema.text), "title": Schema.nullable(Schema.text),
+                    "text": Schema.nullable(Schema.text), "content_type": Schema.nullable(Schema.text),
+                    "content_base64": Schema.nullable(Schema.text),
+                ], isClosed: true), status: 201, problems: [400, 404, 409, 422, 503, 507]),
+        "DELETE /api/knowledge/{id}": Operation(summary: "Deletes it.", tag: "knowledge", status: 204, answer: nil, problems: [404, 503]),
+        "POST /api/knowledge/search": Operation(
+            summary: "What it would find.", tag: "knowledge", body: Schema.any, answer: Schema.page(Schema.any), problems: [400, 404, 422, 503]),
+    ]
+
+    /// Not of the API: called by providers, who have their own documents.
+    static let undocumented = ["/twilio/", "/web/", "/favicon.ico"]
+    /// Pages of the dashboard.
+    static let pages: Set<String> = ["/", "/outbound", "/outbound/new", "/outbound/{id}", "/login"]
+    static let open: Set<String> = ["GET /health", "GET /ready", "POST /api/session"]
+
+    static let document: JSONValue = {
+        var paths: [String: JSONValue] = [:]
+        for (key, operation) in operations {
+            let words = key.split(separator: " ").map(String.init)
+            // Lists end with a slash, as the contract writes them; both ways work.
+            var path: [String: JSONValue] = if case .object(let known)? = paths[words[1]] { known } else { [:] }
+            path[words[0].lowercased()] = describe(operation, path: words[1], isOpen: open.contains(key))
+            paths[words[1]] = .object(path)
+        }
+        return [
+            "openapi": "3.1.0",
+            "info": [
+                "title": "Trunkline", "version": "1", "description": "Places phone calls, lets an AI hold them, and tells what came of them.",
+            ],
+            "servers": [["url": "/"]], "paths": .object(paths),
+            "components": [
+                "schemas": .object(components),
+                "securitySchemes": [
+                    "key": ["type": "http", "scheme": "bearer"],
+                    "session": ["type": "apiKey", "in": "cookie", "name": .string(Authenticator.cookie)],
+                ],
+            ], "security": [["key": []], ["session": []]],
+        ]
+    }()
+
+    private static func describe(_ operation: Operation, path: String, isOpen: Bool) -> JSONValue {
+        var parameters: [JSONValue] = []
+        for part in path.split(separator: "/") where part.hasPrefix("{") {
+            parameters.append(["name": .string(String(part.dropFirst().dropLast())), "in": "path", "required": true, "schema": Schema.text(256)])
+        }
+        for (place, items) in [("query", operation.query), ("header", operation.headers)] {
+            parameters += items.map { ["name": .string($0.name), "in": .string(place), "schema": $0.schema, "description": .string($0.summary)] }
+        }
+        var responses: [String: JSONValue] = [:]
+        let good = String(operation.status)
+        if let answer = operation.answer {
+            let schema = operation.contentType == "application/json" ? answer : Schema.text
+            responses[good] = ["description": "done", "content": .object([operation.contentType: ["schema": schema]])]
+        } else {
+            responses[good] = ["description": "done"]
+        }
+        if operation.contentType == "audio/wav" { responses["206"] = responses[good] }
+        for status in operation.problems + (isOpen ? [401, 429] : [401, 403, 429]) {
+            responses[String(status)] = [
+                "description": "what is wrong", "content": ["application/problem+json": ["schema": Schema.reference("Problem")]],
+            ]
+        }
+        var description: [String: JSONValue] = [
+            "summary": .string(operation.summary), "tags": [.string(operation.tag)], "parameters": .array(parameters),
+            "responses": .object(responses),
+        ]
+        if let body = operation.body { description["requestBody"] = ["required": true, "content": ["application/json": ["schema": body]]] }
+        if isOpen { description["security"] = [] }
+        return .object(description)
+    }
+
+    // MARK: A page
+
+    /// Built of the document on the server: no script, nothing from elsewhere.
+    static let page: String = {
+        func escaped(_ text: String) -> String {
+            text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
+        }
+        var text = """
+            <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Trunkline API</title>\
+            <link rel="stylesheet" href="/web/docs.css"><main><h1>Trunkline API</h1><p>Every route, as <a href="/openapi.json">OpenAPI 3.1</a>. \
+            Send <code>Authorization: Bearer KEY</code>. Problems come as <code>application/problem+json</code> (RFC 9457) with one entry for every \
+            bad field.</p>
+            """
+        let tags = Dictionary(grouping: operations) { $0.value.tag }.sorted { $0.key < $1.key }
+        for (tag, operations) in tags {
+            text += "<section><h2>\(escaped(tag))</h2>"
+            let sorted = operations.sorted { $0.key.split(separator: " ").reversed().joined() < $1.key.split(separator: " ").reversed().joined() }
+            for (key, operation) in sorted {
+                text += "<article><h3><code>\(escaped(key))</code></h3><p>\(escaped(operation.summary))</p>"
+                let parameters = operation.query + operation.headers
+                if !parameters.isEmpty {
+                    text += "<dl>" + parameters.map { "<dt><code>\(escaped($0.name))</code></dt><dd>\(escaped($0.summary))</dd>" }.joined() + "</dl>"
+                }
+                if let body = operation.body { text += "<details><summary>body</summary><pre>\(escaped(body.text))</pre></details>" }
+                text += "<p class=\"answers\">\(operation.status), \(operation.problems.map(String.init).joined(separator: ", "))</p></article>"
+            }
+            text += "</section>"
+        }
+        text += "<section><h2>schemas</h2>"
+        for (name, schema) in components.sorted(by: { $0.key < $1.key }) {
+            text += "<details id=\"\(escaped(name))\"><summary>\(escaped(name))</summary><pre>\(escaped(schema.text))</pre></details>"
+        }
+        return text + "</section></main></html>"
+    }()
+}

@@ -1,0 +1,65 @@
+internal import Calls
+internal import Foundation
+internal import Net
+internal import Realtime
+
+/// `/api/templates`: purposes and their questions, saved.
+struct TemplateRoutes: Sendable {
+    private static let nameLimit = 100
+
+    let services: Routes.Services
+
+    private func template(_ request: HTTPRequest) async throws -> CallTemplate {
+        let id = request.parameters["id"] ?? ""
+        guard let template = try await services.store.template(id) else { throw APIError.notFound("there is no template with this id") }
+        return template
+    }
+
+    func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        Routes.json(["items": .array(try await services.store.templates().map(Payloads.template))])
+    }
+
+    func one(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        Routes.json(Payloads.template(try await template(request)))
+    }
+
+    func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let now = services.now()
+        let template = try Self.read(request, CallTemplate(name: "", purpose: "", questions: [], createdAt: now, updatedAt: now))
+        try await services.store.save(template)
+        await services.audit(principal, "template.create", target: template.id)
+        var response = Routes.json(Payloads.template(template), status: 201)
+        response.headers.append(("location", "/api/templates/\(template.id)"))
+        return response
+    }
+
+    func replace(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        var template = try Self.read(request, try await template(request))
+        template.updatedAt = services.now()
+        try await services.store.save(template)
+        await services.audit(principal, "template.change", target: template.id)
+        return Routes.json(Payloads.template(template))
+    }
+
+    func remove(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let id = request.parameters["id"] ?? ""
+        try await services.store.removeTemplate(id)
+        await services.audit(principal, "template.delete", target: id)
+        return HTTPResponse(status: 204)
+    }
+
+    private static func read(_ request: HTTPRequest, _ old: CallTemplate) throws -> CallTemplate {
+        var template = old
+        var fields = try FieldReader(body: request.body, known: ["name", "purpose", "questions", "language", "caller_display_name"])
+        let name = fields.text("name", required: true, limit: nameLimit)
+        let purpose = fields.text("purpose", required: true, limit: CallRequest.purposeLimit)
+        template.callerDisplayName = fields.text("caller_display_name", required: false, limit: CallRequest.displayNameLimit) ?? ""
+        template.language = fields.text("language", required: false, limit: 35)
+        if let language = template.language, !LanguageTag.isWellFormed(language) { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
+        template.questions = CallRequest.questions(&fields)
+        try fields.check()
+        template.name = name ?? ""
+        template.purpose = purpose ?? ""
+        return template
+    }
+}

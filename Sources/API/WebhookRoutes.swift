@@ -1,0 +1,43 @@
+internal import Calls
+internal import Foundation
+internal import Net
+
+/// `/api/webhooks/deliveries`: what was posted to whom, what was given up, and sending it again.
+struct WebhookRoutes: Sendable {
+    let services: Routes.Services
+
+    func deliveries(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let wanted = try NumberRoutes.page(request, also: ["state", "outbound_id"])
+        var state: Delivery.State?
+        if let text = request.queryValue("state"), !text.isEmpty {
+            state = Delivery.State(rawValue: text)
+            guard state != nil else {
+                throw APIError.invalid("state", "must be one of \(Delivery.State.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+        }
+        let page = try await services.store.deliveries(
+            state: state, of: request.queryValue("outbound_id"), limit: wanted.limit, cursor: wanted.cursor)
+        return Routes.json(["items": .array(page.items.map(Payloads.delivery)), "next_cursor": .optional(page.nextCursor)])
+    }
+
+    /// One delivery again, whatever became of it.
+    func replay(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        guard let text = request.parameters["id"], text.hasPrefix("msg_"), let id = Int64(text.dropFirst(4)) else {
+            throw APIError.notFound("there is no delivery with this id")
+        }
+        let count = try await services.store.replay(id, at: services.now())
+        if count == 0 { throw APIError.notFound("there is no delivery with this id that is not on its way already") }
+        return await replayed(count, principal, target: text)
+    }
+
+    /// All that were given up.
+    func replayDead(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        await replayed(try await services.store.replay(nil, at: services.now()), principal, target: "")
+    }
+
+    private func replayed(_ count: Int, _ principal: Principal, target: String) async -> HTTPResponse {
+        services.wakeWebhooks()
+        await services.audit(principal, "webhook.replay", target: target, detail: "\(count)")
+        return Routes.json(["replayed": .number(Double(count))], status: 202)
+    }
+}

@@ -1,0 +1,39 @@
+internal import Foundation
+internal import Synchronization
+
+/// What a loop waits for between two looks at its work: that somebody rings, or that the time is over.
+final class Alarm: Sendable {
+    private struct State {
+        var isRung = false
+        var sleeper: CheckedContinuation<Void, Never>?
+        var timer: Task<Void, Never>?
+    }
+    private let state = Mutex(State())
+
+    /// A ring that came while nobody waited ends the next wait at once. For one waiter.
+    func wait(seconds: TimeInterval) async {
+        await withCheckedContinuation { continuation in
+            let timer = Task { [self] in
+                try? await Task.sleep(for: .seconds(seconds))
+                if !Task.isCancelled { ring() }
+            }
+            let isRung = state.withLock { state -> Bool in
+                if !state.isRung { (state.sleeper, state.timer) = (continuation, timer) }
+                defer { state.isRung = false }
+                return state.isRung
+            }
+            guard isRung else { return }
+            timer.cancel()
+            continuation.resume()
+        }
+    }
+
+    func ring() {
+        let (sleeper, timer) = state.withLock { state in
+            defer { (state.sleeper, state.timer, state.isRung) = (nil, nil, state.sleeper == nil) }
+            return (state.sleeper, state.timer)
+        }
+        timer?.cancel()
+        sleeper?.resume()
+    }
+}

@@ -1,0 +1,207 @@
+public import Foundation
+internal import GRDB
+internal import Realtime
+
+/// A page of calls, newest first.
+public struct CallPage: Sendable {
+    public var items: [Call]
+    /// Pass it to get the next page; nil on the last.
+    public var nextCursor: String?
+    public var total: Int
+    /// There are more than were counted.
+    public var isTotalCapped = false
+}
+
+public struct CallFilter: Sendable, Equatable {
+    public static let limitRange = 1...200
+    public var state: CallState?
+    /// Found in purpose, id and numbers.
+    public var search: String?
+    public var from: Date?
+    public var to: Date?
+    public var limit = 50
+    public var cursor: String?
+    public init() {}
+}
+
+/// Totals for the dashboard.
+public struct CallStatistics: Sendable, Equatable {
+    public struct Day: Sendable, Equatable {
+        public var day: String
+        public var total: Int
+        public var completed: Int
+    }
+    public var states: [CallState: Int] = [:]
+    public var averageDuration: Double?
+    /// Question text → status or value → count.
+    public var answers: [String: [String: Int]] = [:]
+    public var days: [Day] = []
+}
+
+extension CallStore {
+    /// Calls of a search that are counted; beyond it the total says so.
+    public static let countLimit = 10_000
+    /// Ended calls looked at for the distribution of answers.
+    private static let answerSampleLimit = 1_000
+
+    /// One way in which calls are found; a search may have several.
+    private struct Branch: Sendable {
+        var tables = "calls"
+        var conditions: [String] = []
+        var arguments: [any DatabaseValueConvertible & Sendable] = []
+    }
+
+    /// A page of calls. What is searched is found in purposes by words, in ids by their beginning, and in numbers whole or by the last four
+    /// digits.
+    public func page(_ filter: CallFilter) async throws(StoreError) -> CallPage {
+        let before: Int64? = if let cursor = filter.cursor { Int64(cursor, radix: 36) } else { nil }
+        if filter.cursor != nil, before == nil { throw StoreError(.conflict, "the cursor is not one of ours") }
+        let branches = branches(filter)
+        let isUnfiltered = filter.from == nil && filter.to == nil && (filter.search ?? "").isEmpty
+        return try await look { [vault] db in
+            func sql(_ branch: Branch, _ columns: String, _ more: String = "") -> String {
+                let conditions = branch.conditions.isEmpty ? "" : " WHERE " + branch.conditions.joined(separator: " AND ")
+                return "SELECT \(columns) FROM \(branch.tables)\(conditions)\(more)"
+            }
+            let total: Int
+            if isUnfiltered {
+                let counted = filter.state.map { _ in " WHERE state = ?" } ?? ""
+                total =
+                    try Int.fetchOne(
+                        db, sql: "SELECT COALESCE(SUM(n), 0) FROM call_counts" + counted,
+                        arguments: StatementArguments(filter.state.map { [$0.rawValue] } ?? [])) ?? 0
+            } else {
+                let union = branches.map { sql($0, "position") }.joined(separator: " UNION ")
+                total =
+                    try Int.fetchOne(
+                        db, sql: "SELECT COUNT(*) FROM (SELECT position FROM (\(union)) LIMIT \(Self.countLimit))",
+                        arguments: StatementArguments(branches.flatMap(\.arguments))) ?? 0
+            }
+            // Few that fit are found by their indexes; of many, the newest come first by themselves.
+            let isNarrow = !isUnfiltered && total < Self.countLimit
+            var found: [Int64] = []
+            for var branch in branches {
+                if let before {
+                    branch.conditions.append((isNarrow ? "+" : "") + "position < ?")
+                    branch.arguments.append(before)
+                }
+                found += try Int64.fetchAll(
+                    db, sql: sql(branch, "position", " ORDER BY \(isNarrow ? "+" : "")position DESC LIMIT \(filter.limit + 1)"),
+                    arguments: StatementArguments(branch.arguments))
+            }
+            let positions = Set(found).sorted(by: >).prefix(filter.limit + 1)
+            let marks = databaseQuestionMarks(count: min(positions.count, filter.limit))
+            let rows = try Row.fetchAll(
+                db, sql: "SELECT outbound_id, record FROM calls WHERE position IN (\(marks)) ORDER BY position DESC",
+                arguments: StatementArguments(positions.prefix(filter.limit)))
+            let cursor = positions.count > filter.limit ? positions[filter.limit - 1] : nil
+            return CallPage(
+                items: try rows.map { try Self.decode($0, vault) }, nextCursor: cursor.map { String($0, radix: 36) }, total: total,
+                isTotalCapped: !isUnfiltered && total >= Self.countLimit)
+        }
+    }
+
+    private func branches(_ filter: CallFilter) -> [Branch] {
+        var base = Branch()
+        if let state = filter.state {
+            base.conditions.append("state = ?")
+            base.arguments.append(state.rawValue)
+        }
+        if let from = filter.from {
+            base.conditions.append("created_at >= ?")
+            base.arguments.append(from.timeIntervalSince1970)
+        }
+        if let to = filter.to {
+            base.conditions.append("created_at < ?")
+            base.arguments.append(to.timeIntervalSince1970)
+        }
+        guard let search = filter.search?.trimmingCharacters(in: .whitespaces), !search.isEmpty else { return [base] }
+        var branches: [Branch] = []
+        func add(_ condition: String, _ arguments: [any DatabaseValueConvertible & Sendable]) {
+            var branch = base
+            branch.conditions.append(condition)
+            branch.arguments += arguments
+            branches.append(branch)
+        }
+        if search.lowercased().hasPrefix("ob-") {
+            let id = search.lowercased()
+            add("outbound_id >= ? AND outbound_id < ?", [id, id + "~"])
+            return branches
+        }
+        let words = KnowledgeWords.tokens(search).prefix(16)
+        if !words.isEmpty {
+            var branch = base
+            branch.tables = "call_words JOIN calls ON calls.position = call_words.rowid"
+            // Letters and digits only, and quoted: nothing of it is FTS5's own syntax. A word may be cut short.
+            branch.conditions.append("call_words MATCH ?")
+            branch.arguments.append(words.map { "\"\($0)\"*" }.joined(separator: " AND "))
+            branches.append(branch)
+        }
+        let digits = search.filter { $0.isASCII && $0.isNumber }
+        let key = numbers.hash(plan.key(search))
+        if digits.count >= 3 || search.lowercased().hasPrefix("sip:") {
+            add("callee_key = ?", [key])
+            add("caller_key = ?", [key])
+        }
+        if digits.count == 4, search.count == 4, let tail = numbers.tail(digits) { add("callee_tail = ?", [tail]) }
+        return branches.isEmpty ? [Branch(conditions: ["0"])] : branches
+    }
+
+    /// What `/metrics` tells of the store.
+    public struct Counts: Sendable {
+        public var states: [CallState: Int] = [:]
+        public var deliveries: [Delivery.State: Int] = [:]
+        public var lastEvent: Int64 = 0
+        public var blockedRequests = 0
+        public var databaseBytes = 0
+    }
+
+    public func counts() async throws(StoreError) -> Counts {
+        try await look { db in
+            var counts = Counts()
+            for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts") {
+                if let state = CallState(rawValue: row["state"]) { counts.states[state] = row["n"] }
+            }
+            for row in try Row.fetchAll(db, sql: "SELECT state, COUNT(*) AS n FROM deliveries GROUP BY state") {
+                if let state = Delivery.State(rawValue: row["state"]) { counts.deliveries[state] = row["n"] }
+            }
+            counts.lastEvent = try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name IN ('events', 'new_events')") ?? 0
+            counts.blockedRequests = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM audit WHERE action = 'dial.blocked'") ?? 0
+            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            counts.databaseBytes = pages * (try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 0)
+            return counts
+        }
+    }
+
+    public func statistics() async throws(StoreError) -> CallStatistics {
+        try await look { [vault] db in
+            var result = CallStatistics()
+            for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts") {
+                if let state = CallState(rawValue: row["state"]) { result.states[state] = row["n"] }
+            }
+            result.averageDuration = try Double.fetchOne(
+                db, sql: "SELECT AVG(completed_at - answered_at) FROM calls WHERE answered_at IS NOT NULL AND completed_at IS NOT NULL")
+            let days = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT date(created_at, 'unixepoch') AS day, COUNT(*) AS n, SUM(state = 'completed') AS done
+                    FROM calls GROUP BY day ORDER BY day DESC LIMIT 31
+                    """)
+            result.days = days.map { .init(day: $0["day"], total: $0["n"], completed: $0["done"]) }
+            let ended = try Row.fetchAll(
+                db,
+                sql:
+                    "SELECT outbound_id, record FROM calls WHERE answered_at IS NOT NULL AND completed_at IS NOT NULL ORDER BY position DESC LIMIT \(Self.answerSampleLimit)"
+            )
+            for row in ended {
+                let call = try Self.decode(row, vault)
+                for question in call.brief.questions {
+                    guard let answer = call.answers.first(where: { $0.questionID == question.id }) else { continue }
+                    let label = answer.status == .answered ? (answer.summary ?? answer.text ?? "answered") : answer.status.rawValue
+                    result.answers[question.text, default: [:]][label, default: 0] += 1
+                }
+            }
+            return result
+        }
+    }
+}

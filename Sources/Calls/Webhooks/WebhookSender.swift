@@ -1,0 +1,198 @@
+internal import Crypto
+public import Foundation
+public import Logging
+public import Net
+
+/// The secret that webhooks are signed with: `whsec_` and Base64 (standardwebhooks.com, "Symmetric signatures").
+public struct WebhookSecret: Sendable, Equatable {
+    private static let prefix = "whsec_"
+    /// Bytes, as the specification wants them.
+    private static let lengths = 24...64
+
+    public let text: String
+    private let bytes: [UInt8]
+
+    /// nil if it is none.
+    public init?(_ text: String) {
+        guard text.hasPrefix(Self.prefix), let data = Data(base64Encoded: String(text.dropFirst(Self.prefix.count))),
+            Self.lengths.contains(data.count)
+        else { return nil }
+        self.text = text
+        bytes = Array(data)
+    }
+
+    public static func random() -> WebhookSecret {
+        let bytes = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) }
+        return WebhookSecret(text: prefix + bytes.base64EncodedString(), bytes: Array(bytes))
+    }
+
+    private init(text: String, bytes: [UInt8]) {
+        self.text = text
+        self.bytes = bytes
+    }
+
+    /// The value of `webhook-signature`.
+    func signature(id: String, timestamp: Int, body: String) -> String {
+        let code = HMAC<SHA256>.authenticationCode(for: Data("\(id).\(timestamp).\(body)".utf8), using: SymmetricKey(data: bytes))
+        return "v1," + Data(code).base64EncodedString()
+    }
+}
+
+/// Empties the outbox: posts what happened to who wants to know, signed, in each call's order, again and again for a day.
+public actor WebhookSender {
+    public struct Settings: Sendable {
+        public var secret: WebhookSecret
+        /// Seconds from each failed try to the next; after the last one a message is given up.
+        public var schedule: [TimeInterval] = WebhookSender.schedule
+        /// Addresses in our own network may be posted to.
+        public var allowsPrivateAddresses = false
+        /// `http:` to loopback is allowed while we are bound to loopback.
+        public var isBoundToLoopback = true
+        public init(secret: WebhookSecret) { self.secret = secret }
+    }
+
+    /// 23.7 hours.
+    public static let schedule: [TimeInterval] = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 28_800]
+    /// Posts under way at once, and at once to one host.
+    private static let concurrency = 32
+    private static let concurrencyPerHost = 8
+    /// Milliseconds for an answer.
+    private static let timeoutMs = 15_000
+    /// Seconds between two looks when nobody rings.
+    private static let longestNap: TimeInterval = 5
+    /// Seconds that a receiver may ask for with `Retry-After`.
+    private static let retryAfterLimit: TimeInterval = 3_600
+    /// Of what the receiver said.
+    private static let errorLimit = 200
+
+    private let store: CallStore
+    private let client: HTTPClient
+    private let settings: Settings
+    private let logger: Logger
+    private let now: @Sendable () -> Date
+    private let alarm = Alarm()
+    private var underWay: [Int64: String] = [:]
+    private var tasks: [Task<Void, Never>] = []
+
+    public init(
+        _ settings: Settings, store: CallStore, client: HTTPClient, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.settings = settings
+        self.store = store
+        self.client = client
+        self.logger = logger
+        self.now = now
+    }
+
+    public func start() {
+        tasks.append(Task { await self.run() })
+        tasks.append(
+            Task { [store, alarm] in
+                while !Task.isCancelled {
+                    for await _ in store.feed.watch() { alarm.ring() }
+                    // Cut off while it was busy: nothing is lost, the outbox is on disk.
+                    alarm.ring()
+                }
+            })
+    }
+
+    public func stop() {
+        for task in tasks { task.cancel() }
+        alarm.ring()
+    }
+
+    /// Looks at the outbox now, e.g. after a replay.
+    public nonisolated func wake() { alarm.ring() }
+
+    /// What is wrong with an address that a user gives; nil if it may be posted to.
+    public static func problem(with url: String, settings: Settings) -> String? {
+        guard url.count <= 2_048, let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty else { return "must be an https: URL" }
+        guard parts.user == nil, parts.password == nil else { return "must not hold a user name or password" }
+        switch parts.scheme?.lowercased() {
+        case "https": return nil
+        case "http" where settings.isBoundToLoopback && isLoopback(host): return nil
+        case "http": return "must be https: (http: is for loopback, while the server is bound to loopback)"
+        default: return "must be an https: URL"
+        }
+    }
+
+    private static func isLoopback(_ host: String) -> Bool { ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.") }
+
+    private func run() async {
+        while !Task.isCancelled {
+            var pause = Self.longestNap
+            do {
+                let due = try await store.dueDeliveries(at: now(), limit: 4 * Self.concurrency)
+                for delivery in due where underWay[delivery.id] == nil && underWay.count < Self.concurrency {
+                    let host = URLComponents(string: delivery.url)?.host ?? ""
+                    guard underWay.values.count(where: { $0 == host }) < Self.concurrencyPerHost else { continue }
+                    underWay[delivery.id] = host
+                    Task { await self.post(delivery) }
+                }
+                if underWay.isEmpty, let next = try await store.nextDelivery() { pause = min(pause, max(0.02, next.timeIntervalSince(now()))) }
+            } catch { logger.error("cannot read the outbox: \(error)") }
+            await alarm.wait(seconds: pause)
+        }
+    }
+
+    private func post(_ delivery: Delivery) async {
+        let id = "msg_\(delivery.id)"
+        let timestamp = Int(now().timeIntervalSince1970)
+        var request = HTTPClientRequest(
+            "POST", delivery.url,
+            headers: [
+                ("content-type", "application/json"), ("user-agent", "Trunkline-Webhooks"), ("webhook-id", id),
+                ("webhook-timestamp", String(timestamp)),
+                ("webhook-signature", settings.secret.signature(id: id, timestamp: timestamp, body: delivery.body)),
+            ], body: Array(delivery.body.utf8))
+        request.responseTimeoutMs = Self.timeoutMs
+        request.stallTimeoutMs = Self.timeoutMs
+        let host = URLComponents(string: delivery.url)?.host ?? ""
+        request.allowsPrivateAddresses = settings.allowsPrivateAddresses || settings.isBoundToLoopback && Self.isLoopback(host)
+        var status: Int?
+        var failure: String?
+        var wanted: TimeInterval?
+        if let problem = Self.problem(with: delivery.url, settings: settings) {
+            failure = "the address " + problem
+        } else {
+            do {
+                let response = try await client.send(request)
+                status = response.status
+                if !(200..<300).contains(response.status) {
+                    failure = "the receiver answered \(response.status)"
+                    wanted = response.headers["retry-after"].flatMap { TimeInterval($0) }.map { min(max($0, 0), Self.retryAfterLimit) }
+                }
+            } catch { failure = (error as? NetError)?.message ?? "\(error)" }
+        }
+        await tried(delivery, status: status, failure: failure.map { String($0.prefix(Self.errorLimit)) }, wanted: wanted)
+    }
+
+    private func tried(_ delivery: Delivery, status: Int?, failure: String?, wanted: TimeInterval?) async {
+        let at = now()
+        var state = Delivery.State.delivered
+        var next = at
+        if failure != nil {
+            // 410: the receiver wants no more of it (Standard Webhooks, "Response codes").
+            if delivery.attempts < settings.schedule.count, status != 410 {
+                state = .pending
+                let planned = settings.schedule[delivery.attempts] * Double.random(in: 0.9...1.1)
+                next = at.addingTimeInterval(max(planned, wanted ?? 0))
+            } else {
+                state = .dead
+            }
+        }
+        do {
+            try await store.tried(delivery.id, state: state, status: status, error: failure, nextAt: next, at: at)
+        } catch {
+            // It will be sent again: receivers know it by its id.
+            logger.error("cannot store what came of a webhook: \(error)")
+            try? await Task.sleep(for: .seconds(1))
+        }
+        if state == .dead {
+            logger.warning(
+                "a webhook was given up", metadata: ["call": "\(delivery.outboundID)", "delivery": "\(delivery.id)", "error": "\(failure ?? "")"])
+        }
+        underWay[delivery.id] = nil
+        alarm.ring()
+    }
+}
