@@ -6,6 +6,9 @@ internal import Realtime
 
 /// `/api/outbound/…`
 struct CallRoutes: Sendable {
+    /// Characters of what an operator has said.
+    static let sayLimit = 500
+
     let services: Routes.Services
 
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -175,10 +178,9 @@ struct CallRoutes: Sendable {
     func recording(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         guard let name = call.recording,
-            let response = HTTPResponse.file(
-                path: services.settings.recordingsFolder + "/" + name, contentType: "audio/wav", request: request)
+            let source = services.store.recording(name, in: services.settings.recordingsFolder)
         else { throw APIError.notFound("the call has no recording") }
-        return response
+        return HTTPResponse.source(source, contentType: "audio/wav", request: request)
     }
 
     func events(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -210,6 +212,26 @@ struct CallRoutes: Sendable {
         try await services.dialler.hangUp(call.outboundID)
         await services.audit(principal, "call.hangup", target: call.outboundID)
         return Routes.json(["outbound_id": .string(call.outboundID), "message": "the call is being hung up"], status: 202)
+    }
+
+    /// `DELETE …/{id}`: an ended call, with all that is kept of it.
+    func erase(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        guard call.state.isTerminal else { throw APIError.conflict("a call that is \(call.state.rawValue) cannot be erased") }
+        _ = try await services.store.erase([call.outboundID], recordings: services.settings.recordingsFolder)
+        await services.audit(principal, "call.erase", target: call.outboundID)
+        return HTTPResponse(status: 204)
+    }
+
+    /// `POST …/say`: `{"text"}` is spoken to the callee, now.
+    func say(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        var fields = try FieldReader(body: request.body, known: ["text"])
+        let text = fields.text("text", required: true, limit: Self.sayLimit)
+        try fields.check()
+        try await services.dialler.say(text ?? "", in: call.outboundID)
+        await services.audit(principal, "call.say", target: call.outboundID)
+        return Routes.json(["outbound_id": .string(call.outboundID), "message": "it is being said"], status: 202)
     }
 
     /// `POST …/answers/{qid}`: an answer given by hand; who and when is kept, and what it was before.

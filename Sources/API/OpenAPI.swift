@@ -214,6 +214,8 @@ enum OpenAPI {
             summary: "Calls that have not ended.", tag: "calls", answer: Schema.page(Schema.reference("Call")), problems: [503]),
         "GET /api/outbound/stats": Operation(summary: "Totals.", tag: "calls", problems: [503]),
         "GET /api/outbound/{id}": Operation(summary: "One call.", tag: "calls", answer: Schema.reference("Call"), problems: [404, 503]),
+        "DELETE /api/outbound/{id}": Operation(
+            summary: "Erases an ended call with all that is kept of it.", tag: "calls", status: 204, answer: nil, problems: [404, 409, 503, 507]),
         "GET /api/outbound/{id}/result": Operation(
             summary: "What came of it; before the end what there is.", tag: "calls", answer: Schema.reference("Result"), problems: [404, 503]),
         "GET /api/outbound/{id}/transcript": Operation(
@@ -227,6 +229,10 @@ enum OpenAPI {
         "POST /api/outbound/{id}/cancel": control("Gives up a call that is not connected."),
         "POST /api/outbound/{id}/retry": control("Dials an ended call again."),
         "POST /api/outbound/{id}/hangup": control("Ends a connected call."),
+        "POST /api/outbound/{id}/say": Operation(
+            summary: "Has something said to the callee, now.", tag: "calls",
+            body: Schema.object(["text": Schema.text(CallRoutes.sayLimit)], required: ["text"], isClosed: true), status: 202,
+            answer: Schema.reference("Queued"), problems: [400, 404, 409, 422, 503]),
         "POST /api/outbound/{id}/answers/{qid}": Operation(
             summary: "Corrects an answer by hand; who, when and what it was is kept.", tag: "calls",
             body: Schema.object(

@@ -120,6 +120,7 @@ public struct Routes: Sendable {
         add("GET", "/api/outbound/active", .viewer, calls.active)
         add("GET", "/api/outbound/stats", .viewer, calls.statistics)
         add("GET", "/api/outbound/{id}", .viewer, calls.one)
+        add("DELETE", "/api/outbound/{id}", .admin, calls.erase)
         add("GET", "/api/outbound/{id}/result", .viewer, calls.result)
         add("GET", "/api/outbound/{id}/transcript", .viewer, calls.transcript)
         add("GET", "/api/outbound/{id}/recording", .viewer, calls.recording)
@@ -127,6 +128,7 @@ public struct Routes: Sendable {
         add("POST", "/api/outbound/{id}/cancel", .operator, calls.cancel)
         add("POST", "/api/outbound/{id}/retry", .operator, calls.retry)
         add("POST", "/api/outbound/{id}/hangup", .operator, calls.hangUp)
+        add("POST", "/api/outbound/{id}/say", .operator, calls.say)
         add("POST", "/api/outbound/{id}/answers/{qid}", .operator, calls.correct)
 
         let templates = TemplateRoutes(services: services)

@@ -27,15 +27,43 @@ public final class Recording {
     private var file: File?
 
     /// Only used on `files`, and closed there.
-    private final class File: Sendable {
+    ///
+    /// `@unchecked Sendable`: what changes is touched on that serial queue alone.
+    private final class File: @unchecked Sendable {
         private let descriptor: Int32
-        init?(_ path: String) {
+        /// nil: it is written as it is, with a header.
+        private let seal: ((Data, Int) throws -> Data)?
+        private var unsealed = Data()
+        private var pieces = 0
+        private var end = 0
+
+        init?(_ path: String, seal: ((Data, Int) throws -> Data)?) {
+            self.seal = seal
             descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { return nil }
         }
         deinit { close(descriptor) }
 
-        func write(_ data: Data, at offset: Int) {
+        /// The next samples, and the header that tells of all there are.
+        func append(_ data: Data, total: Int) {
+            guard let seal else {
+                write(data, at: WaveFile.headerLength + end)
+                end += data.count
+                return write(Recording.header(bytes: total), at: 0)
+            }
+            unsealed += data
+            while unsealed.count >= SealedRecording.pieceLength { sealPiece(SealedRecording.pieceLength, seal) }
+        }
+
+        private func sealPiece(_ length: Int, _ seal: (Data, Int) throws -> Data) {
+            guard let piece = try? seal(Data(unsealed.prefix(length)), pieces) else { return unsealed.removeAll() }
+            unsealed = Data(unsealed.dropFirst(length))
+            write(piece, at: end)
+            end += piece.count
+            pieces += 1
+        }
+
+        private func write(_ data: Data, at offset: Int) {
             data.withUnsafeBytes { bytes in
                 guard let start = bytes.baseAddress else { return }
                 var done = 0
@@ -46,22 +74,28 @@ public final class Recording {
                 }
             }
         }
-        func synchronize() { fdatasync(descriptor) }
+        func finish() {
+            if let seal, !unsealed.isEmpty { sealPiece(unsealed.count, seal) }
+            fdatasync(descriptor)
+        }
     }
 
+    /// - Parameter vault: seals it where it has a key.
     /// - Throws: when the file cannot be made.
-    public init(path: String) throws {
+    public init(path: String, vault: Vault = Vault()) throws {
         self.path = path
-        guard let file = File(path) else { throw StoreError(.unavailable, "cannot write the recording \(path)") }
+        let name = String(path.split(separator: "/").last ?? "")
+        let seal: ((Data, Int) throws -> Data)? =
+            vault.seals ? { data, piece in try vault.seal(data, row: SealedRecording.row(name, piece)) } : nil
+        guard let file = File(path, seal: seal) else { throw StoreError(.unavailable, "cannot write the recording \(path)") }
         self.file = file
-        let header = Self.header(bytes: 0)
-        Self.files.async { file.write(header, at: 0) }
+        Self.files.async { file.append(Data(), total: 0) }
     }
 
     /// A recording whose name is in the call's record as soon as the file is there. Without it the call goes on all the same.
     static func begin(in folder: String, named name: String, for journal: CallJournal) -> Recording? {
         do {
-            let recording = try Recording(path: folder + "/" + name)
+            let recording = try Recording(path: folder + "/" + name, vault: journal.vault)
             journal.recording()
             return recording
         } catch {
@@ -113,13 +147,9 @@ public final class Recording {
         guard count > 0, let file else { return }
         let data = samples.withUnsafeBytes { Data($0[..<(4 * count)]) }
         samples.removeFirst(2 * count)
-        let offset = WaveFile.headerLength + base * 4
         base += count
-        let header = Self.header(bytes: base * 4)
-        Self.files.async {
-            file.write(data, at: offset)
-            file.write(header, at: 0)
-        }
+        let total = base * 4
+        Self.files.async { file.append(data, total: total) }
     }
 
     /// Writes the rest up to `now` and closes the file; `completion` runs when it is on disk.
@@ -130,7 +160,7 @@ public final class Recording {
         guard let last = file else { return completion() }
         file = nil
         Self.files.async {
-            last.synchronize()
+            last.finish()
             completion()
         }
     }

@@ -44,7 +44,7 @@ public struct HTTPRequest: Sendable {
 public struct HTTPResponse: Sendable {
     public enum Body: Sendable {
         case bytes([UInt8])
-        case file(path: String, range: Range<Int>)
+        case part(of: any ByteSource, range: Range<Int>)
     }
     public var status: Int
     public var headers: [(name: String, value: String)]
@@ -63,27 +63,65 @@ public struct HTTPResponse: Sendable {
     public var length: Int {
         switch body {
         case .bytes(let bytes): bytes.count
-        case .file(_, let range): range.count
+        case .part(_, let range): range.count
         }
     }
 
-    /// A file, honouring a single `Range: bytes=` of the request (RFC 9110 §14).
+    /// A file, honouring a single `Range`.
     public static func file(path: String, contentType: String, request: HTTPRequest) -> HTTPResponse? {
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
-            attributes[.type] as? FileAttributeType == .typeRegular,
-            let size = (attributes[.size] as? NSNumber)?.intValue
-        else { return nil }
+        FileSource(path: path).map { source($0, contentType: contentType, request: request) }
+    }
+
+    /// Bytes from somewhere, honouring a single `Range: bytes=` of the request (RFC 9110 §14).
+    public static func source(_ source: any ByteSource, contentType: String, request: HTTPRequest) -> HTTPResponse {
+        let size = source.count
         var headers = [("content-type", contentType), ("accept-ranges", "bytes")]
         guard let header = request.headers["range"], let range = ByteRange(header, size: size) else {
-            return HTTPResponse(status: 200, headers: headers, body: .file(path: path, range: 0..<size))
+            return HTTPResponse(status: 200, headers: headers, body: .part(of: source, range: 0..<size))
         }
         switch range {
-        case .whole: return HTTPResponse(status: 200, headers: headers, body: .file(path: path, range: 0..<size))
+        case .whole: return HTTPResponse(status: 200, headers: headers, body: .part(of: source, range: 0..<size))
         case .unsatisfiable:
             return HTTPResponse(status: 416, headers: [("content-range", "bytes */\(size)")])
         case .part(let range):
             headers.append(("content-range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"))
-            return HTTPResponse(status: 206, headers: headers, body: .file(path: path, range: range))
+            return HTTPResponse(status: 206, headers: headers, body: .part(of: source, range: range))
+        }
+    }
+}
+
+/// Bytes that are read as they are wanted.
+public protocol ByteSource: Sendable {
+    var count: Int { get }
+    func read(_ range: Range<Int>) throws -> [UInt8]
+}
+
+/// A file as it was when it was opened; what is appended later is not part of it.
+public final class FileSource: ByteSource {
+    private let descriptor: Int32
+    public let count: Int
+
+    /// nil: it is not there, cannot be read, or is no regular file.
+    public init?(path: String) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            if descriptor >= 0 { close(descriptor) }
+            return nil
+        }
+        count = Int(status.st_size)
+    }
+    deinit { close(descriptor) }
+
+    public func read(_ range: Range<Int>) throws -> [UInt8] {
+        let range = range.clamped(to: 0..<count)
+        return try [UInt8](unsafeUninitializedCapacity: range.count) { buffer, done in
+            while done < range.count {
+                guard let start = buffer.baseAddress else { return }
+                let got = pread(descriptor, start + done, range.count - done, off_t(range.lowerBound + done))
+                guard got > 0 else { throw NetError(.unavailable, "a file cannot be read any more") }
+                done += got
+            }
         }
     }
 }

@@ -180,7 +180,6 @@ final class HTTPExchange {
     private var sent = -1
     private var isDispatched = false
     private var task: Task<Void, Never>?
-    private var file: FileHandle?
 
     init(loop: EventLoop, server: HTTPServer, wsi: OpaquePointer, request: HTTPRequest) {
         self.loop = loop
@@ -304,13 +303,10 @@ final class HTTPExchange {
                 bytes.withUnsafeBufferPointer { source in
                     _ = memcpy(base + pre, source.baseAddress! + sent, count)
                 }
-            case .file(let path, let range):
-                if file == nil {
-                    file = FileHandle(forReadingAtPath: path)
-                    try? file?.seek(toOffset: UInt64(range.lowerBound))
-                }
-                guard let data = try? file?.read(upToCount: count), data.count == count else { return -1 }
-                data.copyBytes(to: base + pre, count: count)
+            case .part(let source, let range):
+                let start = range.lowerBound + sent
+                guard let bytes = try? source.read(start..<start + count), bytes.count == count else { return -1 }
+                (base + pre).update(from: bytes, count: count)
             }
             return lws_write(wsi, base + pre, count, isLast ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP)
         }
@@ -323,8 +319,6 @@ final class HTTPExchange {
 
     private func complete(_ wsi: OpaquePointer) -> Int32 {
         response = nil
-        try? file?.close()
-        file = nil
         // The rest of a refused body is still on the wire: this connection cannot be used again.
         if isBodyUnread || declaredLength > request.body.count { return -1 }
         return lws_http_transaction_completed(wsi) != 0 ? -1 : 0
@@ -333,8 +327,6 @@ final class HTTPExchange {
     func closed() {
         wsi = nil
         task?.cancel()
-        try? file?.close()
-        file = nil
     }
 
     private static func problem(_ status: Int, _ title: String, _ detail: String) -> [UInt8] {

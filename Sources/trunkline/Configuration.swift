@@ -57,6 +57,7 @@ struct Configuration {
     var encryptionKey: Vault.Key?
     var formerKeys: [Vault.Key] = []
     var hosts: [String] = []
+    var retentionDays: Int?
     var gatewayUser: String?
     var gatewayPassword: String?
     var gatewayProxy: String?
@@ -436,6 +437,9 @@ struct Configuration {
         Setting(key: "security.former_keys", help: "keys that can still open what they sealed, comma-separated", isSecret: true) {
             $0.formerKeys = try list($1).map { try Vault.Key($0) }
             guard $0.formerKeys.count <= Vault.formerKeyLimit else { throw ConfigurationError("has more than \(Vault.formerKeyLimit) keys") }
+        },
+        Setting(key: "security.retention_days", help: "calls are erased so many days after their end, with all that is kept of them (never)") {
+            $0.retentionDays = try integer($1, 1...36_500)
         },
         Setting(key: "webhooks.url", help: "https: URL that every event is posted to (none)") { $0.webhookEndpoint = .init(url: $1) },
         Setting(key: "webhooks.events", help: "names of the events it wants, comma-separated (all)") { $0.webhookEvents = Set(list($1)) },

@@ -15,10 +15,14 @@ struct Seal: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            let count = try await options.store().reseal()
-            print("\(count.sealed) rows are sealed anew")
-            if count.failed > 0 {
-                print("\(count.failed) rows cannot be opened: their key is missing, or they were changed by somebody")
+            let store = try options.store()
+            let rows = try await store.reseal()
+            let recordings = try await store.resealRecordings(in: try options.read().calls.recordingsFolder)
+            print("\(rows.sealed) rows and \(recordings.sealed) recordings are sealed anew")
+            if rows.failed + recordings.failed > 0 {
+                print(
+                    "\(rows.failed) rows and \(recordings.failed) recordings cannot be opened: their key is missing, or they were changed by somebody"
+                )
                 throw ExitCode(1)
             }
         } catch let error as StoreError { throw ValidationError(error.message) }

@@ -23,6 +23,7 @@ final class Server: Sendable {
     let newKey: String?
     let newWebhookSecret: String?
     private let keyWatch: Task<Void, Never>
+    private let retention: Task<Void, Never>?
     /// Seconds until a key that was made or revoked by another process is known.
     private static let keyWatchSeconds = 2.0
     let logger: Logger
@@ -64,6 +65,17 @@ final class Server: Sendable {
         newWebhookSecret = kept.isNew && settings.webhookSecret == nil ? kept.text : nil
         let webhookSettings = settings.webhooks(secret: secret)
         store.subscribe(settings.webhookEndpoint.map { [$0] } ?? [])
+        retention = settings.retentionDays.map { [store] days in
+            let retention = Retention(store, recordings: settings.calls.recordingsFolder, days: days)
+            return Task {
+                await retention.run { result in
+                    switch result {
+                    case .success(let count): logger.notice("calls are erased, for their time is over", metadata: ["count": "\(count)"])
+                    case .failure(let error): logger.error("calls whose time is over cannot be erased: \(error)")
+                    }
+                }
+            }
+        }
 
         // Speech.
         let workers = WorkerPool(name: "speech", threads: settings.speechWorkers)
@@ -177,6 +189,7 @@ final class Server: Sendable {
         await dialler.stop()
         await webhooks.stop()
         keyWatch.cancel()
+        retention?.cancel()
         userAgent.stop()
         for loop in loops { loop.stop() }
         client.stop()

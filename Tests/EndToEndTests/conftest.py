@@ -107,7 +107,7 @@ class Server:
         }
         self.process = None
 
-    def start(self):
+    def start(self, tries=3):
         self.log = open(self.folder / "server.log", "ab")
         self.process = subprocess.Popen(
             [TRUNKLINE, "serve", "--http-port", str(self.http_port), "--sip-port", str(self.sip_port)],
@@ -115,7 +115,12 @@ class Server:
         deadline = time.time() + 30
         while time.time() < deadline:
             if self.process.poll() is not None:
-                raise RuntimeError("the server ended: " + (self.folder / "server.log").read_text())
+                log = (self.folder / "server.log").read_text()
+                if "Address already in use" in log and tries > 1:
+                    # Somebody took the port between our look and the server's.
+                    self.http_port, self.sip_port = free_port(), free_port()
+                    return self.start(tries - 1)
+                raise RuntimeError("the server ended: " + log)
             with contextlib.suppress(OSError):
                 if self.request("GET", "/ready", key=None)[0] == 200:
                     return self

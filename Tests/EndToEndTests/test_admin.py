@@ -91,8 +91,8 @@ CANARIES = ("Wistful Canary", "canary-question", "canary-callee")
 
 
 def everything(server):
-    """All bytes of the database and its log."""
-    return b"".join(path.read_bytes() for path in (server.folder / "data").glob("calls.sqlite*"))
+    """All bytes of the database, its log and the recordings."""
+    return b"".join(path.read_bytes() for path in (server.folder / "data").rglob("*") if path.is_file())
 
 
 def test_what_is_stored_of_people_is_sealed(make_server, callee):
@@ -109,6 +109,11 @@ def test_what_is_stored_of_people_is_sealed(make_server, callee):
     assert not found, found
     assert server.request("GET", "/api/outbound/?q=0100")[1]["total"] == 0 and server.request("GET", "/api/outbound/?q=025550100")[1]["total"] == 1
     assert server.request("GET", "/api/outbound/?q=dinner")[1]["total"] == 1
+    path = f"/api/outbound/{call_id}/recording"
+    status, whole = server.request("GET", path, raw=True)
+    assert status == 200 and whole[:4] == b"RIFF" and len(whole) > 200_000 and whole[100_000:100_400] not in stored
+    for start, end in [(0, 43), (40, 60), (8_230, 8_240), (20_000, 60_000), (len(whole) - 5, len(whole) - 1)]:
+        assert server.request("GET", path, headers={"Range": f"bytes={start}-{end}"}, raw=True) == (206, whole[start:end + 1])
     # A row that was put elsewhere is not opened there.
     server.kill()
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
@@ -127,11 +132,74 @@ def test_what_is_stored_of_people_is_sealed(make_server, callee):
     # Sealed anew: then the old key is not needed any more.
     server.kill()
     again = run(server, "seal")
-    assert again.returncode == 1 and "1 rows cannot be opened" in again.stdout, "the one that was put elsewhere"
-    assert run(server, "seal").stdout.startswith("0 rows")
+    assert again.returncode == 1 and "1 rows and 0 recordings cannot be opened" in again.stdout, "the one that was put elsewhere"
+    assert run(server, "seal").stdout.startswith("0 rows and 0 recordings")
     del server.environment["TRUNKLINE_SECURITY_FORMER_KEYS"]
     server.start()
-    assert server.call(call_id)["callee_number"] == cooperative
+    assert server.call(call_id)["callee_number"] == cooperative and server.request("GET", path, raw=True) == (200, whole)
+
+
+def test_what_was_stored_before_there_was_a_key_is_sealed_later(make_server, callee):
+    server = make_server()
+    call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
+    server.wait_for(call_id)
+    before = server.result(call_id), server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)
+    assert b"Wistful Canary" in everything(server)
+    server.environment["TRUNKLINE_SECURITY_ENCRYPTION_KEY"] = ENCRYPTION_KEY
+    done = run(server, "seal")
+    assert done.returncode == 0 and "and 1 recordings" in done.stdout, done.stderr
+    server.kill()
+    server.start()
+    assert (server.result(call_id), server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)) == before
+    assert b"Wistful Canary" not in everything(server)
+
+
+def test_an_erased_call_leaves_nothing_behind(make_server, callee):
+    server = make_server(TRUNKLINE_WEBHOOKS_URL="http://127.0.0.1:9/")
+    call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
+    assert server.request("DELETE", f"/api/outbound/{call_id}")[0] == 409
+    server.wait_for(call_id)
+    assert b"Wistful Canary" in everything(server) and list((server.folder / "data/recordings").iterdir())
+    assert server.request("DELETE", f"/api/outbound/{call_id}")[0] == 204
+    assert server.request("GET", f"/api/outbound/{call_id}")[0] == 404 and server.request("GET", "/api/outbound/?q=dinner")[1]["total"] == 0
+    stored = everything(server)
+    assert b"Wistful Canary" not in stored and b"busy right now" not in stored and not list((server.folder / "data/recordings").iterdir())
+    assert server.request("GET", f"/api/webhooks/deliveries?outbound_id={call_id}")[1]["items"] == []
+    assert server.request("GET", "/api/audit?action=call.erase")[1]["items"][0]["target"] == call_id
+
+
+def test_calls_are_erased_when_their_time_is_over(make_server, callee):
+    server = make_server()
+    call_id = server.create(callee("busy").address, [ATTEND])
+    server.wait_for(call_id)
+    server.kill()
+    with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
+        database.execute("UPDATE calls SET created_at = created_at - 864000, completed_at = completed_at - 864000")
+    server.environment["TRUNKLINE_SECURITY_RETENTION_DAYS"] = "9"
+    server.start()
+    deadline = time.time() + 5
+    while server.request("GET", f"/api/outbound/{call_id}")[0] != 404:
+        assert time.time() < deadline
+        time.sleep(0.05)
+
+
+def test_an_operator_has_something_said(server, callee):
+    """It is heard by the callee, and stands in the transcript."""
+    silent = callee("silent")
+    call_id = server.create(silent.address, [ATTEND])
+    server.wait_for(call_id, {"connected"})
+    time.sleep(1)
+    status, answer = server.request("POST", f"/api/outbound/{call_id}/say", {"text": "A colleague will call you back tomorrow. Thank you."})
+    assert status == 202, answer
+    deadline = time.time() + 20
+    while not any("colleague" in entry["text"] for entry in server.result(call_id)["transcript"]):
+        assert time.time() < deadline, server.result(call_id)["transcript"]
+        time.sleep(0.1)
+    assert server.request("POST", f"/api/outbound/{call_id}/say", {"text": " "})[0] == 422
+    server.request("POST", f"/api/outbound/{call_id}/hangup", "{}")
+    server.wait_for(call_id)
+    assert server.request("POST", f"/api/outbound/{call_id}/say", {"text": "Hello?"})[0] == 409
+    assert [item["target"] for item in server.request("GET", "/api/audit?action=call.say")[1]["items"]] == [call_id]
 
 
 def test_backup_and_restore(make_server, callee, tmp_path):

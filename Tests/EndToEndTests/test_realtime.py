@@ -394,7 +394,7 @@ def test_twilio_calls_in(make_server, model):
 def test_open_streams_are_refused_beyond_loopback(tmp_path):
     from test_operations import run
     result = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, TRUNKLINE_HTTP_HOST="0.0.0.0", TRUNKLINE_API_KEY="k" * 20,
-                 TRUNKLINE_BRIDGE_OPEN_STREAMS="true")
+                 TRUNKLINE_SECURITY_ENCRYPTION_KEY="ab" * 32, TRUNKLINE_BRIDGE_OPEN_STREAMS="true")
     assert result.returncode == 1 and "bridge.open_streams" in result.stderr
 
 

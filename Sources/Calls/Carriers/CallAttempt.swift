@@ -40,6 +40,8 @@ protocol CallAttempt: Actor {
     func cancel()
     /// Ends a connected call; one that still rings is cancelled.
     func hangUp(_ reason: EndReason)
+    /// Has something said to a connected callee. False: it cannot be done now.
+    func say(_ text: String) async -> Bool
     /// Queue depths of the conversation.
     var edges: [EdgeReading] { get async }
 }
@@ -47,5 +49,6 @@ protocol CallAttempt: Actor {
 /// A conversation that somebody else's leg carries.
 protocol CarriedConversation: Actor {
     func hangUp(_ reason: EndReason) async
+    func say(_ text: String) async -> Bool
     var edges: [EdgeReading] { get }
 }

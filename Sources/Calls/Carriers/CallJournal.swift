@@ -9,6 +9,9 @@ internal import Synchronization
 final class CallJournal: Sendable {
     /// Changes waiting to be written.
     private static let entryLimit = 1_024
+    /// While the disk is full or the database locked: seconds between two tries, and how often one change is tried.
+    private static let retrySeconds = 0.5
+    private static let retryLimit = 1_200
 
     private typealias Entry = @Sendable (CallStore) async throws -> Void
     private struct State {
@@ -22,6 +25,8 @@ final class CallJournal: Sendable {
     let logger: Logger
     /// File name of the attempt's recording; nil where none is wanted.
     let recordingName: String?
+    /// Seals the recording.
+    let vault: Vault
     private let settings: CallSettings
     private let now: @Sendable () -> Date
     private let state = Mutex(State())
@@ -31,19 +36,35 @@ final class CallJournal: Sendable {
     /// - Parameter call: as it is with the attempt begun.
     init(_ call: Call, store: CallStore, settings: CallSettings, logger: Logger, now: @escaping @Sendable () -> Date) {
         outboundID = call.outboundID
-        recordingName = settings.savesRecording ? call.outboundID + "-\(max(1, call.attempts.count)).wav" : nil
+        vault = store.vault
+        let suffix = store.vault.seals ? SealedRecording.suffix : ""
+        recordingName = settings.savesRecording ? call.outboundID + "-\(max(1, call.attempts.count)).wav" + suffix : nil
         self.settings = settings
-        self.now = now
+        // The times of one call follow each other, whatever is done to the clock meanwhile.
+        let begin = now(), clock = ContinuousClock.now
+        self.now = { begin.addingTimeInterval((ContinuousClock.now - clock) / .seconds(1)) }
         var logger = logger
         logger[metadataKey: "call"] = "\(call.outboundID)"
         self.logger = logger
         let (stream, continuation) = AsyncStream<Entry>.makeStream(bufferingPolicy: .bufferingNewest(Self.entryLimit))
         entries = continuation
         writer = Task { [logger] in
-            for await entry in stream {
-                do { try await entry(store) } catch { logger.error("cannot store: \(error)") }
+            for await entry in stream { await Self.write(entry, to: store, logger) }
+        }
+    }
+
+    /// What cannot be stored now is stored later, in order: no call is left as if it were still going on.
+    private static func write(_ entry: Entry, to store: CallStore, _ logger: Logger) async {
+        for attempt in 0..<retryLimit {
+            do { return try await entry(store) } catch {
+                let code = (error as? StoreError)?.code
+                let mayPass = code == .unavailable || code == .full
+                if attempt == 0 || !mayPass { logger.error("cannot store\(mayPass ? " yet" : ""): \(error)") }
+                guard mayPass else { return }
+                try? await Task.sleep(for: .seconds(retrySeconds))
             }
         }
+        logger.error("a change was given up")
     }
 
     /// Whether the call was answered.

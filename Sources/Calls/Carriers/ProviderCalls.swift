@@ -7,6 +7,12 @@ internal import Synchronization
 public final class ProviderCalls: Sendable {
     typealias Arrival = @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop, _ providerCallID: String) -> Void
 
+    /// What can be done with a call in progress.
+    struct Control: Sendable {
+        var hangUp: @Sendable (EndReason) async -> Void
+        var say: @Sendable (String) async -> Bool
+    }
+
     /// How an attempt of ours takes its conversation, whichever way it comes.
     struct Awaited: Sendable {
         var stream: Arrival
@@ -15,26 +21,24 @@ public final class ProviderCalls: Sendable {
     }
 
     private struct State {
-        var calls: [String: @Sendable (EndReason) -> Void] = [:]
+        var calls: [String: Control] = [:]
         var awaited: [String: Awaited] = [:]
     }
     private let state = Mutex(State())
 
     public init() {}
 
-    func add(_ outboundID: String, hangUp: @escaping @Sendable (EndReason) -> Void) { state.withLock { $0.calls[outboundID] = hangUp } }
+    func add(_ outboundID: String, _ control: Control) { state.withLock { $0.calls[outboundID] = control } }
     func remove(_ outboundID: String) { state.withLock { $0.calls[outboundID] = nil } }
 
     public var count: Int { state.withLock { $0.calls.count } }
 
-    /// False: there is no such stream.
-    func hangUp(_ outboundID: String, _ reason: EndReason) -> Bool {
-        guard let hangUp = state.withLock({ $0.calls[outboundID] }) else { return false }
-        hangUp(reason)
-        return true
-    }
+    /// nil: no provider carries such a call.
+    func control(of outboundID: String) -> Control? { state.withLock { $0.calls[outboundID] } }
 
-    func hangUpAll(_ reason: EndReason) { for hangUp in state.withLock({ Array($0.calls.values) }) { hangUp(reason) } }
+    func hangUpAll(_ reason: EndReason) {
+        for control in state.withLock({ Array($0.calls.values) }) { Task { await control.hangUp(reason) } }
+    }
 
     // MARK: Calls that we had placed
 

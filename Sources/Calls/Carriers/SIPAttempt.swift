@@ -69,6 +69,11 @@ actor SIPAttempt: CallAttempt {
         if let graph { graph.finish(reason) } else { conversationEnded(nil, reason: reason) }
     }
 
+    func say(_ text: String) -> Bool {
+        graph?.say(text)
+        return graph != nil
+    }
+
     var edges: [EdgeReading] { graph?.edges ?? [] }
 
     // MARK: Dialling

@@ -43,10 +43,16 @@ actor StreamedCall: CarriedConversation {
         self.graph = graph
         graph.start()
         graph.streamStarted()
-        line.calls.add(call.outboundID) { reason in Task { await self.hangUp(reason) } }
+        line.calls.add(
+            call.outboundID, .init(hangUp: { reason in await self.hangUp(reason) }, say: { text in await self.say(text) }))
     }
 
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }
+
+    func say(_ text: String) -> Bool {
+        graph?.say(text)
+        return graph != nil
+    }
 
     var edges: [EdgeReading] { graph?.edges ?? [] }
 

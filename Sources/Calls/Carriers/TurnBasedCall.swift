@@ -335,6 +335,9 @@ public actor TurnBasedCall: CarriedConversation {
     }
 
     /// Ends the conversation: an operator's wish, or the caller is gone.
+    /// Our turn is a file that is being played: nothing can be put in.
+    func say(_ text: String) -> Bool { false }
+
     public func hangUp(_ reason: EndReason) async {
         await finish(ending == nil && !machine.isClosing ? reason : nil)
     }

@@ -55,12 +55,13 @@ public final class TurnServer: Sendable {
                 line.calls.remove(id)
             }
         }
-        line.calls.add(id) { [line] reason in
-            Task {
-                await conversation.hangUp(reason)
-                _ = try? await line.twilio?.rest.complete(providerCallID)
-            }
-        }
+        line.calls.add(
+            id,
+            .init(
+                hangUp: { [line] reason in
+                    await conversation.hangUp(reason)
+                    _ = try? await line.twilio?.rest.complete(providerCallID)
+                }, say: { text in await conversation.say(text) }))
         return conversation
     }
 

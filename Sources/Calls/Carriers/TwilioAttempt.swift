@@ -132,6 +132,8 @@ actor TwilioAttempt: CallAttempt {
         if let conversation { Task { await conversation.hangUp(reason) } } else { over { $0.conversationEnded(nil, reason: reason) } }
     }
 
+    func say(_ text: String) async -> Bool { await conversation?.say(text) ?? false }
+
     var edges: [EdgeReading] {
         get async { await conversation?.edges ?? [] }
     }

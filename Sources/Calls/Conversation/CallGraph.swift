@@ -215,6 +215,12 @@ public final class CallGraph {
 
     // MARK: To the caller
 
+    /// An operator's words, spoken by whoever talks.
+    public func say(_ text: String) {
+        guard !isOver, !isTransferring else { return }
+        talker?.say(text, at: now)
+    }
+
     /// A frame of an utterance of the talker's.
     func say(_ frame: EncodedFrame, of utterance: Int) {
         let now = now

@@ -570,6 +570,13 @@ final class RealtimeTalker: Talker {
 
     // MARK: Deadlines
 
+    func say(_ text: String, at now: Int) {
+        guard closing == nil, isReady else { return }
+        interrupted(at: now)
+        graph.flushSpeech()
+        ask(RealtimeInstructions.say(text), at: now)
+    }
+
     func timeIsUp(at now: Int) { beginClosing(.maxDuration, at: now) }
 
     private func beginClosing(_ reason: EndReason, at now: Int) {

@@ -144,10 +144,23 @@ public actor Dialler {
         guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
         guard call.state == .connected else { throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up") }
         guard let active = live[outboundID] else {
-            if line.calls.hangUp(outboundID, .operatorHangup) { return }
+            if let control = line.calls.control(of: outboundID) { return await control.hangUp(.operatorHangup) }
             throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
         }
         await active.attempt.hangUp(.operatorHangup)
+    }
+
+    /// Has something said in a connected call, at once.
+    public func say(_ text: String, in outboundID: String) async throws(StoreError) {
+        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
+        guard call.state == .connected else { throw StoreError(.conflict, "nobody hears it: the call is \(call.state.rawValue)") }
+        let isSaid: Bool
+        if let active = live[outboundID] {
+            isSaid = await active.attempt.say(text)
+        } else {
+            isSaid = await line.calls.control(of: outboundID)?.say(text) ?? false
+        }
+        guard isSaid else { throw StoreError(.conflict, "nothing can be put into this call now") }
     }
 
     /// Queue depths of a live call; nil when it is not live.

@@ -197,7 +197,7 @@ enum Migrations {
                 arguments: [
                     id, position, row["state"] as String, row["created_at"] as Double, row["answered_at"] as Double?,
                     row["completed_at"] as Double?, row["created_at"] as Double, numbers.hash(plan.key(callee)),
-                    numbers.tail(callee), numbers.hash(plan.key(caller)), purpose, try vault.seal(row["record"], row: "calls/" + id),
+                    numbers.tail(callee), numbers.hash(plan.key(caller)), purpose, try vault.seal(row["record"] as String, row: "calls/" + id),
                 ])
             try db.execute(
                 sql: "INSERT INTO call_words (rowid, tokens) VALUES (?, ?)",
@@ -249,14 +249,16 @@ enum Migrations {
             let id: String = row["outbound_id"], position: Int = row["position"]
             try db.execute(
                 sql: "INSERT INTO new_transcript VALUES (?, ?, ?)",
-                arguments: [id, position, try vault.seal(row["entry"], row: "transcript/\(id)/\(position)")])
+                arguments: [id, position, try vault.seal(row["entry"] as String, row: "transcript/\(id)/\(position)")])
         }
         let events = try Row.fetchCursor(db, sql: "SELECT * FROM events ORDER BY id")
         while let row = try events.next() {
             let call: String = row["outbound_id"], name: String = row["name"]
             try db.execute(
                 sql: "INSERT INTO new_events VALUES (?, ?, ?, ?, ?)",
-                arguments: [row["id"] as Int64, name, row["at"] as Double, call, try vault.seal(row["payload"], row: "events/\(call)/\(name)")])
+                arguments: [
+                    row["id"] as Int64, name, row["at"] as Double, call, try vault.seal(row["payload"] as String, row: "events/\(call)/\(name)"),
+                ])
         }
         try db.execute(
             sql: """

@@ -9,6 +9,8 @@ internal import Net
 public struct Vault: Sendable {
     private static let version: UInt8 = 1
     private static let headerLength = 5
+    /// Bytes by which something grows when it is sealed.
+    static let overhead = headerLength + 12 + 16
     /// Former keys that are still tried.
     public static let formerKeyLimit = 16
 
@@ -58,16 +60,20 @@ public struct Vault: Sendable {
     public var seals: Bool { current != nil }
 
     /// - Parameter row: what the text belongs to; it cannot be opened anywhere else.
-    public func seal(_ text: String, row: String) throws -> Data {
-        guard let current else { return Data(text.utf8) }
-        let box = try AES.GCM.seal(Data(text.utf8), using: current.symmetric, authenticating: Data(row.utf8))
+    public func seal(_ text: String, row: String) throws -> Data { try seal(Data(text.utf8), row: row) }
+
+    func seal(_ bytes: Data, row: String) throws -> Data {
+        guard let current else { return bytes }
+        let box = try AES.GCM.seal(bytes, using: current.symmetric, authenticating: Data(row.utf8))
         guard let combined = box.combined else { throw StoreError(.unavailable, "cannot seal what is to be stored") }
         return Data([Self.version] + current.id) + combined
     }
 
     /// - Throws: `StoreError` when the key is missing or the row was tampered with.
-    public func open(_ data: Data, row: String) throws -> String {
-        guard data.first == Self.version else { return String(decoding: data, as: UTF8.self) }
+    public func open(_ data: Data, row: String) throws -> String { String(decoding: try bytes(data, row: row), as: UTF8.self) }
+
+    func bytes(_ data: Data, row: String) throws -> Data {
+        guard data.first == Self.version else { return data }
         guard data.count > Self.headerLength else { throw StoreError(.unavailable, "a sealed row is damaged") }
         let id = Array(data.dropFirst().prefix(4))
         guard let key = ([current].compactMap { $0 } + former).first(where: { $0.id == id }) else {
@@ -75,7 +81,7 @@ public struct Vault: Sendable {
         }
         do {
             let box = try AES.GCM.SealedBox(combined: data.dropFirst(Self.headerLength))
-            return String(decoding: try AES.GCM.open(box, using: key.symmetric, authenticating: Data(row.utf8)), as: UTF8.self)
+            return try AES.GCM.open(box, using: key.symmetric, authenticating: Data(row.utf8))
         } catch { throw StoreError(.unavailable, "a sealed row does not belong where it stands, or was changed") }
     }
 

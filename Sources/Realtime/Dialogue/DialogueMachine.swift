@@ -459,6 +459,21 @@ public struct DialogueMachine: Sendable {
         return rest.isEmpty ? nil : rest
     }
 
+    /// An operator wants this said, now: it takes the place of what we were saying.
+    public mutating func say(_ text: String, at now: Int) -> [Action] {
+        guard phase == .talking else { return [] }
+        var actions = interrupted(at: now)
+        beginTurn(at: now)
+        modelDeadline = nil
+        fillerDeadline = nil
+        isTurnWhole = true
+        var sentences: [String] = []
+        splitter.process(text, into: &sentences)
+        splitter.finish(into: &sentences)
+        actions += speak(sentences)
+        return actions + [.turnComplete(turn: turn)]
+    }
+
     /// The longest duration is reached: a polite close.
     public mutating func timeIsUp(at now: Int) -> [Action] {
         guard phase == .talking else { return phase == .waiting ? end(.maxDuration) : [] }

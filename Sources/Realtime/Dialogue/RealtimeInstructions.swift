@@ -43,6 +43,7 @@ public enum RealtimeInstructions {
     }
 
     public static let silence = "The other party has been silent for a while. Ask briefly whether they are still there."
+    public static func say(_ text: String) -> String { "Say exactly these words to the other party now, and nothing else: \(text)" }
     public static let puttingThrough = "Tell the other party in one short sentence that you are putting them through to a colleague now."
     public static let transferFailed = "[Nobody could take the call. Say so, and go on with it yourself.]"
     public static let goodbye = "Thank the other party and say goodbye in one short sentence, now."

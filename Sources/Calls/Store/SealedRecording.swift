@@ -1,0 +1,103 @@
+internal import Foundation
+public import Net
+internal import Pipeline
+
+/// A recording that is sealed: pieces of PCM, each sealed for its place in its file. Its WAV header is made when it is read.
+///
+///     │ piece 0, 8 192 bytes and what sealing adds │ piece 1 │ … │ the last one, shorter │
+public struct SealedRecording: ByteSource {
+    /// What its file name ends with.
+    public static let suffix = ".sealed"
+    /// Bytes of PCM: a quarter of a second.
+    static let pieceLength = 8_192
+    private static let sealedLength = pieceLength + Vault.overhead
+
+    private let file: FileSource
+    private let name: String
+    private let vault: Vault
+    private let pcmLength: Int
+
+    /// nil: there is no such file.
+    public init?(folder: String, name: String, vault: Vault) {
+        guard let file = FileSource(path: folder + "/" + name) else { return nil }
+        self.file = file
+        self.name = name
+        self.vault = vault
+        let rest = file.count % Self.sealedLength
+        // What a crash left of a last piece cannot be opened.
+        pcmLength = file.count / Self.sealedLength * Self.pieceLength + max(0, rest - Vault.overhead) / 4 * 4
+    }
+
+    static func row(_ name: String, _ piece: Int) -> String { "recordings/\(name)/\(piece)" }
+
+    public var count: Int { WaveFile.headerLength + pcmLength }
+
+    public func read(_ range: Range<Int>) throws -> [UInt8] {
+        let range = range.clamped(to: 0..<count)
+        let header = WaveFile.header(sampleRate: Int32(Recording.sampleRate), channels: 2, bytes: pcmLength)
+        var bytes = Array(header[range.clamped(to: 0..<header.count)])
+        let pcm = max(0, range.lowerBound - header.count)..<max(0, range.upperBound - header.count)
+        guard !pcm.isEmpty else { return bytes }
+        for piece in pcm.lowerBound / Self.pieceLength...(pcm.upperBound - 1) / Self.pieceLength {
+            let start = piece * Self.sealedLength
+            let sealed = try file.read(start..<min(start + Self.sealedLength, file.count))
+            let open = try vault.bytes(Data(sealed), row: Self.row(name, piece))
+            let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength).clamped(to: 0..<open.count)
+            bytes += open[open.startIndex + wanted.lowerBound..<open.startIndex + wanted.upperBound]
+        }
+        return bytes
+    }
+
+    /// The pieces of a whole recording.
+    static func seal(_ pcm: Data, name: String, vault: Vault) throws -> Data {
+        var sealed = Data()
+        for (piece, start) in stride(from: 0, to: pcm.count, by: pieceLength).enumerated() {
+            sealed += try vault.seal(Data(pcm.dropFirst(start).prefix(pieceLength)), row: row(name, piece))
+        }
+        return sealed
+    }
+}
+
+extension CallStore {
+    /// Where a recording's bytes come from; nil: there is none.
+    public func recording(_ name: String, in folder: String) -> (any ByteSource)? {
+        name.hasSuffix(SealedRecording.suffix) ? SealedRecording(folder: folder, name: name, vault: vault) : FileSource(path: folder + "/" + name)
+    }
+
+    /// Seals recordings with today's key. A call in progress keeps the one it is writing.
+    public func resealRecordings(in folder: String) async throws(StoreError) -> (sealed: Int, failed: Int) {
+        var count = (sealed: 0, failed: 0)
+        let live = Set(try await calls(in: CallState.allCases.filter { !$0.isTerminal }).compactMap(\.recording))
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? [] where !live.contains(name) {
+            let path = folder + "/" + name
+            let isSealed = name.hasSuffix(SealedRecording.suffix)
+            guard isSealed || name.hasSuffix(".wav"), let id = Self.outboundID(of: name), let source = recording(name, in: folder) else { continue }
+            if isSealed, let head = try? FileSource(path: path)?.read(0..<5), !vault.isOutdated(Data(head)) { continue }
+            let newName = isSealed ? name : name + SealedRecording.suffix
+            do {
+                let pcm = Data(try source.read(WaveFile.headerLength..<max(WaveFile.headerLength, source.count)))
+                let sealed = try SealedRecording.seal(pcm, name: newName, vault: vault)
+                try sealed.write(to: URL(fileURLWithPath: folder + "/" + newName), options: .atomic)
+                try? FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder + "/" + newName)
+            } catch {
+                count.failed += 1
+                continue
+            }
+            if newName != name {
+                _ = try await update(id) { call in
+                    if call.recording == name { call.recording = newName }
+                    return []
+                }
+                try? FileManager.default.removeItem(atPath: path)
+            }
+            count.sealed += 1
+        }
+        return count
+    }
+
+    /// `ob-12345678-1.wav` → `ob-12345678`.
+    private static func outboundID(of name: String) -> String? {
+        let id = String(name.prefix(11))
+        return id.hasPrefix("ob-") && id.count == 11 ? id : nil
+    }
+}
