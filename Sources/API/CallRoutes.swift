@@ -37,10 +37,9 @@ struct CallRoutes: Sendable {
         ]
         if !parsed.warnings.isEmpty { answer["warnings"] = .array(parsed.warnings.map { .string($0) }) }
         let text = JSONValue.object(answer).text
-        switch try await services.dialler.create(parsed.call, request: try repeatable(request, principal, answer: text)) {
-        case .stored:
-            await services.audit(principal, "call.create", target: parsed.call.outboundID)
-            return Self.accepted(text)
+        let audit = AuditEntry(at: services.now(), actor: principal.name, action: "call.create", target: parsed.call.outboundID)
+        switch try await services.dialler.create(parsed.call, request: try repeatable(request, principal, answer: text), audit: audit) {
+        case .stored: return Self.accepted(text)
         case .known(let answer): return Self.accepted(answer)
         case .keyIsTaken:
             throw APIError(
@@ -89,7 +88,6 @@ struct CallRoutes: Sendable {
         for (name, value) in query {
             switch name {
             case "state":
-                guard !value.isEmpty else { continue }
                 if let state = CallState(rawValue: value) {
                     filter.state = state
                 } else {
@@ -97,7 +95,6 @@ struct CallRoutes: Sendable {
                 }
             case "q": filter.search = String(value.prefix(200))
             case "from", "to":
-                guard !value.isEmpty else { continue }
                 // A "+" of an offset arrives as a space when it was not escaped.
                 guard let date = Timestamp.parse(value.replacing(" ", with: "+")) else {
                     errors.append(.init(field: name, message: "must be an RFC 3339 time"))

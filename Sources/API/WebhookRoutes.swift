@@ -9,7 +9,7 @@ struct WebhookRoutes: Sendable {
     func deliveries(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let wanted = try NumberRoutes.page(request, also: ["state", "outbound_id"])
         var state: Delivery.State?
-        if let text = request.queryValue("state"), !text.isEmpty {
+        if let text = request.queryValue("state") {
             state = Delivery.State(rawValue: text)
             guard state != nil else {
                 throw APIError.invalid("state", "must be one of \(Delivery.State.allCases.map(\.rawValue).joined(separator: ", "))")

@@ -84,14 +84,16 @@ public actor Dialler {
     // MARK: Requests
 
     /// Stores and queues a call, unless a rule forbids it; on return it is on disk.
-    public func create(_ call: Call, request: CallStore.RepeatableRequest? = nil) async throws(StoreError) -> CallStore.Insertion {
+    public func create(
+        _ call: Call, request: CallStore.RepeatableRequest? = nil, audit: AuditEntry? = nil
+    ) async throws(StoreError) -> CallStore.Insertion {
         guard !isStopping else { throw StoreError(.unavailable, "the server is shutting down") }
         guard !queue.isFull else { throw StoreError(.unavailable, "\(DialQueue.capacity) calls are waiting: try again later") }
         let event = CallEvent(
             name: "outbound_queued", at: call.createdAt, outboundID: call.outboundID,
             payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
         let insertion = try await store.insert(
-            call, events: [event], request: request, window: settings.policy.duplicateWindow, at: now())
+            call, events: [event], request: request, window: settings.policy.duplicateWindow, audit: audit, at: now())
         if insertion == .stored { enqueue(call) }
         return insertion
     }

@@ -26,13 +26,15 @@ extension CallStore {
     private static let auditLimit: Int64 = 1_000_000
 
     public func audit(_ entry: AuditEntry) async throws(StoreError) {
-        try await change { db in
-            try db.run(
-                "INSERT INTO audit (at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?)",
-                arguments: [entry.at.timeIntervalSince1970, entry.actor, entry.action, entry.target, String(entry.detail.prefix(500))])
-            let id = db.lastInsertedRowID
-            if id % 1_000 == 0 { try db.run("DELETE FROM audit WHERE id <= ?", arguments: [id - Self.auditLimit]) }
-        }
+        try await change { [self] db in try append(entry, db) }
+    }
+
+    func append(_ entry: AuditEntry, _ db: Database) throws {
+        try db.run(
+            "INSERT INTO audit (at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?)",
+            arguments: [entry.at.timeIntervalSince1970, entry.actor, entry.action, entry.target, String(entry.detail.prefix(500))])
+        let id = db.lastInsertedRowID
+        if id % 1_000 == 0 { try db.run("DELETE FROM audit WHERE id <= ?", arguments: [id - Self.auditLimit]) }
     }
 
     /// Newest first.

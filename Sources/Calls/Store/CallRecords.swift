@@ -45,10 +45,12 @@ extension CallStore {
 
     /// Stores a new call with its first events, unless a rule forbids it; on return all is on disk.
     ///
-    /// - Parameter window: seconds between two calls to one number; 0: any number of calls may wait for it; nil: it came by itself, and no
-    ///   rule is asked.
+    /// - Parameters:
+    ///   - window: seconds between two calls to one number; 0: any number of calls may wait for it; nil: it came by itself, and no rule is asked.
+    ///   - audit: who asked; stored with it.
     public func insert(
-        _ call: Call, events: [CallEvent], request: RepeatableRequest? = nil, window: TimeInterval? = nil, at now: Date = Date()
+        _ call: Call, events: [CallEvent], request: RepeatableRequest? = nil, window: TimeInterval? = nil, audit: AuditEntry? = nil,
+        at now: Date = Date()
     ) async throws(StoreError) -> Insertion {
         let record: Data
         do { record = try Self.sealed(call, vault) } catch { throw Self.translate(error) }
@@ -82,6 +84,7 @@ extension CallStore {
                 let old = now.addingTimeInterval(-2 * RepeatableRequest.hours * 3_600).timeIntervalSince1970
                 try db.run("DELETE FROM idempotency WHERE at < ?", arguments: [old])
             }
+            if let audit { try append(audit, db) }
             return (.stored, try events.map { try append($0, of: call, db) })
         }
     }
