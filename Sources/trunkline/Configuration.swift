@@ -170,6 +170,10 @@ struct Configuration {
             $0.calls.greetingTemplate = $1
         },
         Setting(key: "outbound.ai.closing_template", help: "last sentence") { $0.calls.closingTemplate = $1 },
+        Setting(key: "outbound.ai.voicemail_message", help: "left on an answering machine after its beep (none: the call is ended)") {
+            $0.calls.conversation.turns.voicemailMessage = $1
+            $0.calls.conversation.realtime.voicemailMessage = $1
+        },
         Setting(key: "outbound.ai.max_turns", help: "AI turns a call (20)") { $0.calls.maxTurns = try integer($1, 1...200) },
         Setting(key: "outbound.ai.task_completion_check", help: "end the call when every question is settled (true)") { _, text in
             guard try boolean(text) else { throw ConfigurationError("false is not supported yet") }

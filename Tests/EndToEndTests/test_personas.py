@@ -58,3 +58,18 @@ def test_korean_is_spoken_and_answered_by_keypad(server, callee):
     result = server.result(call_id)
     assert call["state"] == "completed" and result["answers"][0]["value"] is True and result["answers"][0]["answer_text"] == "1"
     assert any("일번" in entry["text"] for entry in result["transcript"])
+
+
+def test_a_message_is_left_after_the_beep(make_server, callee):
+    message = "This is Riverside Restaurant. Please call us back. Thank you."
+    server = make_server(TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE=message)
+    machine = callee("voicemail")
+    call_id = server.create(machine.address)
+    call, result = server.wait_for(call_id), server.result(call_id)
+    assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "voicemail", "voicemail"), (call, result["transcript"])
+    last = result["transcript"][-1]
+    assert (last["speaker"], last["text"], last["interrupted"]) == ("ai", message, False), result["transcript"]
+    # The machine says its 8 s and beeps: nothing of the message is spoken before.
+    beep_ends = max(entry["end"] for entry in result["transcript"] if entry["speaker"] == "customer") if len(result["transcript"]) > 2 else 8
+    assert last["timestamp"] > beep_ends and last["end"] - last["timestamp"] > 2
+    assert all(answer["status"] in ("not_asked", "unclear") for answer in result["answers"])

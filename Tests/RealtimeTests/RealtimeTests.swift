@@ -243,6 +243,51 @@ import Testing
         #expect(talk.ended == .voicemail && talk.machine.answeredBy == .voicemail)
     }
 
+    private func spoken(_ actions: [DialogueMachine.Action]) -> [String] {
+        actions.compactMap { if case .speak(let text, _) = $0 { text } else { nil } }
+    }
+
+    @Test func aMessageIsLeftWhenTheMachineHasFinished() {
+        var policy = TurnPolicy()
+        policy.voicemailMessage = "This is Kim. Please call back."
+        var machine = DialogueMachine(brief: Brief(purpose: "x", questions: two), canRecognizeSpeech: true, policy: policy)
+        _ = machine.mediaStarted(at: 0)
+        _ = machine.speechStarted(at: 100)
+        _ = machine.answeringMachine(at: 6_000)
+        for now in stride(from: 6_000, to: 9_000, by: 20) { #expect(machine.tick(at: now).isEmpty) }
+        _ = machine.speechEnded(spokenMs: 8_900, at: 9_000)
+        _ = machine.transcript(.final(text: "leave a message after the beep", confidence: nil), at: 9_100)
+        #expect(machine.tick(at: 10_980).isEmpty)
+        // The beep.
+        _ = machine.speechStarted(at: 10_990)
+        _ = machine.speechEnded(spokenMs: 500, at: 11_500)
+        #expect(machine.tick(at: 13_480).isEmpty)
+        #expect(spoken(machine.tick(at: 13_500)) == ["This is Kim.", "Please call back."])
+        #expect(!machine.isInterruptible && machine.answeredBy == .voicemail)
+        let last = machine.turnHeard("This is Kim. Please call back.", turn: machine.turn, isInterrupted: false, at: 16_000)
+        guard case .hangUp(.voicemail)? = last.first else { return #expect(Bool(false), "\(last)") }
+    }
+
+    @Test func aMachineThatNeverFinishesIsGivenUp() {
+        var policy = TurnPolicy()
+        policy.voicemailMessage = "Please call back."
+        var machine = DialogueMachine(brief: Brief(purpose: "x", questions: two), canRecognizeSpeech: true, policy: policy)
+        _ = machine.mediaStarted(at: 0)
+        _ = machine.speechStarted(at: 100)
+        _ = machine.answeringMachine(at: 6_000)
+        #expect(machine.tick(at: 65_980).isEmpty)
+        guard case .hangUp(.voicemail)? = machine.tick(at: 66_000).first else { return #expect(Bool(false)) }
+    }
+
+    @Test func whatAnOperatorSaysTakesTheFloor() {
+        var talk = Talk(two)
+        let turn = talk.machine.turn
+        let actions = talk.machine.say("One moment. A colleague will call you.", at: 5_000)
+        #expect(spoken(actions) == ["One moment.", "A colleague will call you."] && talk.machine.turn == turn + 1)
+        talk.perform(talk.machine.timeIsUp(at: 180_000))
+        #expect(talk.machine.say("Too late.", at: 180_020).isEmpty)
+    }
+
     @Test func theLongestDurationEndsPolitely() {
         var talk = Talk(two)
         talk.said = []

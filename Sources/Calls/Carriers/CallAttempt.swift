@@ -49,6 +49,8 @@ protocol CallAttempt: Actor {
 /// A conversation that somebody else's leg carries.
 protocol CarriedConversation: Actor {
     func hangUp(_ reason: EndReason) async
+    /// An answering machine has the call.
+    func answeringMachine() async
     func say(_ text: String) async -> Bool
     var edges: [EdgeReading] { get }
 }

@@ -49,6 +49,8 @@ actor StreamedCall: CarriedConversation {
 
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }
 
+    func answeringMachine() { graph?.answeringMachine() }
+
     func say(_ text: String) -> Bool {
         graph?.say(text)
         return graph != nil

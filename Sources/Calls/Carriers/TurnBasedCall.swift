@@ -335,6 +335,9 @@ public actor TurnBasedCall: CarriedConversation {
     }
 
     /// Ends the conversation: an operator's wish, or the caller is gone.
+    /// Nothing tells when the machine has finished: the call is ended.
+    func answeringMachine() async { await hangUp(.voicemail) }
+
     /// Our turn is a file that is being played: nothing can be put in.
     func say(_ text: String) -> Bool { false }
 

@@ -83,6 +83,8 @@ actor TwilioAttempt: CallAttempt {
     private var isGone = false
     private var isCancelled = false
     private var isEnding = false
+    /// Twilio says that a machine has answered, and it is to be left a message.
+    private var isMachine = false
     private var watchdog: Task<Void, Never>?
     private var done: CheckedContinuation<Void, Never>?
 
@@ -214,7 +216,10 @@ actor TwilioAttempt: CallAttempt {
 
     private func answered(by whom: AnsweredBy) {
         journal.answered(by: whom)
-        if whom == .voicemail { hangUp(.voicemail) }
+        guard whom == .voicemail else { return }
+        guard settings.conversation.turns.voicemailMessage != nil else { return hangUp(.voicemail) }
+        isMachine = true
+        if let conversation { Task { await conversation.answeringMachine() } }
     }
 
     private func began(_ arrived: any CarriedConversation) {
@@ -222,7 +227,7 @@ actor TwilioAttempt: CallAttempt {
         guard !journal.isEnded else { return }
         watchdog?.cancel()
         conversation = arrived
-        if isCancelled || isEnding { Task { await arrived.hangUp(.operatorHangup) } }
+        if isCancelled || isEnding { Task { await arrived.hangUp(.operatorHangup) } } else if isMachine { Task { await arrived.answeringMachine() } }
     }
 
     private func noStream() {

@@ -215,6 +215,12 @@ public final class CallGraph {
 
     // MARK: To the caller
 
+    /// The carrier has found out that an answering machine has the call.
+    public func answeringMachine() {
+        guard !isOver, !isTransferring else { return }
+        talker?.answeringMachine(at: now)
+    }
+
     /// An operator's words, spoken by whoever talks.
     public func say(_ text: String) {
         guard !isOver, !isTransferring else { return }

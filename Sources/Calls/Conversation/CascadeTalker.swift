@@ -166,6 +166,7 @@ final class CascadeTalker: Talker {
     func key(_ digit: Character, at now: Int) { perform(machine.key(digit, at: now)) }
     /// It asks for no transfer.
     func transferFailed(at now: Int) {}
+    func answeringMachine(at now: Int) { perform(machine.answeringMachine(at: now)) }
     func say(_ text: String, at now: Int) { perform(machine.say(text, at: now)) }
     func timeIsUp(at now: Int) { perform(machine.timeIsUp(at: now)) }
 

@@ -24,6 +24,8 @@ public struct RealtimePolicy: Sendable, Equatable {
     public var reconnectDelayMs = 200
     /// To be said first, and not to be interrupted.
     public var disclosure: String?
+    /// Left on an answering machine; nil: the call is ended.
+    public var voicemailMessage: String?
     public init() {}
 }
 
@@ -83,6 +85,8 @@ final class RealtimeTalker: Talker {
 
     private var isCallerSpeaking = false
     private var silenceDeadline: Int?
+    /// Waits for an answering machine to finish.
+    private var voicemail: VoicemailMessage?
     private var promptsInARow = 0
     private var closing: EndReason?
     private var closingDeadline: Int?
@@ -278,12 +282,15 @@ final class RealtimeTalker: Talker {
 
     func speechStarted(at now: Int) {
         isCallerSpeaking = true
+        voicemail?.speechStarted()
         silenceDeadline = nil
     }
 
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int) {
         // The model's server may not have taken it for speech at all.
         isCallerSpeaking = false
+        voicemail?.speechEnded(at: now)
+        guard voicemail == nil else { return }
         guard let session, !session.reportsSpeech else {
             if !isResponding, responseDeadline == nil, !graph.speaker.isSpeaking { silenceDeadline = now + policy.silencePromptMs }
             return
@@ -295,6 +302,7 @@ final class RealtimeTalker: Talker {
     private func callerStopped(at now: Int) {
         isCallerSpeaking = false
         promptsInARow = 0
+        guard voicemail == nil else { return }
         guard !graph.speaker.isSpeaking else { return }
         graph.latency.begin(speechEndedAt: min(graph.lastSpeechMs, now), now: now)
         graph.latency.transcribed(now)
@@ -347,7 +355,7 @@ final class RealtimeTalker: Talker {
     }
 
     private func responseStarted(isRequested: Bool, at now: Int) {
-        if graph.isTransferring { session?.cancelResponse() }
+        if graph.isTransferring || voicemail != nil { session?.cancelResponse() }
         isResponding = true
         responseHasSound = false
         responseToolCalls = 0
@@ -520,8 +528,9 @@ final class RealtimeTalker: Talker {
         case DialogueTool.endCall:
             let request = try? JSONDecoder().decode(DialogueTool.EndCall.self, from: Data(arguments.utf8))
             let reason = request.flatMap { EndReason(rawValue: $0.reason) } ?? .taskCompleted
-            if reason == .voicemail { answeredBy = .voicemail }
             session?.finishTool(callID: callID, output: #"{"ok":true}"#)
+            if reason == .voicemail, policy.voicemailMessage != nil { return answeringMachine(at: now) }
+            if reason == .voicemail { answeredBy = .voicemail }
             if closing == nil {
                 closing = reason
                 closingDeadline = now + policy.closingLimitMs
@@ -570,6 +579,31 @@ final class RealtimeTalker: Talker {
 
     // MARK: Deadlines
 
+    func answeringMachine(at now: Int) {
+        guard closing == nil, voicemail == nil else { return }
+        answeredBy = .voicemail
+        guard let message = policy.voicemailMessage else { return graph.finish(.voicemail) }
+        interrupted(at: now)
+        graph.flushSpeech()
+        silenceDeadline = nil
+        responseDeadline = nil
+        voicemail = VoicemailMessage(message, isSpeaking: isCallerSpeaking, at: now)
+    }
+
+    /// The machine has finished, or never does.
+    private func leaveMessage(_ voicemail: VoicemailMessage, at now: Int) {
+        switch voicemail.step(at: now) {
+        case .wait: break
+        case .giveUp: graph.finish(.voicemail)
+        case .say:
+            guard isReady else { break }
+            self.voicemail = nil
+            closing = .voicemail
+            closingDeadline = now + VoicemailMessage.limitMs
+            ask(RealtimeInstructions.say(voicemail.text), at: now)
+        }
+    }
+
     func say(_ text: String, at now: Int) {
         guard closing == nil, isReady else { return }
         interrupted(at: now)
@@ -595,6 +629,7 @@ final class RealtimeTalker: Talker {
 
     func tick(at now: Int) {
         if let deadline = closingDeadline, now >= deadline { return end() }
+        if let voicemail { leaveMessage(voicemail, at: now) }
         if let deadline = transferDeadline, now >= deadline { return transfer() }
         if let at = reopenAt, now >= at {
             reopenAt = nil

@@ -46,6 +46,8 @@ protocol Talker: AnyObject {
     func key(_ digit: Character, at now: Int)
     /// A turn of ours has been heard, to its end or until it was cut off.
     func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int)
+    /// Whoever carries the call says that an answering machine has it.
+    func answeringMachine(at now: Int)
     /// An operator wants this said now.
     func say(_ text: String, at now: Int)
     /// The longest duration is reached.

@@ -24,6 +24,8 @@ public struct TurnPolicy: Sendable, Equatable {
     public var speaksFirst = true
     /// Spoken first, word for word, and not to be interrupted.
     public var disclosure: String?
+    /// Left on an answering machine, word for word; nil: the call is ended.
+    public var voicemailMessage: String?
     public init() {}
 }
 
@@ -86,6 +88,8 @@ public struct DialogueMachine: Sendable {
     private var sentences: [String] = []
     private var isTurnWhole = false
     private var cutOff: String?
+    /// Waits for an answering machine to finish.
+    private var voicemail: VoicemailMessage?
     private let silenceMs: Int
 
     private struct Guess: Sendable {
@@ -140,6 +144,7 @@ public struct DialogueMachine: Sendable {
     public mutating func speechStarted(at now: Int) -> [Action] {
         guard phase == .talking || isClosing else { return [] }
         isCallerSpeaking = true
+        voicemail?.speechStarted()
         interim = ""
         callerStartedAt = now
         silenceDeadline = nil
@@ -170,6 +175,7 @@ public struct DialogueMachine: Sendable {
     public mutating func speechEnded(spokenMs: Int, at now: Int) -> [Action] {
         guard isCallerSpeaking else { return [] }
         isCallerSpeaking = false
+        voicemail?.speechEnded(at: now)
         callerSpokenMs = spokenMs
         callerEndedAt = callerStartedAt + spokenMs
         guard phase == .talking else { return [] }
@@ -210,7 +216,8 @@ public struct DialogueMachine: Sendable {
 
     /// Asks the model for its answer to what is known of the turn, before it is known that this is all.
     private mutating func speculate(at now: Int) -> [Action] {
-        guard policy.speculates, phase == .talking, guess == nil, !isModelRunning, !isSpeaking, !interim.isEmpty, keys.isEmpty else { return [] }
+        guard policy.speculates, phase == .talking, voicemail == nil, guess == nil, !isModelRunning, !isSpeaking, !interim.isEmpty, keys.isEmpty
+        else { return [] }
         switch EndOfTurnPolicy.ending(of: interim, expecting: hints, language: conversation.brief.language) {
         case .dangling, .dictation: return []
         case .finished, .open: break
@@ -247,6 +254,12 @@ public struct DialogueMachine: Sendable {
     private static func plain(_ text: String) -> String { text.lowercased().filter { $0.isLetter || $0.isNumber } }
 
     private mutating func callerTurn(_ text: String, at now: Int) -> [Action] {
+        if voicemail != nil {
+            guard !text.isEmpty else { return [] }
+            return [
+                .customerSaid(TranscriptEntry(startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text))
+            ]
+        }
         // A noise stopped us: what we had not said is said now.
         if text.isEmpty, let rest = cutOff, !isModelRunning, !isSpeaking { return sayAgain(rest, at: now) }
         if text.isEmpty, callerSpokenMs < policy.noiseMs {
@@ -289,13 +302,28 @@ public struct DialogueMachine: Sendable {
     public mutating func transcriptLength(_ count: Int) { transcriptCount = count }
 
     public mutating func monologue(at now: Int) -> [Action] {
-        guard phase == .talking, conversation.callerTurns == 0 else { return [] }
+        guard phase == .talking, voicemail == nil, conversation.callerTurns == 0 else { return [] }
         conversation.items.append(.monologue)
         return requestModel(at: now)
     }
 
+    /// An answering machine has the line: it is left a message, or the call is over.
+    public mutating func answeringMachine(at now: Int) -> [Action] {
+        guard phase == .talking || phase == .waiting, voicemail == nil else { return [] }
+        answeredBy = .voicemail
+        guard let message = policy.voicemailMessage else { return end(.voicemail) }
+        phase = .talking
+        let actions = interrupted(at: now)
+        silenceDeadline = nil
+        transcriptDeadline = nil
+        modelDeadline = nil
+        fillerDeadline = nil
+        voicemail = VoicemailMessage(message, isSpeaking: isCallerSpeaking, at: now)
+        return actions
+    }
+
     public mutating func key(_ digit: Character, at now: Int) -> [Action] {
-        guard phase == .talking else { return [] }
+        guard phase == .talking, voicemail == nil else { return [] }
         var actions = interrupted(at: now)
         silenceDeadline = nil
         if answeredBy == .unknown { answeredBy = .human }
@@ -373,7 +401,10 @@ public struct DialogueMachine: Sendable {
         case .toolCall(DialogueTool.endCall, let arguments):
             let request = try? JSONDecoder().decode(DialogueTool.EndCall.self, from: Data(arguments.utf8))
             let reason = request.flatMap { EndReason(rawValue: $0.reason) } ?? .taskCompleted
-            if reason == .voicemail { answeredBy = .voicemail }
+            if reason == .voicemail {
+                answeredBy = .voicemail
+                if policy.voicemailMessage != nil { return answeringMachine(at: now) }
+            }
             begin(closing: reason, at: now)
             return []
         case .toolCall: return []  // not on this call's list of tools
@@ -477,6 +508,7 @@ public struct DialogueMachine: Sendable {
     /// The longest duration is reached: a polite close.
     public mutating func timeIsUp(at now: Int) -> [Action] {
         guard phase == .talking else { return phase == .waiting ? end(.maxDuration) : [] }
+        if voicemail != nil { return end(.maxDuration) }
         conversation.items.append(.timeIsUp)
         var actions: [Action] = isSpeaking ? [.flushSpeech] : []
         isSpeaking = false
@@ -489,6 +521,18 @@ public struct DialogueMachine: Sendable {
     public mutating func tick(at now: Int) -> [Action] {
         guard phase != .ended else { return [] }
         if let deadline = closingDeadline, now >= deadline, case .closing(let reason) = phase { return end(reason) }
+        if let voicemail {
+            switch voicemail.step(at: now) {
+            case .wait: return []
+            case .giveUp: return end(.voicemail)
+            case .say:
+                self.voicemail = nil
+                let actions = say(voicemail.text, at: now)
+                phase = .closing(.voicemail)
+                closingDeadline = now + VoicemailMessage.limitMs
+                return actions
+            }
+        }
         if let deadline = fillerDeadline, now >= deadline, isModelRunning, guess == nil, phase == .talking, !isCallerSpeaking {
             fillerDeadline = nil
             hasFilled = true
