@@ -55,6 +55,7 @@ let package = Package(
             name: "Calls",
             dependencies: [
                 "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -29,7 +29,7 @@ async function request(method, path, body) {
 const id = (value) => encodeURIComponent(value);
 
 export const session = () => request("GET", "/api/session");
-export const logIn = (key) => request("POST", "/api/session", { api_key: key });
+export const logIn = (credentials) => request("POST", "/api/session", credentials);
 export const logOut = () => request("DELETE", "/api/session");
 export const createCall = (call) => request("POST", "/api/outbound/", call);
 export const listCalls = (filter) => {
@@ -39,6 +39,7 @@ export const listCalls = (filter) => {
 export const statistics = () => request("GET", "/api/outbound/stats");
 export const call = (callID) => request("GET", `/api/outbound/${id(callID)}`);
 export const result = (callID) => request("GET", `/api/outbound/${id(callID)}/result`);
+export const say = (callID, text) => request("POST", `/api/outbound/${id(callID)}/say`, { text });
 export const act = (callID, action) => request("POST", `/api/outbound/${id(callID)}/${action}`);
 
 export function openEvents(after) {

@@ -27,10 +27,11 @@ function loginPage(root) {
     const error = form.querySelector('[data-error="api_key"]');
     error.textContent = "";
     try {
-      await api.logIn(form.api_key.value.trim());
+      const name = form.username.value.trim();
+      await api.logIn(name ? { username: name, password: form.password.value } : { api_key: form.api_key.value.trim() });
       await enter();
     } catch (problem) {
-      error.textContent = problem.status === 401 ? "This key is not known." : problem.message;
+      error.textContent = problem.status !== 401 ? problem.message : form.username.value.trim() ? "Name or password is wrong." : "This key is not known.";
     }
   });
 }

@@ -1,7 +1,7 @@
 // One call: answers as they come, the conversation as it was heard, the recording.
 import * as api from "./api.js";
 import { feed } from "./store.js";
-import { cell, duration, endReason, fact, isEnded, part, showState, template, toast, when } from "./view.js";
+import { cell, duration, endReason, fact, isEnded, part, ruleName, showState, template, toast, when } from "./view.js";
 
 const statusNames = { pending: ["open", ""], answered: ["answered", "good"], unclear: ["unclear", "warn"], refused: ["refused", "bad"], not_asked: ["not asked", ""] };
 
@@ -63,6 +63,21 @@ export async function callPage(root, callID) {
       attempts.append(row);
     }
     part(root, "no-attempts").hidden = call.attempts.length > 0;
+    part(root, "blocked").hidden = call.blocked.length === 0;
+    part(root, "blocks").replaceChildren(...call.blocked.map(blockRow));
+    part(root, "say").hidden = call.state !== "connected";
+  }
+
+  function blockRow(block) {
+    const row = document.createElement("li");
+    const time = document.createElement("span");
+    const text = document.createElement("span");
+    time.textContent = when(block.at);
+    text.className = "muted";
+    text.textContent = ruleName(block.rule) + (block.until ? `: waits until ${when(block.until)}` : "");
+    text.title = block.detail;
+    row.append(time, text);
+    return row;
   }
 
   function liveDuration() {
@@ -88,6 +103,8 @@ export async function callPage(root, callID) {
       if (tone) chip.dataset.tone = tone;
       cell(row, "words", answer.answer_text);
       cell(row, "confidence", answer.confidence == null ? "" : `confidence ${Math.round(answer.confidence * 100)} %`);
+      const correction = (result.corrections ?? []).findLast((one) => one.question_id === answer.question_id);
+      if (correction) cell(row, "corrected", `Corrected by ${correction.by}, ${when(correction.at)}`).hidden = false;
       const play = row.querySelector('[data-cell="play"]');
       if (answer.evidence && result.recording_url && result.final) {
         play.hidden = false;
@@ -183,7 +200,7 @@ export async function callPage(root, callID) {
     if (detail.event === "outbound_transcript") {
       result.transcript.push(detail.entry);
       addEntry(detail.entry);
-    } else if (detail.event === "outbound_progress") {
+    } else if (detail.event === "outbound_progress" && !isEnded(call.state)) {
       for (const change of detail.answers) {
         const answer = result.answers.find((one) => one.question_id === change.question_id);
         if (answer) Object.assign(answer, change);
@@ -201,6 +218,17 @@ export async function callPage(root, callID) {
       button.disabled = false;
     });
   }
+  part(root, "say").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const button = form.querySelector("button");
+    button.disabled = true;
+    try {
+      await api.say(callID, form.elements.text.value);
+      form.reset();
+    } catch (problem) { toast(problem.message); }
+    button.disabled = false;
+  });
   showAll();
   // What happened between the first answer and the subscription.
   refresh().catch(() => {});

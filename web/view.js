@@ -36,6 +36,13 @@ const endReasons = {
   wrong_number: "wrong number", voicemail: "voicemail", silence: "silence", transferred: "transferred", provider_error: "a speech engine failed",
   media_timeout: "no audio from the callee", server_restart: "the server was restarted",
 };
+const ruleNames = {
+  emergency_number: "emergency numbers are never dialled", premium_number: "the number costs extra", prefix_not_allowed: "the number's beginning is not allowed",
+  do_not_call: "on the do-not-call list", caller_not_allowed: "the caller number is not allowed", no_route: "no way to the number",
+  calling_hours: "outside of the calling hours", daily_cap: "the caller number was shown often enough today", duplicate_callee: "another call to the same callee",
+};
+export const ruleName = (rule) => ruleNames[rule] ?? rule;
+
 export const endReason = (reason) => endReasons[reason] ?? reason ?? "";
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });

@@ -20,7 +20,7 @@ public enum Role: String, Sendable, Comparable {
 /// Who asks.
 struct Principal: Sendable, Equatable {
     var name: String
-    /// The id of the key behind it.
+    /// The id of the key behind it; empty for who came by a password.
     var key: String
     var role: Role
     /// By cookie: then a changing request must come from our own pages.
@@ -42,6 +42,8 @@ public final class Authenticator: Sendable {
         /// By hash.
         var keys: [String: (principal: Principal, expires: Date?)] = [:]
         var sessions: [String: Session] = [:]
+        /// Names of those who log in by password, with their roles.
+        var users: [String: Role] = [:]
         var buckets: [String: Bucket] = [:]
     }
     private struct Bucket {
@@ -76,16 +78,20 @@ public final class Authenticator: Sendable {
         return (key, .init(hash: hash(key), name: name, role: role.rawValue, createdAt: now, createdBy: who, expiresAt: expires))
     }
 
-    /// The keys there are now. Whose key is gone loses his login too.
-    public func take(_ keys: [CallStore.StoredKey]) {
+    /// The keys and users there are now. Whose key is gone loses his login too, and so does a user whose role has changed.
+    public func take(_ keys: [CallStore.StoredKey], users: [User] = []) {
         state.withLock { state in
             state.keys = [:]
+            state.users = Dictionary(users.map { ($0.name, Role(rawValue: $0.role) ?? .viewer) }) { first, _ in first }
             for key in keys where key.revokedAt == nil {
                 let principal = Principal(name: key.name, key: key.id, role: Role(rawValue: key.role) ?? .viewer, isSession: false)
                 state.keys[key.hash] = (principal, key.expiresAt)
             }
             let valid = Set(state.keys.values.map(\.principal.key))
-            state.sessions = state.sessions.filter { valid.contains($0.value.principal.key) }
+            state.sessions = state.sessions.filter { session in
+                let principal = session.value.principal
+                return principal.key.isEmpty ? state.users[principal.name] == principal.role : valid.contains(principal.key)
+            }
         }
     }
 
@@ -93,7 +99,8 @@ public final class Authenticator: Sendable {
     func isCurrent(_ principal: Principal) -> Bool {
         let moment = now()
         return state.withLock { state in
-            state.keys.values.contains { $0.principal.key == principal.key && ($0.expires.map { $0 > moment } ?? true) }
+            if principal.key.isEmpty { return state.users[principal.name] == principal.role }
+            return state.keys.values.contains { $0.principal.key == principal.key && ($0.expires.map { $0 > moment } ?? true) }
         }
     }
 
@@ -105,14 +112,26 @@ public final class Authenticator: Sendable {
             guard let known = state.keys[hash], known.expires.map({ $0 > now() }) ?? true else { return nil }
             var principal = known.principal
             principal.isSession = true
-            let token = Self.newKey()
-            let moment = now()
-            if state.sessions.count >= Self.sessionLimit { state.sessions = state.sessions.filter { $0.value.expires > moment } }
-            guard state.sessions.count < Self.sessionLimit else { return nil }
-            state.sessions[Self.hash(token)] = Session(
-                principal: principal, expires: moment.addingTimeInterval(Self.sessionHours * 3_600))
-            return (token, principal)
+            return begin(principal, &state)
         }
+    }
+
+    /// A session for a user whose password was right.
+    func logIn(_ user: User) -> (token: String, principal: Principal)? {
+        state.withLock { state in
+            let role = Role(rawValue: user.role) ?? .viewer
+            state.users[user.name] = role
+            return begin(Principal(name: user.name, key: "", role: role, isSession: true), &state)
+        }
+    }
+
+    private func begin(_ principal: Principal, _ state: inout State) -> (token: String, principal: Principal)? {
+        let token = Self.newKey()
+        let moment = now()
+        if state.sessions.count >= Self.sessionLimit { state.sessions = state.sessions.filter { $0.value.expires > moment } }
+        guard state.sessions.count < Self.sessionLimit else { return nil }
+        state.sessions[Self.hash(token)] = Session(principal: principal, expires: moment.addingTimeInterval(Self.sessionHours * 3_600))
+        return (token, principal)
     }
 
     func logOut(_ request: HTTPRequest) {
@@ -144,17 +163,29 @@ public final class Authenticator: Sendable {
         return origin == "http://" + host || origin == "https://" + host
     }
 
+    /// Logins that are refused in a minute, for each name and each source.
+    private static let refusalsPerMinute = 10.0
+    private static let refusalRate = (perSecond: refusalsPerMinute / 60, burst: refusalsPerMinute)
+
+    /// Nil while somebody may try to log in; else the seconds to wait.
+    func secondsToWait(forLoginOf source: String) -> Int? {
+        secondsToWait(for: "login " + source, rate: Self.refusalRate, cost: 0).map { _ in Int(60 / Self.refusalsPerMinute) }
+    }
+    func loginRefused(of source: String) { _ = secondsToWait(for: "login " + source, rate: Self.refusalRate, cost: 1) }
+
     /// Nil while within the rate; else the seconds to wait.
-    func secondsToWait(for source: String) -> Int? {
+    func secondsToWait(for source: String) -> Int? { secondsToWait(for: source, rate: rate, cost: 1) }
+
+    private func secondsToWait(for source: String, rate: (perSecond: Double, burst: Double), cost: Double) -> Int? {
         let moment = now()
         return state.withLock { state in
-            if state.buckets.count > Self.bucketLimit { state.buckets = state.buckets.filter { moment.timeIntervalSince($0.value.at) < 10 } }
+            if state.buckets.count > Self.bucketLimit { state.buckets = state.buckets.filter { moment.timeIntervalSince($0.value.at) < 60 } }
             var bucket = state.buckets[source] ?? Bucket(tokens: rate.burst, at: moment)
             bucket.tokens = min(rate.burst, bucket.tokens + max(0, moment.timeIntervalSince(bucket.at)) * rate.perSecond)
             bucket.at = moment
             defer { state.buckets[source] = bucket }
             guard bucket.tokens >= 1 else { return 1 }
-            bucket.tokens -= 1
+            bucket.tokens -= cost
             return nil
         }
     }

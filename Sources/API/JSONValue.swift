@@ -9,7 +9,7 @@ public enum JSONValue: Sendable, Equatable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    static let depthLimit = 32
+    static let depthLimit = 64
 
     struct ParseError: Error, Equatable {
         var message: String

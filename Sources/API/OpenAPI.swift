@@ -175,9 +175,10 @@ enum OpenAPI {
         "GET /api/providers": Operation(summary: "How the speech engines stand.", tag: "server", answer: Schema.page(Schema.any)),
 
         "POST /api/session": Operation(
-            summary: "Logs in with an API key; sets a cookie.", tag: "access",
-            body: Schema.object(["api_key": Schema.text(200)], required: ["api_key"], isClosed: true), answer: Schema.reference("Session"),
-            problems: [400, 422]),
+            summary: "Logs in with an API key, or with name and password; sets a cookie.", tag: "access",
+            body: Schema.object(["api_key": Schema.text(200), "username": Schema.text(64), "password": Schema.text(200)], isClosed: true),
+            answer: Schema.reference("Session"),
+            problems: [400, 422, 503]),
         "GET /api/session": Operation(summary: "Who is asking.", tag: "access", answer: Schema.reference("Session")),
         "DELETE /api/session": Operation(summary: "Logs out.", tag: "access", status: 204, answer: nil),
         "GET /api/keys": Operation(summary: "API keys.", tag: "access", answer: Schema.page(Schema.reference("Key")), problems: [503]),

@@ -1,3 +1,4 @@
+internal import Calls
 internal import Foundation
 internal import Net
 
@@ -7,12 +8,33 @@ struct SessionRoutes: Sendable {
 
     func logIn(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(body: request.body, known: ["api_key", "username", "password"])
-        for name in ["username", "password"] where fields.members[name] != nil { fields.fail(name, "is not supported yet: log in with an api_key") }
-        let key = fields.text("api_key", required: true, limit: 200)
-        guard fields.errors.isEmpty, let key else { throw APIError.invalid(fields.errors) }
-        guard let session = services.authenticator.logIn(key: key) else {
-            throw APIError(status: 401, code: "wrong_key", title: "Unauthorized", detail: "the key is not known")
+        let isByName = fields.members["username"] != nil || fields.members["password"] != nil
+        if isByName, fields.members["api_key"] != nil { fields.fail("api_key", "does not go with username and password") }
+        let key = fields.text("api_key", required: !isByName, limit: 200)
+        let name = fields.text("username", required: isByName, limit: 64)
+        let password = fields.text("password", required: isByName, limit: 200)
+        try fields.check()
+        let sources = [request.peer] + (name.map { ["name " + $0] } ?? [])
+        for source in sources {
+            guard let seconds = services.authenticator.secondsToWait(forLoginOf: source) else { continue }
+            throw APIError(
+                status: 429, code: "rate_limited", title: "Too Many Requests", detail: "too many tries to log in",
+                headers: [("retry-after", String(seconds))])
         }
+        let session: (token: String, principal: Principal)?
+        if let name, let password {
+            session = try await services.store.user(name, password: password).flatMap { services.authenticator.logIn($0) }
+        } else {
+            session = services.authenticator.logIn(key: key ?? "")
+        }
+        guard let session else {
+            for source in sources { services.authenticator.loginRefused(of: source) }
+            await services.audit(Principal(name: "-", key: "", role: .viewer, isSession: false), "session.refused")
+            throw APIError(
+                status: 401, code: isByName ? "wrong_password" : "wrong_key", title: "Unauthorized",
+                detail: isByName ? "name or password is wrong" : "the key is not known")
+        }
+        await services.audit(session.principal, "session.begin")
         var response = Routes.json(["name": .string(session.principal.name), "role": .string(session.principal.role.rawValue)])
         response.headers.append(
             (

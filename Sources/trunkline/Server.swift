@@ -48,12 +48,12 @@ final class Server: Sendable {
             try await store.insert(stored)
             newKey = key
         }
-        authenticator.take(try await store.keys())
+        authenticator.take(try await store.keys(), users: try await store.users())
         self.newKey = newKey
         keyWatch = Task { [store] in
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(Self.keyWatchSeconds))
-                if let keys = try? await store.keys() { authenticator.take(keys) }
+                if let keys = try? await store.keys(), let users = try? await store.users() { authenticator.take(keys, users: users) }
             }
         }
 

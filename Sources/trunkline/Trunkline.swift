@@ -14,7 +14,8 @@ struct Trunkline: AsyncParsableCommand {
             """,
         version: version,
         subcommands: [
-            Serve.self, PlaceCall.self, KeysCommand.self, ConfigCommand.self, ProvidersCommand.self, Doctor.self, Backup.self, Restore.self,
+            Serve.self, PlaceCall.self, KeysCommand.self, UsersCommand.self, ConfigCommand.self, ProvidersCommand.self, Doctor.self, Backup.self,
+            Restore.self,
             Seal.self,
             Callee.self, Demo.self, Bench.self,
         ])

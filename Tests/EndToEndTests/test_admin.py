@@ -57,6 +57,37 @@ def test_keys_by_the_command_line(server):
     assert run(server, "keys", "revoke", "key-00000000").returncode != 0
 
 
+def test_users_log_in_by_name_and_password(server):
+    def user(*arguments, **options):
+        return subprocess.run([TRUNKLINE, "users", *arguments], cwd=server.folder, env={**clean_environment(), **server.environment}, capture_output=True, text=True, timeout=60, **options)
+
+    def log_in(name, password):
+        return server.request("POST", "/api/session", {"username": name, "password": password}, key=None)
+
+    assert user("save", "Mina", "--role", "operator", input="correct horse battery\n").returncode == 0
+    assert user("save", "Short", input="short\n").returncode != 0
+    status, answer = log_in("Mina", "correct horse battery")
+    assert (status, answer) == (200, {"name": "Mina", "role": "operator"})
+    cookie = {"Cookie": server.last_headers["set-cookie"].split(";")[0], "Sec-Fetch-Site": "same-origin"}
+    assert server.request("GET", "/api/outbound/", key=None, headers=cookie)[0] == 200
+    assert server.request("GET", "/api/audit", key=None, headers=cookie)[0] == 403
+    assert server.request("POST", "/api/templates", {"name": "a", "purpose": "b", "questions": ["c"]}, key=None, headers=cookie)[0] == 201
+    assert b"correct horse" not in everything(server) and "Mina  operator" in user("list").stdout
+    for _ in range(20):
+        if log_in("Nobody", "wrong password here")[0] == 429:
+            break
+    status, answer = log_in("Mina", "correct horse battery")
+    assert status == 429 and int(server.last_headers["retry-after"]) > 0, "guessing is slow"
+    assert user("remove", "Mina").returncode == 0
+    deadline = time.time() + 5
+    while server.request("GET", "/api/outbound/", key=None, headers=cookie)[0] != 401:
+        assert time.time() < deadline, "his login ends with him"
+        time.sleep(0.1)
+    assert [item["action"] for item in server.request("GET", "/api/audit?action=session.begin")[1]["items"]] == ["session.begin"]
+    status, answer = server.request("POST", "/api/session", {"username": "Mina", "api_key": KEY}, key=None)
+    assert status == 422 and sorted(error["field"] for error in answer["errors"]) == ["api_key", "password"]
+
+
 def test_templates(server):
     body = {"name": "Dinner", "purpose": "to prepare the dinner", "questions": [ATTEND, {"text": PARKING, "type": "boolean", "ask_if": {"question": "q1", "equals": "yes"}}]}
     status, made = server.request("POST", "/api/templates", body)

@@ -1,4 +1,5 @@
 """The dashboard in Debian's Chromium: log in, fill in the form, watch the call, read the answers."""
+import datetime
 import os
 import pathlib
 import re
@@ -113,3 +114,38 @@ def test_an_open_page_survives_a_restart(server, callee, browser):
     # Sessions end with the server; the page says so instead of hanging.
     page.reload()
     expect(page.get_by_label("API key")).to_be_visible(timeout=10_000)
+
+
+def logged_in(browser, server):
+    page = browser.new_page()
+    page.goto(server.url + "/login")
+    page.get_by_label("API key").fill(KEY)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Calls")).to_be_visible()
+    return page
+
+
+def test_an_operator_says_something_and_corrects_an_answer(server, callee, browser):
+    page = logged_in(browser, server)
+    call_id = server.create(callee("silent").address, [ATTEND])
+    page.goto(f"{server.url}/outbound/{call_id}")
+    page.get_by_label("Say to the callee").fill("A colleague will call you back.")
+    page.get_by_role("button", name="Say").click()
+    expect(page.get_by_text("A colleague will call you back.")).to_be_visible(timeout=20_000)
+    page.get_by_role("button", name="Hang up").click()
+    server.wait_for(call_id)
+    expect(page.get_by_label("Say to the callee")).to_be_hidden()
+    assert server.request("POST", f"/api/outbound/{call_id}/answers/q1", {"value": "He will come.", "answer_text": "He will come."})[0] == 200
+    expect(page.get_by_text(re.compile("Corrected by admin"))).to_be_visible()
+
+
+def test_the_page_says_what_stood_in_the_way(make_server, browser):
+    server = make_server(TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="127.0.0.1:9", TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="1")
+    later = {"scheduled_at": (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)).isoformat()}
+    call_id = server.create("01012345678", [ATTEND], **later)
+    server.request("POST", "/api/do-not-call", {"number": "010-1234-5678"})
+    page = logged_in(browser, server)
+    page.goto(f"{server.url}/outbound/{call_id}")
+    expect(page.get_by_text("on the do-not-call list", exact=True)).to_be_visible()
+    expect(page.get_by_text("Failed", exact=True)).to_be_visible()
+    shots(browser, server, f"/outbound/{call_id}", "blocked")

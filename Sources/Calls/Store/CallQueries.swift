@@ -47,8 +47,37 @@ extension CallStore {
     /// One way in which calls are found; a search may have several.
     private struct Branch: Sendable {
         var tables = "calls"
+        /// SQL that gives a call's position.
+        var position = "position"
         var conditions: [String] = []
         var arguments: [any DatabaseValueConvertible & Sendable] = []
+
+        func sql(_ columns: String, _ more: String) -> String {
+            let conditions = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
+            return "SELECT \(columns) FROM \(tables)\(conditions)\(more)"
+        }
+
+        /// Their number, as far as it is counted.
+        func count(_ db: Database) throws -> Int {
+            try Int.fetchOne(
+                db, sql: "SELECT COUNT(*) FROM (\(sql(position, " LIMIT \(CallStore.countLimit)")))", arguments: StatementArguments(arguments)) ?? 0
+        }
+
+        /// The newest of them, before a position. Few are found by their index and sorted; of many, the newest come first by themselves.
+        func newest(_ count: Int, before: Int64?, areFew: Bool, isByTime: Bool, _ db: Database) throws -> [Int64] {
+            var branch = self
+            if let before {
+                branch.conditions.append((areFew || isByTime ? "+" : "") + position + " < ?")
+                branch.arguments.append(before)
+                if isByTime, !areFew {
+                    branch.conditions.append("created_at <= (SELECT created_at FROM calls WHERE position = ?)")
+                    branch.arguments.append(before)
+                }
+            }
+            let order = areFew ? "+\(position) DESC" : isByTime ? "created_at DESC, position DESC" : "\(position) DESC"
+            return try Int64.fetchAll(
+                db, sql: branch.sql(position, " ORDER BY \(order) LIMIT \(count)"), arguments: StatementArguments(branch.arguments))
+        }
     }
 
     /// A page of calls. What is searched is found in purposes by words, in ids by their beginning, and in numbers whole or by the last four
@@ -57,47 +86,45 @@ extension CallStore {
         let before: Int64? = if let cursor = filter.cursor { Int64(cursor, radix: 36) } else { nil }
         if filter.cursor != nil, before == nil { throw StoreError(.conflict, "the cursor is not one of ours") }
         let branches = branches(filter)
-        let isUnfiltered = filter.from == nil && filter.to == nil && (filter.search ?? "").isEmpty
+        let isByTime = filter.from != nil || filter.to != nil
+        let isUnfiltered = !isByTime && (filter.search ?? "").isEmpty
         return try await look { [vault] db in
-            func sql(_ branch: Branch, _ columns: String, _ more: String = "") -> String {
-                let conditions = branch.conditions.isEmpty ? "" : " WHERE " + branch.conditions.joined(separator: " AND ")
-                return "SELECT \(columns) FROM \(branch.tables)\(conditions)\(more)"
-            }
-            let total: Int
+            var found: Set<Int64> = []
+            var total = 0
+            var isCapped = false
             if isUnfiltered {
                 let counted = filter.state.map { _ in " WHERE state = ?" } ?? ""
                 total =
                     try Int.fetchOne(
                         db, sql: "SELECT COALESCE(SUM(n), 0) FROM call_counts" + counted,
                         arguments: StatementArguments(filter.state.map { [$0.rawValue] } ?? [])) ?? 0
-            } else {
-                let union = branches.map { sql($0, "position") }.joined(separator: " UNION ")
-                total =
-                    try Int.fetchOne(
-                        db, sql: "SELECT COUNT(*) FROM (SELECT position FROM (\(union)) LIMIT \(Self.countLimit))",
-                        arguments: StatementArguments(branches.flatMap(\.arguments))) ?? 0
             }
-            // Few that fit are found by their indexes; of many, the newest come first by themselves.
-            let isNarrow = !isUnfiltered && total < Self.countLimit
-            var found: [Int64] = []
-            for var branch in branches {
-                if let before {
-                    branch.conditions.append((isNarrow ? "+" : "") + "position < ?")
-                    branch.arguments.append(before)
+            for branch in branches {
+                var areFew = false
+                if !isUnfiltered {
+                    let count = try branch.count(db)
+                    areFew = count < Self.countLimit
+                    isCapped = isCapped || !areFew
+                    total += count
                 }
-                found += try Int64.fetchAll(
-                    db, sql: sql(branch, "position", " ORDER BY \(isNarrow ? "+" : "")position DESC LIMIT \(filter.limit + 1)"),
-                    arguments: StatementArguments(branch.arguments))
+                let isByTime = isByTime && branch.tables == "calls"
+                found.formUnion(try branch.newest(filter.limit + 1, before: before, areFew: areFew, isByTime: isByTime, db))
             }
-            let positions = Set(found).sorted(by: >).prefix(filter.limit + 1)
+            if branches.count > 1, !isCapped {
+                // A call may have been found in more than one way.
+                let union = branches.map { $0.sql($0.position, "") }.joined(separator: " UNION ")
+                total =
+                    try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM (\(union))", arguments: StatementArguments(branches.flatMap(\.arguments))) ?? 0
+            }
+            let positions = found.sorted(by: >).prefix(filter.limit + 1)
             let marks = databaseQuestionMarks(count: min(positions.count, filter.limit))
             let rows = try Row.fetchAll(
                 db, sql: "SELECT outbound_id, record FROM calls WHERE position IN (\(marks)) ORDER BY position DESC",
                 arguments: StatementArguments(positions.prefix(filter.limit)))
             let cursor = positions.count > filter.limit ? positions[filter.limit - 1] : nil
             return CallPage(
-                items: try rows.map { try Self.decode($0, vault) }, nextCursor: cursor.map { String($0, radix: 36) }, total: total,
-                isTotalCapped: !isUnfiltered && total >= Self.countLimit)
+                items: try rows.map { try Self.decode($0, vault) }, nextCursor: cursor.map { String($0, radix: 36) },
+                total: isCapped ? min(total, Self.countLimit) : total, isTotalCapped: isCapped)
         }
     }
 
@@ -131,7 +158,9 @@ extension CallStore {
         let words = KnowledgeWords.tokens(search).prefix(16)
         if !words.isEmpty {
             var branch = base
-            branch.tables = "call_words JOIN calls ON calls.position = call_words.rowid"
+            // The table of calls is only needed for what else is asked of them.
+            branch.tables = base.conditions.isEmpty ? "call_words" : "call_words CROSS JOIN calls ON calls.position = call_words.rowid"
+            branch.position = "call_words.rowid"
             // Letters and digits only, and quoted: nothing of it is FTS5's own syntax. A word may be cut short.
             branch.conditions.append("call_words MATCH ?")
             branch.arguments.append(words.map { "\"\($0)\"*" }.joined(separator: " AND "))

@@ -163,6 +163,18 @@ enum Migrations {
                     ALTER TABLE new_keys RENAME TO api_keys;
                     """)
         }
+        migrator.registerMigration("5 users") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE users (
+                        name TEXT PRIMARY KEY NOT NULL,
+                        role TEXT NOT NULL,
+                        password TEXT NOT NULL,
+                        created_at REAL NOT NULL,
+                        created_by TEXT NOT NULL
+                    ) STRICT;
+                    """)
+        }
         return migrator
     }
 

@@ -72,6 +72,8 @@ public actor WebhookSender {
     private let now: @Sendable () -> Date
     private let alarm = Alarm()
     private var underWay: [Int64: String] = [:]
+    /// Tried since the last look began: what that look saw of them is old.
+    private var tried: Set<Int64> = []
     private var tasks: [Task<Void, Never>] = []
 
     public init(
@@ -122,8 +124,9 @@ public actor WebhookSender {
         while !Task.isCancelled {
             var pause = Self.longestNap
             do {
+                tried.removeAll(keepingCapacity: true)
                 let due = try await store.dueDeliveries(at: now(), limit: 4 * Self.concurrency)
-                for delivery in due where underWay[delivery.id] == nil && underWay.count < Self.concurrency {
+                for delivery in due where underWay[delivery.id] == nil && !tried.contains(delivery.id) && underWay.count < Self.concurrency {
                     let host = URLComponents(string: delivery.url)?.host ?? ""
                     guard underWay.values.count(where: { $0 == host }) < Self.concurrencyPerHost else { continue }
                     underWay[delivery.id] = host
@@ -193,6 +196,7 @@ public actor WebhookSender {
                 "a webhook was given up", metadata: ["call": "\(delivery.outboundID)", "delivery": "\(delivery.id)", "error": "\(failure ?? "")"])
         }
         underWay[delivery.id] = nil
+        tried.insert(delivery.id)
         alarm.ring()
     }
 }
