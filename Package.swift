@@ -83,7 +83,9 @@ let package = Package(
         .testTarget(name: "BridgeTests", dependencies: ["Bridge", "Net", "Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "CallsTests", dependencies: ["Calls", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport"], swiftSettings: strict),
+            name: "CallsTests",
+            dependencies: ["Calls", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: strict),
         .testTarget(
             name: "APITests",
             dependencies: ["API", "Calls", "Net", "Realtime", "Bridge", "TestSupport", .product(name: "Logging", package: "swift-log")],

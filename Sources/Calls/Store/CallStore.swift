@@ -44,13 +44,14 @@ public final class CallStore: Sendable {
         var configuration = Configuration()
         configuration.busyMode = .timeout(Self.busyTimeout)
         configuration.prepareDatabase { db in
-            try db.execute(sql: "PRAGMA synchronous = FULL")
             // What is deleted is overwritten.
             try db.execute(sql: "PRAGMA secure_delete = ON")
         }
         do {
             database = try DatabasePool(path: folder + "/calls.sqlite", configuration: configuration)
             try Migrations.all(vault, plan).migrate(database)
+            // GRDB sets NORMAL for WAL as it opens the pool, which would acknowledge what a power cut takes back.
+            try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             // SQLite opens a file that it may not write without a word; a write tells.
             try database.write { try $0.execute(sql: "PRAGMA user_version = 1") }
             numbers = NumberIndex(secret: try database.read { try Self.indexSecret($0, vault) })
