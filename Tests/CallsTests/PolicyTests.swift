@@ -23,7 +23,7 @@ import Testing
     ])
     func spellingsElsewhere(home: String, text: String, e164: String) { #expect(NumberingPlan(home: home).e164(text) == e164) }
 
-    @Test(arguments: ["119", "12", "call me", "+", "", "+123456789012345678", "++8210", "1234a567"])
+    @Test(arguments: ["119", "12", "call me", "+", "", "+123456789012345678", "++8210", "1234a567", "010万1234", "①②③④⑤⑥⑦百"])
     func whatIsNoNumber(text: String) { #expect(korea.e164(text) == nil) }
 
     @Test func emergencyAndExpensiveNumbers() {

@@ -99,8 +99,12 @@ public struct NumberingPlan: Sendable, Equatable {
     static func stripped(_ text: String) -> String? {
         let separators: Set<Character> = [" ", "-", "(", ")", ".", "/", "\u{A0}", "\u{2010}", "\u{2011}", "\u{2013}", "·"]
         // Full-width digits are what Korean and Japanese keyboards may give.
+        // Other signs have a value too: 万 is ten thousand, and no digit.
         let narrow = String(
-            text.map { character in character.wholeNumberValue.map { Character(String($0)) } ?? (character == "＋" ? "+" : character) })
+            text.map { character in
+                if let value = character.wholeNumberValue, value < 10 { return Character(String(value)) }
+                return character == "＋" ? "+" : character
+            })
         var stripped = narrow.filter { !separators.contains($0) }
         if stripped.hasPrefix("tel:") { stripped = String(stripped.dropFirst(4)) }
         let digits = stripped.hasPrefix("+") ? stripped.dropFirst() : stripped[...]
