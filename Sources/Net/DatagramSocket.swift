@@ -33,6 +33,11 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return value
     }
 
+    /// Whether a host of a URL is this machine for certain: a name that only begins like a loopback address may lead anywhere.
+    public static func isLoopback(_ host: String) -> Bool {
+        ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.") && SocketAddress(host, port: 0) != nil
+    }
+
     /// Whether a TCP (or UDP) socket can be bound here now.
     public func canBind(stream: Bool) -> Bool {
         let fd = socket(AF_INET, Int32((stream ? SOCK_STREAM : SOCK_DGRAM).rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

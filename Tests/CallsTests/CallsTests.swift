@@ -127,6 +127,7 @@ extension Routing.Route {
     @Test func sipHostsAreAllowListed() throws {
         #expect(try routing().route(to: "sip:bob@127.0.0.1:5090").uri == "sip:bob@127.0.0.1:5090")
         #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: "sip:bob@example.org") } == .noRoute)
+        #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: "sip:bob@127.example.org") } == .noRoute)
         #expect(try routing { $0.sipHosts = ["example.org"] }.route(to: "sip:bob@example.org").uri == "sip:bob@example.org")
     }
     @Test func callersAreWhitelisted() {

@@ -130,7 +130,7 @@ def test_what_was_given_up_is_sent_again_by_hand(make_server, callee, receiver):
 
 
 @pytest.mark.parametrize("url, words", [
-    ("http://example.org/hook", "https"), ("ftp://127.0.0.1/", "https"), ("https://user:word@example.org/", "password"), ("nonsense", "https"),
+    ("http://example.org/hook", "https"), ("http://127.evil.example/hook", "https"), ("ftp://127.0.0.1/", "https"), ("https://user:word@example.org/", "password"), ("nonsense", "https"),
 ])
 def test_addresses_that_are_refused(server, url, words):
     status, answer = server.request("POST", "/api/outbound/", {

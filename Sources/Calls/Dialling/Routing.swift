@@ -1,5 +1,6 @@
 public import Bridge
 internal import Foundation
+internal import Net
 
 /// Where a number leads.
 public struct Routing: Sendable, Equatable {
@@ -72,7 +73,7 @@ public struct Routing: Sendable, Equatable {
         if callee.lowercased().hasPrefix("sip:") || callee.lowercased().hasPrefix("sips:") {
             let (user, host) = try Self.sipParts(callee)
             let bare = host.split(separator: ":").first.map(String.init) ?? host
-            let allowed = sipHosts.map { $0.contains(bare) || $0.contains(host) } ?? (isBoundToLoopback && Self.isLoopback(bare))
+            let allowed = sipHosts.map { $0.contains(bare) || $0.contains(host) } ?? (isBoundToLoopback && SocketAddress.isLoopback(bare))
             guard allowed else {
                 throw Refusal(code: .noRoute, message: "the host \(bare) is not in outbound.sip_hosts")
             }
@@ -115,8 +116,6 @@ public struct Routing: Sendable, Equatable {
             throw Refusal(code: .callerNotAllowed, message: "no caller whitelist is set (outbound.allowed_callers)")
         }
     }
-
-    static func isLoopback(_ host: String) -> Bool { host == "localhost" || host.hasPrefix("127.") }
 
     /// User and host[:port] of a SIP URI without parameters, headers or password.
     private static func sipParts(_ uri: String) throws(Refusal) -> (user: String, host: String) {

@@ -112,13 +112,11 @@ public actor WebhookSender {
         guard parts.user == nil, parts.password == nil else { return "must not hold a user name or password" }
         switch parts.scheme?.lowercased() {
         case "https": return nil
-        case "http" where settings.isBoundToLoopback && isLoopback(host): return nil
+        case "http" where settings.isBoundToLoopback && SocketAddress.isLoopback(host): return nil
         case "http": return "must be https: (http: is for loopback, while the server is bound to loopback)"
         default: return "must be an https: URL"
         }
     }
-
-    private static func isLoopback(_ host: String) -> Bool { ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.") }
 
     private func run() async {
         while !Task.isCancelled {
@@ -151,7 +149,7 @@ public actor WebhookSender {
         request.responseTimeoutMs = Self.timeoutMs
         request.stallTimeoutMs = Self.timeoutMs
         let host = URLComponents(string: delivery.url)?.host ?? ""
-        request.allowsPrivateAddresses = settings.allowsPrivateAddresses || settings.isBoundToLoopback && Self.isLoopback(host)
+        request.allowsPrivateAddresses = settings.allowsPrivateAddresses || settings.isBoundToLoopback && SocketAddress.isLoopback(host)
         var status: Int?
         var failure: String?
         var wanted: TimeInterval?
