@@ -26,7 +26,7 @@ struct AdminRoutes: Sendable {
             name: name ?? "", role: role.flatMap { Role(rawValue: $0) } ?? .viewer, by: principal.name, at: now,
             expires: days.map { now.addingTimeInterval(Double($0) * 86_400) })
         try await services.store.insert(stored)
-        services.authenticator.take(try await services.store.keys(), users: try await services.store.users())
+        try await services.authenticator.refresh(from: services.store)
         await services.audit(principal, "key.create", target: stored.id, detail: stored.role)
         guard case .object(var members) = Payloads.key(stored, now: now) else { return HTTPResponse(status: 201) }
         members["key"] = .string(key)
@@ -39,7 +39,7 @@ struct AdminRoutes: Sendable {
         let admins = keys.filter { $0.role == Role.admin.rawValue && $0.revokedAt == nil }
         if admins.map(\.id) == [id] { throw APIError.conflict("this is the last admin key: make another one first") }
         try await services.store.revokeKey(id, at: services.now())
-        services.authenticator.take(try await services.store.keys(), users: try await services.store.users())
+        try await services.authenticator.refresh(from: services.store)
         await services.audit(principal, "key.revoke", target: id)
         return HTTPResponse(status: 204)
     }

@@ -78,6 +78,9 @@ public final class Authenticator: Sendable {
         return (key, .init(hash: hash(key), name: name, role: role.rawValue, createdAt: now, createdBy: who, expiresAt: expires))
     }
 
+    /// The keys and users there are now, by whatever process they were made or taken away.
+    public func refresh(from store: CallStore) async throws(StoreError) { take(try await store.keys(), users: try await store.users()) }
+
     /// The keys and users there are now. Whose key is gone loses his login too, and so does a user whose role has changed.
     public func take(_ keys: [CallStore.StoredKey], users: [User] = []) {
         state.withLock { state in

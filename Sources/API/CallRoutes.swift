@@ -39,8 +39,8 @@ struct CallRoutes: Sendable {
         let text = JSONValue.object(answer).text
         let audit = AuditEntry(at: services.now(), actor: principal.name, action: "call.create", target: parsed.call.outboundID)
         switch try await services.dialler.create(parsed.call, request: try repeatable(request, principal, answer: text), audit: audit) {
-        case .stored: return Self.accepted(text)
-        case .known(let answer): return Self.accepted(answer)
+        case .stored: return Self.accepted(text, id: parsed.call.outboundID)
+        case .known(let answer): return Self.accepted(answer, id: Self.outboundID(in: answer))
         case .keyIsTaken:
             throw APIError(
                 status: 422, code: "idempotency_key_reused", title: "Unprocessable Content",
@@ -54,12 +54,16 @@ struct CallRoutes: Sendable {
         }
     }
 
-    private static func accepted(_ answer: String) -> HTTPResponse {
+    private static func accepted(_ answer: String, id: String?) -> HTTPResponse {
         var response = HTTPResponse(status: 202, contentType: "application/json", Array(answer.utf8))
-        if case .object(let members)? = try? JSONValue(parsing: Array(answer.utf8)), case .string(let id)? = members["outbound_id"] {
-            response.headers.append(("location", "/api/outbound/\(id)"))
-        }
+        if let id { response.headers.append(("location", "/api/outbound/\(id)")) }
         return response
+    }
+
+    /// The call that an answer of ours was about.
+    private static func outboundID(in answer: String) -> String? {
+        guard case .object(let members)? = try? JSONValue(parsing: Array(answer.utf8)), case .string(let id)? = members["outbound_id"] else { return nil }
+        return id
     }
 
     private func repeatable(_ request: HTTPRequest, _ principal: Principal, answer: String) throws -> CallStore.RepeatableRequest? {

@@ -79,8 +79,7 @@ struct Restore: AsyncParsableCommand {
         let total: Int
         do throws(StoreError) {
             // Opens it with our key, and brings its schema up to date.
-            let store = try CallStore(
-                folder: partial, vault: Vault(current: settings.encryptionKey, former: settings.formerKeys), plan: settings.calls.routing.plan)
+            let store = try settings.openStore(in: partial)
             try await store.check()
             total = try await store.page(CallFilter()).total
             store.close()

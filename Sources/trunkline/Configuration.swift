@@ -589,6 +589,11 @@ struct Configuration {
         if let url = publicURL, let host = URLComponents(string: url)?.host { hosts.append(host.lowercased()) }
     }
 
+    /// The store in the data folder, or in another one.
+    func openStore(in folder: String? = nil) throws(StoreError) -> CallStore {
+        try CallStore(folder: folder ?? data, vault: Vault(current: encryptionKey, former: formerKeys), plan: calls.routing.plan)
+    }
+
     func webhooks(secret: WebhookSecret) -> WebhookSender.Settings {
         var settings = WebhookSender.Settings(secret: secret)
         settings.schedule = webhookSchedule

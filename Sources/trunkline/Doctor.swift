@@ -54,8 +54,7 @@ struct Doctor: AsyncParsableCommand {
             return [.good("\(settings.data) has no database yet: the first start makes one")]
         }
         do {
-            let store = try CallStore(
-                folder: settings.data, vault: Vault(current: settings.encryptionKey, former: settings.formerKeys), plan: settings.calls.routing.plan)
+            let store = try settings.openStore()
             try await store.check()
             let counts = try await store.counts()
             var findings: [Finding] = [.good("the database \(path) is whole")]

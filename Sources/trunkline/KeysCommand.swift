@@ -59,8 +59,7 @@ extension ServerOptions {
     func store() throws -> CallStore {
         let settings = try read()
         do {
-            return try CallStore(
-                folder: settings.data, vault: Vault(current: settings.encryptionKey, former: settings.formerKeys), plan: settings.calls.routing.plan)
+            return try settings.openStore()
         } catch { throw ValidationError(error.message) }
     }
 }

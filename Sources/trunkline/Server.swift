@@ -31,8 +31,7 @@ final class Server: Sendable {
     /// Starts everything. Each failure says what the operator should do.
     init(_ settings: Configuration, logger: Logger) async throws {
         self.logger = logger
-        store = try CallStore(
-            folder: settings.data, vault: Vault(current: settings.encryptionKey, former: settings.formerKeys), plan: settings.calls.routing.plan)
+        store = try settings.openStore()
         try FileManager.default.createDirectory(
             atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
 
@@ -48,12 +47,12 @@ final class Server: Sendable {
             try await store.insert(stored)
             newKey = key
         }
-        authenticator.take(try await store.keys(), users: try await store.users())
+        try await authenticator.refresh(from: store)
         self.newKey = newKey
         keyWatch = Task { [store] in
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(Self.keyWatchSeconds))
-                if let keys = try? await store.keys(), let users = try? await store.users() { authenticator.take(keys, users: users) }
+                try? await authenticator.refresh(from: store)
             }
         }
 
