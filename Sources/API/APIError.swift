@@ -71,3 +71,12 @@ struct APIError: Error, Sendable, Equatable {
         return response
     }
 }
+
+extension APIError {
+    /// A dialling rule forbids the call.
+    static func blocked(by rule: DialRule, _ detail: String, field: String) -> APIError {
+        APIError(
+            status: rule == .duplicate ? 409 : 422, code: rule.rawValue, title: rule == .duplicate ? "Conflict" : "Unprocessable Content",
+            detail: "blocked by \(rule.rawValue): \(detail)", errors: [.init(field: field, message: detail)])
+    }
+}

@@ -239,6 +239,26 @@ struct FieldReader {
         for name in members.keys.sorted() where !known.contains(name) { fail(name, "is not a known field") }
     }
 
+    /// An object inside another one; what is wrong with it as a whole is noted there.
+    init(object value: JSONValue?, _ name: String, required: Bool, _ outer: inout FieldReader) {
+        switch value {
+        case .object(let members): self.members = members
+        case nil, .null:
+            if required { outer.fail(name, "is required") }
+            members = [:]
+        default:
+            outer.fail(name, "must be an object")
+            members = [:]
+        }
+    }
+
+    /// What was noted of an object inside.
+    mutating func take(_ inner: [APIError.Field], under name: String) {
+        // A member is not missing where the whole is.
+        guard !errors.contains(where: { $0.field == name }) else { return }
+        for error in inner { fail(name + "." + error.field, error.message) }
+    }
+
     /// - Throws: all that was noted.
     func check() throws(APIError) { if !errors.isEmpty { throw APIError.invalid(errors) } }
 

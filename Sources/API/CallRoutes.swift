@@ -48,9 +48,7 @@ struct CallRoutes: Sendable {
                 errors: [.init(field: "Idempotency-Key", message: "was sent with another request")])
         case .blocked(let rule, let detail):
             await services.audit(principal, "dial.blocked", detail: rule.rawValue)
-            throw APIError(
-                status: rule == .duplicate ? 409 : 422, code: rule.rawValue, title: rule == .duplicate ? "Conflict" : "Unprocessable Content",
-                detail: "blocked by \(rule.rawValue): \(detail)", errors: [.init(field: "callee_number", message: detail)])
+            throw APIError.blocked(by: rule, detail, field: "callee_number")
         }
     }
 
@@ -62,7 +60,9 @@ struct CallRoutes: Sendable {
 
     /// The call that an answer of ours was about.
     private static func outboundID(in answer: String) -> String? {
-        guard case .object(let members)? = try? JSONValue(parsing: Array(answer.utf8)), case .string(let id)? = members["outbound_id"] else { return nil }
+        guard case .object(let members)? = try? JSONValue(parsing: Array(answer.utf8)), case .string(let id)? = members["outbound_id"] else {
+            return nil
+        }
         return id
     }
 

@@ -122,8 +122,25 @@ enum OpenAPI {
             [
                 "outbound_id": Schema.text, "state": Schema.choice(states), "final": Schema.flag, "task_completed": Schema.flag,
                 "answers": Schema.list(Schema.reference("Answer")), "summary": Schema.nullable(Schema.text),
+                "summary_source": Schema.nullable(Schema.choice(["model", "template"])),
+                "sentiment": Schema.nullable(Schema.choice(CallReview.Sentiment.allCases.map(\.rawValue))), "cost": Schema.reference("Cost"),
                 "transcript": Schema.list(Schema.reference("TranscriptEntry")), "duration_seconds": Schema.nullable(["type": "number"]),
             ], required: ["outbound_id", "state", "final", "task_completed", "answers"]),
+        "Cost": Schema.object(
+            [
+                "total": Schema.text, "known": Schema.text, "currency": Schema.nullable(Schema.text),
+                "components": Schema.list(
+                    Schema.object(
+                        [
+                            "component": Schema.text, "amount": Schema.text, "estimated": Schema.flag,
+                            "lines": Schema.list(
+                                Schema.object(
+                                    [
+                                        "unit": Schema.text, "quantity": Schema.text, "unit_price": Schema.nullable(Schema.text),
+                                        "amount": Schema.nullable(Schema.text),
+                                    ], required: ["unit", "quantity"])),
+                        ], required: ["component", "amount", "lines"])),
+            ], required: ["total", "known", "components"]),
         "Answer": Schema.object(
             [
                 "question_id": Schema.text, "question_text": Schema.text, "status": Schema.text, "answer_text": Schema.nullable(Schema.text),
@@ -294,6 +311,28 @@ enum OpenAPI {
         "POST /api/webhooks/deliveries/{id}/replay": Operation(
             summary: "Sends one again.", tag: "webhooks", status: 202, answer: Schema.object(["replayed": Schema.count], required: ["replayed"]),
             problems: [404, 503]),
+
+        "POST /receive": Operation(
+            summary: "Dials a user, in the older orchestrator's form: what has an answer is known, what has none is asked.", tag: "orchestrator",
+            body: Schema.object(
+                [
+                    "user": Schema.object(
+                        ["name": Schema.nullable(Schema.text(OrchestratorRoutes.nameLimit, minimum: 0)), "phone": Schema.text(256)],
+                        required: ["phone"]),
+                    "vulnerability": Schema.nullable(Schema.any),
+                    "questions": Schema.nullable([
+                        "type": "array", "maxItems": .number(Double(CallRequest.questionCount.upperBound)),
+                        "items": Schema.object(
+                            [
+                                "question": Schema.text(CallRequest.questionLimit),
+                                "answer": Schema.nullable(Schema.text(OrchestratorRoutes.answerLimit, minimum: 0)),
+                            ], required: ["question"], isClosed: true),
+                    ]),
+                ], required: ["user"], isClosed: true), status: 202, answer: Schema.reference("Created"), problems: [400, 409, 422, 503]),
+        "POST /send_llm_result": Operation(
+            summary: "Posts a call's result to result_callback_url again.", tag: "orchestrator",
+            body: Schema.object(["outbound_id": Schema.nullable(Schema.text(64)), "call_id": Schema.nullable(Schema.text(256))], isClosed: true),
+            status: 202, problems: [400, 404, 409, 422, 503]),
 
         "GET /api/knowledge": Operation(
             summary: "What the AI answers from.", tag: "knowledge", answer: Schema.page(Schema.any), problems: [404, 422, 503]),

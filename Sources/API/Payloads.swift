@@ -166,10 +166,10 @@ enum Payloads {
             "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
             "task_completed": .bool(call.isTaskCompleted), "answered_by": .string(call.answeredBy.rawValue),
             "end_reason": .optional(call.endReason?.rawValue), "answers": .array(pairs), "summary": .optional(call.summary),
-            "summary_source": call.summary == nil ? .null : "template", "sentiment": .null, "sentiment_source": .null,
+            "summary_source": call.summary == nil ? .null : call.isSummaryByModel == true ? "model" : "template",
+            "sentiment": .optional(call.sentiment?.rawValue), "sentiment_source": call.sentiment == nil ? .null : "model",
             "recording_url": .optional(recordingURL(call)),
-            // The embedded engines have no price list: unknown, never 0.
-            "cost": ["total": "unknown", "components": []], "latency": latency(call),
+            "cost": cost(call.cost), "latency": latency(call),
             "interruptions": .number(Double(call.interruptions)), "created_at": time(call.createdAt), "answered_at": time(call.answeredAt),
             "completed_at": time(call.completedAt),
         ]
@@ -187,6 +187,28 @@ enum Payloads {
             members["customer_turns"] = .number(Double(transcript.count { $0.speaker == .customer }))
         }
         return .object(members)
+    }
+
+    /// What has no price is unknown, never 0.
+    static func cost(_ cost: Cost?) -> JSONValue {
+        guard let cost else { return ["total": "unknown", "known": "0", "currency": .null, "components": []] }
+        return [
+            "total": .string(cost.total ?? "unknown"), "known": .string(cost.known), "currency": .string(cost.currency),
+            "components": .array(
+                cost.components.map { component in
+                    [
+                        "component": .string(component.name), "amount": .string(component.amount ?? "unknown"),
+                        "estimated": .bool(component.isEstimated),
+                        "lines": .array(
+                            component.lines.map {
+                                [
+                                    "unit": .string($0.unit), "quantity": .string($0.quantity), "unit_price": .optional($0.price),
+                                    "amount": .optional($0.amount),
+                                ]
+                            }),
+                    ]
+                }),
+        ]
     }
 
     static func statistics(_ statistics: CallStatistics) -> JSONValue {

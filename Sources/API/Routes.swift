@@ -28,6 +28,8 @@ public struct Routes: Sendable {
         public var webhooks: WebhookSender.Settings
         /// The outbox has something to do.
         public var wakeWebhooks: @Sendable () -> Void
+        /// nil: nobody is told of results in the older orchestrator's form.
+        public var analyst: CallAnalyst?
         /// Names and addresses by which we may be asked, without port; nil: any.
         public var hosts: Set<String>?
         public var now: @Sendable () -> Date
@@ -35,8 +37,8 @@ public struct Routes: Sendable {
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
             logger: Logger, tickets: StreamTickets, turns: TurnServer, isSecure: Bool = false, twilio: Twilio? = nil,
             knowledge: KnowledgeStore? = nil, standings: @escaping @Sendable () -> [ProviderHealth.Standing] = { [] },
-            webhooks: WebhookSender.Settings = .init(secret: .random()), wakeWebhooks: @escaping @Sendable () -> Void = {}, hosts: Set<String>? = nil,
-            now: @escaping @Sendable () -> Date = { Date() }
+            webhooks: WebhookSender.Settings = .init(secret: .random()), wakeWebhooks: @escaping @Sendable () -> Void = {},
+            analyst: CallAnalyst? = nil, hosts: Set<String>? = nil, now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
             self.dialler = dialler
@@ -52,6 +54,7 @@ public struct Routes: Sendable {
             self.standings = standings
             self.webhooks = webhooks
             self.wakeWebhooks = wakeWebhooks
+            self.analyst = analyst
             self.hosts = hosts
             self.now = now
         }
@@ -165,6 +168,10 @@ public struct Routes: Sendable {
         add("POST", "/api/knowledge/search", .viewer, knowledge.search)
 
         add("GET", "/api/providers", .viewer) { _, _ in Self.json(.object(["items": .array(services.standings().map(Payloads.standing))])) }
+
+        let orchestrator = OrchestratorRoutes(services: services)
+        add("POST", "/receive", .operator, orchestrator.receive)
+        add("POST", "/send_llm_result", .operator, orchestrator.sendResult)
 
         add("GET", "/openapi.json", .viewer) { _, _ in Self.json(OpenAPI.document) }
         add("GET", "/docs", .viewer) { _, _ in HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", Array(OpenAPI.page.utf8)) }

@@ -45,6 +45,13 @@ public struct Call: Sendable, Equatable, Codable {
     public var answeredBy: AnsweredBy = .unknown
     public var answers: [Answer]
     public var summary: String?
+    /// A model made it, not the template.
+    public var isSummaryByModel: Bool?
+    /// How the other party took the call; by a model.
+    public var sentiment: CallReview.Sentiment?
+    /// What the call has used, all attempts together, and what that cost by the prices of its day.
+    public var usage: [ComponentUsage]?
+    public var cost: Cost?
     public var latencies: [TurnLatency] = []
     public var interruptions = 0
     /// File name inside the recordings folder.
@@ -124,7 +131,7 @@ public struct Call: Sendable, Equatable, Codable {
         guard (corrections ?? []).count < Self.correctionLimit else { throw StoreError(.conflict, "the call has been corrected too often") }
         corrections = (corrections ?? []) + [Correction(at: date, by: who, before: answers[index])]
         change(&answers[index])
-        summary = summary.map { _ in TemplateSummary.of(self) }
+        if isSummaryByModel != true { summary = summary.map { _ in TemplateSummary.of(self) } }
     }
 
     /// Seconds from answer to end, or until `now`.
@@ -143,6 +150,14 @@ public struct Call: Sendable, Equatable, Codable {
         if outcome.endReason == .providerError { failureReason = outcome.failure.map { "a speech engine failed: \($0)" } }
         endAttempt(at: date)
         summary = TemplateSummary.of(self)
+        isSummaryByModel = nil
+        sentiment = nil
+    }
+
+    /// Counts what an attempt has used.
+    mutating func charge(_ used: [ComponentUsage], by prices: PriceList) {
+        usage = ComponentUsage.joined(usage ?? [], used)
+        cost = prices.cost(of: usage ?? [])
     }
 
     /// The conversation was held elsewhere (`bridge.stream_url`), or never began.

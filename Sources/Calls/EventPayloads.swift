@@ -80,6 +80,21 @@ extension CallEvent {
         var summary: String?
         var endReason: String?
     }
+    /// Names of the events that end a call.
+    static let terminalNames: Set<String> = ["outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled"]
+
+    private struct Analyzed: Encodable {
+        var summary: String?
+        var sentiment: String?
+    }
+
+    /// A model has summed the call up.
+    static func analyzed(_ call: Call, at now: Date) -> CallEvent {
+        CallEvent(
+            name: "outbound_analyzed", at: now, outboundID: call.outboundID,
+            payload: payload(Analyzed(summary: call.summary, sentiment: call.sentiment?.rawValue)))
+    }
+
     private struct Failed: Encodable {
         var reason: String
         var state: String

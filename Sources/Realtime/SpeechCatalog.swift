@@ -78,16 +78,16 @@ public struct SpeechCatalog: Sendable {
         self.report = report
     }
 
-    /// The engines of a call in this language.
-    public func engines(language: String) -> SpeechEngines {
+    /// The engines of a call in this language; what they use is counted.
+    public func engines(language: String, usage: UsageMeter? = nil) -> SpeechEngines {
         let recognizers = settings.speechToText.map { NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, language)) }
-        let models = settings.languageModel.map { NamedEngine<any LanguageModel>("language-model/" + $0, model($0)) }
+        let models = settings.languageModel.map { NamedEngine<any LanguageModel>("language-model/" + $0, model($0, usage)) }
         let voices = settings.textToSpeech.map { NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0)) }
         let asked: any LanguageModel = FallbackLanguageModel(models, health: health, report: report)
         return SpeechEngines(
-            speechToText: recognizer(recognizers.filter { $0.engine.recognizes(language: language) }),
+            speechToText: recognizer(recognizers.filter { $0.engine.recognizes(language: language) }, usage),
             languageModel: knowledge.map { InformedLanguageModel(asked, knowledge: $0) } ?? asked,
-            textToSpeech: voice(voices.filter { $0.engine.speaks(language: language) }))
+            textToSpeech: voice(voices.filter { $0.engine.speaks(language: language) }, usage))
     }
 
     /// Some recogniser knows the language.
@@ -95,12 +95,12 @@ public struct SpeechCatalog: Sendable {
         settings.speechToText.contains { recognizer($0, language).recognizes(language: language) }
     }
 
-    private func recognizer(_ able: [NamedEngine<any SpeechToText>]) -> any SpeechToText {
-        able.isEmpty ? embedded.speechToText : FallbackRecognizer(able, health: health, report: report)
+    private func recognizer(_ able: [NamedEngine<any SpeechToText>], _ usage: UsageMeter?) -> any SpeechToText {
+        able.isEmpty ? embedded.speechToText : FallbackRecognizer(able, health: health, usage: usage, report: report)
     }
 
-    private func voice(_ able: [NamedEngine<any TextToSpeech>]) -> any TextToSpeech {
-        able.isEmpty ? embedded.textToSpeech : FallbackSpeech(able, health: health, report: report)
+    private func voice(_ able: [NamedEngine<any TextToSpeech>], _ usage: UsageMeter?) -> any TextToSpeech {
+        able.isEmpty ? embedded.textToSpeech : FallbackSpeech(able, health: health, usage: usage, report: report)
     }
 
     private func recognizer(_ name: String, _ language: String) -> any SpeechToText {
@@ -112,8 +112,8 @@ public struct SpeechCatalog: Sendable {
         }
     }
 
-    private func model(_ name: String) -> any LanguageModel {
-        settings.chat[name].map { OpenAIChat($0, network: network) } ?? embedded.languageModel
+    private func model(_ name: String, _ usage: UsageMeter?) -> any LanguageModel {
+        settings.chat[name].map { OpenAIChat($0, network: network, usage: usage) } ?? embedded.languageModel
     }
 
     private func voice(_ name: String) -> any TextToSpeech {

@@ -49,6 +49,8 @@ struct Configuration {
     var mode = Mode.cascade
     var realtime = RealtimeSettings()
     var gatewayAddress: String?
+    var summaryModel: String?
+    var callbackURL: String?
     var webhookEndpoint: WebhookSubscribers.Endpoint?
     var webhookEvents: Set<String>?
     var webhookSecret: WebhookSecret?
@@ -126,6 +128,9 @@ struct Configuration {
             guard let format = Routing.NumberFormat(rawValue: text) else { throw ConfigurationError("must be as_dialled or e164") }
             configuration.calls.routing.numberFormat = format
         },
+        Setting(key: "outbound.caller_number", help: "shown for calls of POST /receive, which names none (none)") {
+            $0.calls.callerNumber = $1
+        },
         Setting(key: "outbound.allowed_prefixes", help: "beginnings of numbers that may be dialled, in E.164, comma-separated (any)") {
             $0.calls.routing.allowedPrefixes = try list($1).map { prefix in
                 guard prefix.hasPrefix("+"), prefix.dropFirst().allSatisfy({ $0.isASCII && $0.isNumber }) else {
@@ -181,8 +186,29 @@ struct Configuration {
         Setting(key: "outbound.result.save_transcript", help: "(true)") { $0.calls.savesTranscript = try boolean($1) },
         Setting(key: "outbound.result.save_recording", help: "(true)") { $0.calls.savesRecording = try boolean($1) },
         Setting(key: "outbound.result.generate_summary", help: "(true)") { $0.calls.generatesSummary = try boolean($1) },
-        Setting(key: "outbound.result.summary_model", help: "template, until models come with their issue (template)") { _, text in
-            guard text == "template" else { throw ConfigurationError("\(text) is not supported yet: only template") }
+        Setting(
+            key: "outbound.result.summary_model",
+            help: "model that sums calls up, as NAME or PROVIDER/NAME; template: none (gemini-2.5-flash with GEMINI_API_KEY, else the agent's)"
+        ) { $0.summaryModel = $1 },
+        Setting(key: "result_callback_url", help: "https: URL that results are posted to in the older orchestrator's form (none)") {
+            $0.callbackURL = $1
+        },
+        Setting(key: "costs.currency", help: "ISO 4217 (USD)") { configuration, text in
+            guard text.count == 3, text.allSatisfy({ $0.isASCII && $0.isUppercase }) else {
+                throw ConfigurationError("must be three letters, e.g. USD")
+            }
+            configuration.calls.prices.currency = text
+        },
+        Setting(
+            key: "costs.prices", help: "list of COMPONENT UNIT AMOUNT, e.g. telephony/sip minute 0.012; what has none is unknown (none)"
+        ) { configuration, text in
+            configuration.calls.prices.prices = try list(text).map { item in
+                guard let price = Price(item) else {
+                    let units = Price.Unit.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ConfigurationError("\(item) is no COMPONENT UNIT AMOUNT; units are \(units)")
+                }
+                return price
+            }
         },
         Setting(key: "agent.language", help: "BCP 47 language of conversations (en)") { configuration, text in
             guard LanguageTag.isWellFormed(text) else { throw ConfigurationError("must be a BCP 47 tag") }
@@ -572,6 +598,7 @@ struct Configuration {
             throw ConfigurationError("realtime.providers has gemini: set GEMINI_API_KEY, or realtime.gemini.url to another server")
         }
         try finishSpeech()
+        _ = try summaryChat()
         if !httpHost.hasPrefix("127."), adminKey == nil {
             throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")
         }
@@ -582,11 +609,39 @@ struct Configuration {
             throw ConfigurationError(
                 "http.host is \(httpHost): beyond loopback what is stored of people must be sealed: set TRUNKLINE_SECURITY_ENCRYPTION_KEY")
         }
+        if let url = callbackURL, let problem = WebhookSender.problem(with: url, settings: webhooks(secret: .random())) {
+            throw ConfigurationError("result_callback_url \(problem)")
+        }
         webhookEndpoint?.events = webhookEvents
         if let url = webhookEndpoint?.url, let problem = WebhookSender.problem(with: url, settings: webhooks(secret: .random())) {
             throw ConfigurationError("webhooks.url \(problem)")
         }
         if let url = publicURL, let host = URLComponents(string: url)?.host { hosts.append(host.lowercased()) }
+    }
+
+    /// The model that sums calls up; nil: the template does.
+    /// - Throws: where it is named and cannot be used.
+    func summaryChat() throws -> OpenAIChat.Configuration? {
+        guard calls.generatesSummary, summaryModel != "template" else { return nil }
+        let own = mode == .cascade ? speech.languageModel.first { $0 != "embedded" } : nil
+        guard let summaryModel else {
+            if speech.chat["gemini"]?.apiKey != nil { return speech.chat["gemini"].map { Self.model("gemini-2.5-flash", of: $0) } }
+            return own.flatMap { speech.chat[$0] }
+        }
+        let parts = summaryModel.split(separator: "/", maxSplits: 1).map(String.init)
+        let named = parts.count == 2 && speech.chat[parts[0]] != nil
+        let provider = named ? parts[0] : summaryModel.hasPrefix("gemini") ? "gemini" : own ?? "openai"
+        guard let chat = speech.chat[provider] else { throw ConfigurationError("outbound.result.summary_model: there is no provider \(provider)") }
+        guard chat.apiKey != nil || chat.url != SpeechSettings().chat[provider]?.url || provider == "ollama" else {
+            throw ConfigurationError("outbound.result.summary_model is \(summaryModel): set the key of \(provider), or llm.\(provider).url")
+        }
+        return Self.model(named ? parts[1] : summaryModel, of: chat)
+    }
+
+    private static func model(_ name: String, of chat: OpenAIChat.Configuration) -> OpenAIChat.Configuration {
+        var chat = chat
+        chat.model = name
+        return chat
     }
 
     /// The store in the data folder, or in another one.

@@ -19,6 +19,7 @@ final class Server: Sendable {
     let client: HTTPClient
     let catalog: SpeechCatalog
     let webhooks: WebhookSender
+    private let analyst: CallAnalyst
     /// Made at the first start, to be shown once.
     let newKey: String?
     let newWebhookSecret: String?
@@ -109,6 +110,12 @@ final class Server: Sendable {
         let carrier = twilio.flatMap { rest in
             settings.publicURL.map { TwilioCarrier(rest: rest, publicURL: $0, detectsMachines: settings.twilioDetectsMachines) }
         }
+        var analysis = CallAnalyst.Settings()
+        analysis.reviewer = try settings.summaryChat().map { CallReviewer($0, network: network) }
+        analysis.callbackURL = settings.callbackURL
+        analysis.prices = settings.calls.prices
+        let analyst = CallAnalyst(analysis, store: store, logger: logger)
+        self.analyst = analyst
         let line = CallLine(userAgent: userAgent, twilio: carrier, modes: modes, store: store, logger: logger)
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
@@ -127,6 +134,7 @@ final class Server: Sendable {
                             isByTurns: settings.twilioIsByTurns)
                     }
                 }, knowledge: knowledge, standings: { catalog.standings }, webhooks: webhookSettings, wakeWebhooks: { sender.wake() },
+                analyst: analyst,
                 hosts: settings.knownHosts))
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
@@ -145,6 +153,7 @@ final class Server: Sendable {
         }
         await dialler.start()
         await webhooks.start()
+        await analyst.start()
     }
 
     /// Silero's detector, where it is wanted and there.
@@ -168,8 +177,8 @@ final class Server: Sendable {
     /// Ways to hold a conversation, in the order in which they are tried.
     private static func modes(
         _ settings: Configuration, catalog: SpeechCatalog
-    ) -> @Sendable (_ language: String) -> [ConversationMode] {
-        guard settings.mode == .realtime else { return { [.cascade(catalog.engines(language: $0))] } }
+    ) -> @Sendable (_ language: String, UsageMeter) -> [ConversationMode] {
+        guard settings.mode == .realtime else { return { [.cascade(catalog.engines(language: $0, usage: $1))] } }
         let resolver = HostResolver()
         let models = settings.realtime.providers.map { name in
             name == "gemini"
@@ -177,7 +186,7 @@ final class Server: Sendable {
                 : ConversationMode.realtime(OpenAIRealtime(settings.realtime.openAI, resolver: resolver))
         }
         let fallsBack = settings.realtime.fallsBack
-        return { language in models + (fallsBack ? [.cascade(catalog.engines(language: language))] : []) }
+        return { language, usage in models + (fallsBack ? [.cascade(catalog.engines(language: language, usage: usage))] : []) }
     }
 
     var address: String { "http\(configuration.tls == nil ? "" : "s")://\(configuration.host):\(http.port)" }
@@ -186,6 +195,7 @@ final class Server: Sendable {
     func stop() async {
         http.stop()
         await dialler.stop()
+        await analyst.stop()
         await webhooks.stop()
         keyWatch.cancel()
         retention?.cancel()

@@ -104,7 +104,7 @@ class Server:
         self.environment = {
             "TRUNKLINE_API_KEY": KEY, "TRUNKLINE_DATA": str(self.folder / "data"), "TRUNKLINE_OUTBOUND_RETRY_ENABLED": "false",
             "TRUNKLINE_SECURITY_RATE_LIMIT_PER_SECOND": "1000", "TRUNKLINE_SECURITY_RATE_LIMIT_BURST": "1000",
-            "TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW": "0", "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"), **environment,
+            "TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW": "0", "TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "template", "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"), **environment,
         }
         self.process = None
 

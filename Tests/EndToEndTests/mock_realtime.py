@@ -145,8 +145,9 @@ class Session:
         self.task = asyncio.create_task(self.speak(self.response, script))
 
     def object(self, status, details=None):
+        usage = {"usage": self.model.usage} if self.model.usage and status == "completed" else {}
         return {"object": "realtime.response", "id": self.response, "status": status, "status_details": details, "output": [],
-                "output_modalities": ["audio"]}
+                "output_modalities": ["audio"], **usage}
 
     async def cancel(self, reason):
         self.task.cancel()
@@ -184,9 +185,10 @@ class Session:
 class MockRealtime:
     """Runs on a thread of its own until `stop`."""
 
-    def __init__(self, script=(), heard=(), reject=None, die_after=None, garbage=False, tls=None):
+    def __init__(self, script=(), heard=(), reject=None, die_after=None, garbage=False, tls=None, usage=None):
         self.script, self.heard = [dict(entry) for entry in script], list(heard)
         self.reject, self.die_after, self.garbage = reject, die_after, garbage
+        self.usage = usage
         self.tls = None
         if tls:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -42,6 +42,7 @@ class MockSpeech:
         self.script, self.heard, self.faults, self.final_delay = script if callable(script) else list(script), list(heard), dict(faults or {}), final_delay
         self.chats, self.summaries, self.transcriptions, self.speeches, self.requests = [], [], [], [], []
         self.listens, self.speaks, self.aborted = [], [], 0
+        self.review_delay = 0
         self.lock = threading.Lock()
         mock = self
 
@@ -146,9 +147,13 @@ class MockSpeech:
         assert isinstance(asked["messages"], list) and asked["messages"] and asked["model"], asked
         if not asked.get("stream"):
             self.summaries.append(asked)
+            if "response_format" in asked:
+                time.sleep(self.review_delay)
+            review = '```json\n{"summary": "They come on Friday.", "sentiment": "Positive"}\n```' if "response_format" in asked else "They agreed on Friday."
             return self.answer(request, 200, {
                 "id": "c", "object": "chat.completion", "created": 1, "model": asked["model"],
-                "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "They agreed on Friday."}}]})
+                "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": review}}],
+                "usage": {"prompt_tokens": 500, "completion_tokens": 20, "total_tokens": 520}})
         self.chats.append(asked)
         # By what has been said: a question may be asked twice, when the first one was a guess.
         turn = sum(message["role"] == "assistant" for message in asked["messages"])
@@ -184,6 +189,11 @@ class MockSpeech:
                 for start in range(0, len(written), 9):
                     tell({"tool_calls": [{"index": index, "function": {"arguments": written[start:start + 9]}}]})
             tell({}, "tool_calls" if tools else "stop")
+            if asked.get("stream_options", {}).get("include_usage") and fault != "no usage":
+                # platform.openai.com/docs/api-reference/chat-streaming: a last chunk without choices.
+                usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050, "prompt_tokens_details": {"cached_tokens": 200}}
+                event = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": asked["model"], "choices": [], "usage": usage}
+                self.chunk(request, f"data: {json.dumps(event)}\n\n".encode())
             self.chunk(request, b"data: [DONE]\n\n")
             self.chunk(request, b"")
         except OSError:

@@ -2,20 +2,20 @@ public import Bridge
 internal import Foundation
 public import Logging
 internal import Pipeline
-internal import Realtime
+public import Realtime
 
 /// Everything an attempt needs from outside.
 public struct CallLine: Sendable {
     public var userAgent: UserAgent
     /// nil: Twilio is asked to place no calls.
     public var twilio: TwilioCarrier?
-    /// Ways to hold a conversation in a language, best first.
-    public var modes: @Sendable (_ language: String) -> [ConversationMode]
+    /// Ways to hold a conversation in a language, best first; what they use is counted.
+    public var modes: @Sendable (_ language: String, UsageMeter) -> [ConversationMode]
     public var store: CallStore
     public var logger: Logger
     public let calls = ProviderCalls()
     public init(
-        userAgent: UserAgent, twilio: TwilioCarrier? = nil, modes: @escaping @Sendable (_ language: String) -> [ConversationMode],
+        userAgent: UserAgent, twilio: TwilioCarrier? = nil, modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
         store: CallStore, logger: Logger
     ) {
         self.userAgent = userAgent
@@ -26,8 +26,8 @@ public struct CallLine: Sendable {
     }
 
     /// Recogniser, model and voice, where they are one of the ways.
-    func cascade(_ language: String) -> SpeechEngines? {
-        for case .cascade(let engines) in modes(language) { return engines }
+    func cascade(_ language: String, _ usage: UsageMeter) -> SpeechEngines? {
+        for case .cascade(let engines) in modes(language, usage) { return engines }
         return nil
     }
 }

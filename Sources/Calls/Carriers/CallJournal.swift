@@ -27,14 +27,23 @@ final class CallJournal: Sendable {
     let recordingName: String?
     /// Seals the recording.
     let vault: Vault
+    /// What the conversation uses.
+    let usage = UsageMeter()
+    /// Who is paid for the line, e.g. `telephony/sip`.
+    private let carrier: String
     private let settings: CallSettings
     private let now: @Sendable () -> Date
     private let state = Mutex(State())
     private let entries: AsyncStream<Entry>.Continuation
     private let writer: Task<Void, Never>
 
-    /// - Parameter call: as it is with the attempt begun.
-    init(_ call: Call, store: CallStore, settings: CallSettings, logger: Logger, now: @escaping @Sendable () -> Date) {
+    /// - Parameters:
+    ///   - call: as it is with the attempt begun.
+    ///   - carrier: who carries it: `sip`, `twilio` or `stream`.
+    init(
+        _ call: Call, carrier: String, store: CallStore, settings: CallSettings, logger: Logger, now: @escaping @Sendable () -> Date
+    ) {
+        self.carrier = "telephony/" + carrier
         outboundID = call.outboundID
         vault = store.vault
         let suffix = store.vault.seals ? SealedRecording.suffix : ""
@@ -201,7 +210,8 @@ final class CallJournal: Sendable {
         guard once(\.isEnded) else { return }
         let at = now()
         let isFailure = reason == .providerError || reason == .mediaTimeout
-        let generatesSummary = settings.generatesSummary
+        let generatesSummary = settings.generatesSummary, prices = settings.prices
+        let meter = usage, carrier = carrier
         logger.info("conversation ended", metadata: ["reason": "\(reason?.rawValue ?? "-")"])
         update { call in
             try call.apply(.conversationEnded(isFailure: isFailure))
@@ -210,6 +220,8 @@ final class CallJournal: Sendable {
             if let verdict, verdict != .unknown { call.answeredBy = verdict }
             if isFailure, call.failureReason == nil { call.failureReason = reason?.rawValue }
             if !generatesSummary { call.summary = nil }
+            if let answered = call.answeredAt { meter.add(carrier, .milliseconds, Int(max(0, min(at.timeIntervalSince(answered), 86_400)) * 1_000)) }
+            call.charge(meter.usage, by: prices)
             return [CallEvent.terminal(of: call, at: at)]
         }
     }

@@ -45,7 +45,7 @@ actor SIPAttempt: CallAttempt {
         self.line = line
         self.settings = settings
         self.now = now
-        journal = CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: now)
+        journal = CallJournal(call, carrier: "sip", store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     // MARK: Commands
@@ -240,8 +240,8 @@ actor SIPAttempt: CallAttempt {
         let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
         let loop = loop
         let graph = CallGraph(
-            loop: loop, stream: pair.application, modes: line.modes(call.brief.language), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: operatorRoute != nil), recording: recording
+            loop: loop, stream: pair.application, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
+            settings: settings.conversation(of: call, canTransfer: operatorRoute != nil), usage: journal.usage, recording: recording
         ) { [weak self] event in
             self?.assumeIsolated { $0.handle(event) }
         }

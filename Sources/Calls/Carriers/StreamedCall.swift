@@ -28,12 +28,16 @@ actor StreamedCall: CarriedConversation {
 
     /// - Parameter ended: called once, when the conversation is over and its stream has been closed.
     func run(_ stream: Confined<any MediaStream>, ended: @escaping @Sendable (EndReason) -> Void = { _ in }) {
-        let journal = attempt ?? CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: { Date() })
+        let journal =
+            attempt
+            ?? CallJournal(
+                call, carrier: TwilioREST.isSID(providerCallID) ? "twilio" : "stream", store: line.store, settings: settings, logger: line.logger,
+                now: { Date() })
         if attempt == nil { journal.insert(call) } else { journal.connected() }
         let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
         let graph = CallGraph(
-            loop: loop, stream: stream.value, modes: line.modes(call.brief.language), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: transferTwiML != nil), recording: recording
+            loop: loop, stream: stream.value, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
+            settings: settings.conversation(of: call, canTransfer: transferTwiML != nil), usage: journal.usage, recording: recording
         ) { [weak self] event in
             if case .transfer = event { self?.assumeIsolated { $0.transfer() } }
             guard let outcome = journal.took(event) else { return }

@@ -205,6 +205,7 @@ public actor TurnBasedCall: CarriedConversation {
         var text = ""
         if machine.conversation.canRecognizeSpeech {
             let heard = frames[max(0, first - Self.prefixFrames)..<min(frames.count, last + 1 + Self.tailFrames)]
+            journal.usage.add(.speechToText, .milliseconds, heard.count * EncodedFrame.milliseconds)
             text = await recognize(heard) ?? ""
         }
         latency.speechToTextMs = Self.milliseconds(since: began)
@@ -245,7 +246,9 @@ public actor TurnBasedCall: CarriedConversation {
         for action in actions {
             switch action {
             case .requestModel(let conversation, let generation): await request(conversation, generation, &latency)
-            case .speak(let text, _), .disclose(let text, _): pending.append(text)
+            case .speak(let text, _), .disclose(let text, _):
+                pending.append(text)
+                journal.usage.add(.textToSpeech, .characters, text.count)
             case .flushSpeech: pending = []
             case .expect(let hints): toRecognizer.offer(.expect(hints))
             case .progress(let tracker): journal.progress(tracker)

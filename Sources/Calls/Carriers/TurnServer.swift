@@ -41,12 +41,12 @@ public final class TurnServer: Sendable {
     private func forget(_ providerCallID: String) { calls.withLock { $0[providerCallID] = nil } }
 
     private func unasked(_ providerCallID: String, from: String, to: String, ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
-        guard let engines = line.cascade(brief.language) else { return nil }
         let call = Call(
             providerCallID: providerCallID, from: from, to: to, brief: brief, maxDuration: settings.maxCallDuration, requestedBy: "twilio",
             at: Date())
         let id = call.outboundID
-        let journal = CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: { Date() })
+        let journal = CallJournal(call, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: { Date() })
+        guard let engines = line.cascade(brief.language, journal.usage) else { return nil }
         journal.insert(call)
         let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) { [line] in
             ended()

@@ -93,7 +93,7 @@ actor TwilioAttempt: CallAttempt {
         self.carrier = carrier
         self.line = line
         self.settings = settings
-        journal = CallJournal(call, store: line.store, settings: settings, logger: line.logger, now: now)
+        journal = CallJournal(call, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     // MARK: Commands
@@ -109,7 +109,7 @@ actor TwilioAttempt: CallAttempt {
                     conversation.assumeIsolated { $0.run(stream) { reason in Task { await self.conversationEnded(reason) } } }
                 },
                 turns: { [call, line, settings, journal] ended in
-                    guard let engines = line.cascade(call.brief.language) else { return nil }
+                    guard let engines = line.cascade(call.brief.language, journal.usage) else { return nil }
                     let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) {
                         Task { await self.conversationEnded(nil) }
                     }

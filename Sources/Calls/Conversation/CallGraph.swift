@@ -76,6 +76,8 @@ public final class CallGraph {
     private(set) var transcript: [TranscriptEntry] = []
     private var closedTurns: Set<Int32> = []
     private var sources: [Int32: [String]] = [:]
+    /// Counts what the call uses.
+    let usage: UsageMeter
     /// Where the time of an answer goes.
     var latency = LatencyProbe()
     private var latencies: [TurnLatency] = []
@@ -92,14 +94,15 @@ public final class CallGraph {
     private var lastFrameAt = 0
 
     public init(
-        loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings, recording: Recording?,
-        observer: @escaping (Event) -> Void
+        loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings, usage: UsageMeter = UsageMeter(),
+        recording: Recording?, observer: @escaping (Event) -> Void
     ) {
         self.loop = loop
         self.stream = stream
         self.modes = modes
         self.brief = brief
         self.settings = settings
+        self.usage = usage
         self.recording = recording
         self.observer = observer
         speaker = Speaker(stream: stream, recording: recording)

@@ -28,6 +28,7 @@ final class CascadeTalker: Talker {
     private var prefix: [EncodedFrame] = []
     private var heldSilence: [EncodedFrame] = []
     private var silentFrames = 0
+    private var heardFrames = 0
     private var resampled: [AudioFrame] = []
 
     // Speaking.
@@ -132,6 +133,7 @@ final class CascadeTalker: Talker {
         decoded.removeAll(keepingCapacity: true)
         let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
         decoder.process(spoken, into: &decoded)
+        heardFrames += 1
         for piece in decoded {
             guard resampler != nil else {
                 toRecognizer.offer(.audio(piece))
@@ -148,6 +150,7 @@ final class CascadeTalker: Talker {
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int) {
         heldSilence.removeAll(keepingCapacity: true)
         silentFrames = 0
+        countHeard()
         resampler?.flush()
         graph.latency.begin(speechEndedAt: lastSpeechAt, now: now)
         perform(machine.speechEnded(spokenMs: spokenMs, at: now))
@@ -156,6 +159,12 @@ final class CascadeTalker: Talker {
         } else {
             perform(machine.transcript(.final(text: "", confidence: nil), at: now))
         }
+    }
+
+    /// What the recogniser was given since the last time.
+    private func countHeard() {
+        graph.usage.add(.speechToText, .milliseconds, heardFrames * EncodedFrame.milliseconds)
+        heardFrames = 0
     }
 
     func paused(at now: Int) { perform(machine.paused(at: now)) }
@@ -224,6 +233,7 @@ final class CascadeTalker: Talker {
     private func speak(_ text: String, _ turn: Int32) -> Int {
         let utterance = graph.speaker.begin(turn: turn, text: text)
         let sentence = Sentence(utterance: utterance, turn: turn, text: text, language: machine.conversation.brief.language)
+        graph.usage.add(.textToSpeech, .characters, text.count)
         if !sentences.offer(sentence) { graph.speaker.complete(utterance) }
         return utterance
     }
@@ -288,6 +298,7 @@ final class CascadeTalker: Talker {
     func stop() {
         guard !isStopped else { return }
         isStopped = true
+        countHeard()
         machine.stop()
         modelTask?.cancel()
         services?.cancel()

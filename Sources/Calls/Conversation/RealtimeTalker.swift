@@ -76,6 +76,7 @@ final class RealtimeTalker: Talker {
     private var responseToolCalls = 0
     private var responseDeadline: Int?
     private var turnsSpoken = 0
+    private var startedAt = 0
 
     // A response that came while we were speaking: is the caller's sound worth our sentence?
     private var isHolding = false
@@ -125,7 +126,10 @@ final class RealtimeTalker: Talker {
 
     // MARK: The session
 
-    func start() { session = open() }
+    func start() {
+        startedAt = graph.now
+        session = open()
+    }
 
     private func open() -> any SpeechSession {
         let session = model.open(
@@ -220,6 +224,7 @@ final class RealtimeTalker: Talker {
         case .itemFinished(let item): itemFinished(item)
         case .toolCall(let callID, let name, let arguments): called(name, arguments, callID: callID, at: now)
         case .responseFinished(let status): responseFinished(status, at: now)
+        case .usage(let tokens): graph.usage.add("realtime/" + model.name, tokens)
         case .interruptedByServer: graph.flushSpeech()
         case .warning(let text): graph.report(.warning(model.name + ": " + text))
         case .expiring: isExpiring = true
@@ -673,6 +678,7 @@ final class RealtimeTalker: Talker {
     func stop() {
         guard !isStopped else { return }
         isStopped = true
+        graph.usage.add("realtime/" + model.name, .milliseconds, max(0, graph.now - startedAt))
         session?.close()
         session = nil
         successor?.close()

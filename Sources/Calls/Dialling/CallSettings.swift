@@ -28,6 +28,7 @@ public struct CallSettings: Sendable {
     public var savesRecording = true
     public var savesTranscript = true
     public var generatesSummary = true
+    public var prices = PriceList()
     public var recordingsFolder = "recordings"
     public var policy = DiallingPolicy()
     public var routing: Routing {
@@ -42,6 +43,8 @@ public struct CallSettings: Sendable {
     /// Told to the far end of such a stream.
     public var streamToken: String?
     public var conversation = CallGraph.Settings()
+    /// Shown where a request names no caller (`POST /receive`).
+    public var callerNumber: String?
     /// A number or SIP address that calls are handed to.
     public var operatorNumber: String?
     /// Whether a callee's speech can be recognised in a language; else answers are taken by keypad.

@@ -126,6 +126,8 @@ public actor Dialler {
             call.endReason = nil
             call.failureReason = nil
             call.summary = nil
+            call.isSummaryByModel = nil
+            call.sentiment = nil
             call.recording = nil
             call.nextAttemptAt = nil
             call.attemptsThisRound = 0

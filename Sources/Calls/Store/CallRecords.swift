@@ -161,6 +161,7 @@ extension CallStore {
                 admission = .held(call)
             case .block(let rule, let detail):
                 events = try call.block(by: rule, detail: detail, at: now)
+                try noteEnded(outboundID, db)
                 admission = .ended(call)
             }
             try store(call, db)
@@ -186,11 +187,13 @@ extension CallStore {
                 throw StoreError(.notFound, "there is no call \(outboundID)")
             }
             var call = try Self.decode(row, vault)
+            let wasOver = call.state.isTerminal
             let events: [CallEvent]
             do { events = try change(&call) } catch let error as CallStateMachine.ImpossibleTransition {
                 throw StoreError(.conflict, error.description)
             }
             try store(call, db)
+            if call.state.isTerminal, !wasOver { try noteEnded(outboundID, db) }
             return (call, try events.map { try append($0, of: call, db) })
         }
     }

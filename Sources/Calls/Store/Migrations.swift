@@ -175,6 +175,10 @@ enum Migrations {
                     ) STRICT;
                     """)
         }
+        migrator.registerMigration("6 ended calls") { db in
+            try db.execute(
+                sql: "CREATE TABLE ended_calls (outbound_id TEXT PRIMARY KEY NOT NULL REFERENCES calls(outbound_id) ON DELETE CASCADE) STRICT;")
+        }
         return migrator
     }
 

@@ -14,6 +14,8 @@ public struct WebhookSubscribers: Sendable, Equatable {
         }
     }
     public var endpoints: [Endpoint] = []
+    /// Calls that end are put on a list.
+    var wantsEndedCalls = false
     public init() {}
 }
 

@@ -12,11 +12,24 @@ public struct Brief: Sendable, Equatable, Codable {
     /// Replace the embedded greeting and closing where set; `{caller}` and `{purpose}` are filled in.
     public var greetingTemplate: String?
     public var closingTemplate: String?
+    /// What the other party may ask in this call, and what is answered then.
+    public var facts: [Fact]?
+
+    /// A question that may come, with its answer.
+    public struct Fact: Sendable, Equatable, Codable {
+        public var question: String
+        public var answer: String
+        public init(question: String, answer: String) {
+            self.question = question
+            self.answer = answer
+        }
+    }
 
     public init(
         purpose: String, callerDisplayName: String = "", questions: [Question], language: String = "en", maxTurns: Int = 20,
-        greetingTemplate: String? = nil, closingTemplate: String? = nil
+        greetingTemplate: String? = nil, closingTemplate: String? = nil, facts: [Fact]? = nil
     ) {
+        self.facts = facts
         self.purpose = purpose
         self.callerDisplayName = callerDisplayName
         self.questions = questions

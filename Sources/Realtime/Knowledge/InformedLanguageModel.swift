@@ -21,7 +21,7 @@ public struct InformedLanguageModel: LanguageModel {
         }
         return AsyncThrowingStream { continuation in
             let task = Task {
-                let hits = await knowledge.search(question, limit: Self.pieceLimit)
+                let hits = Self.known(question, conversation.brief) + (await knowledge.search(question, limit: Self.pieceLimit))
                 do {
                     try Task.checkCancellation()
                     if let best = hits.first, let answer = best.answer, best.likeness >= Self.answerLikeness {
@@ -42,6 +42,13 @@ public struct InformedLanguageModel: LanguageModel {
             }
             continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
         }
+    }
+
+    /// What the call itself was given to answer with.
+    private static func known(_ question: String, _ brief: Brief) -> [KnowledgeHit] {
+        (brief.facts ?? []).map {
+            KnowledgeHit(source: $0.question, text: $0.answer, answer: $0.answer, likeness: KnowledgeWords.likeness(question, $0.question))
+        }.filter { $0.likeness >= answerLikeness }.sorted { $0.likeness > $1.likeness }
     }
 
     private static func sources(_ hits: [KnowledgeHit]) -> [String] {

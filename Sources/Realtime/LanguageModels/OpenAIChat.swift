@@ -31,11 +31,14 @@ public struct OpenAIChat: LanguageModel {
 
     private let configuration: Configuration
     private let network: SpeechNetwork
+    private let usage: UsageMeter?
     private let summaries = ConversationSummaries()
 
-    public init(_ configuration: Configuration, network: SpeechNetwork) {
+    /// - Parameter usage: is told the tokens of every request.
+    public init(_ configuration: Configuration, network: SpeechNetwork, usage: UsageMeter? = nil) {
         self.configuration = configuration
         self.network = network
+        self.usage = usage
     }
 
     private var service: String { "language-model/" + configuration.name }
@@ -107,13 +110,40 @@ public struct OpenAIChat: LanguageModel {
         }
         var choices: [Choice]?
         var error: Failure?
+        var usage: Usage?
     }
+
+    /// Tokens, as the vendor counts them.
+    private struct Usage: Decodable {
+        struct Details: Decodable { var cachedTokens: Int? }
+        var promptTokens: Int?
+        var completionTokens: Int?
+        var promptTokensDetails: Details?
+
+        var tokens: TokenUsage {
+            let cached = max(0, promptTokensDetails?.cachedTokens ?? 0)
+            return TokenUsage(
+                input: max(0, promptTokens ?? 0) - min(cached, max(0, promptTokens ?? 0)), cachedInput: cached, output: max(0, completionTokens ?? 0))
+        }
+    }
+
+    /// Counts one request. A response that was broken off, or a server that does not count, is reckoned.
+    private func count(_ told: Usage?, _ messages: [[String: Any]], characters: Int) {
+        let text = messages.compactMap { $0["content"] as? String }
+        usage?.add(
+            service,
+            told?.tokens
+                ?? TokenUsage(
+                    input: text.reduce(0) { $0 + ChatPrompt.tokens($1) }, output: characters / Self.charactersPerToken, isEstimated: true))
+    }
+    /// Of a response, where it must be reckoned.
+    private static let charactersPerToken = 4
 
     /// One request.
     private func ask(
         _ messages: [[String: Any]], allowsTools: Bool, _ conversation: Conversation, _ tell: (LanguageModelEvent) -> Void
     ) async throws -> (calls: [Call], hasText: Bool) {
-        var body: [String: Any] = ["model": configuration.model, "messages": messages, "stream": true]
+        var body: [String: Any] = ["model": configuration.model, "messages": messages, "stream": true, "stream_options": ["include_usage": true]]
         if let temperature = configuration.temperature { body["temperature"] = temperature }
         if configuration.canCallTools, allowsTools { body["tools"] = try Self.tools(conversation.brief) }
         let response = try await network.send(try request(body), service: service)
@@ -124,6 +154,8 @@ public struct OpenAIChat: LanguageModel {
         var isFinished = false
         var malformed = 0
         var count = 0
+        var told: Usage?
+        defer { self.count(told, messages, characters: count) }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         func pass() {
@@ -148,6 +180,7 @@ public struct OpenAIChat: LanguageModel {
                     continue
                 }
                 if let failure = chunk.error { throw SpeechError("\(service): \((failure.message ?? "no reason given").prefix(300))", .unavailable) }
+                if let usage = chunk.usage { told = usage }
                 guard let choice = chunk.choices?.first else { continue }
                 if let text = choice.delta?.content, !text.isEmpty {
                     count += text.count
@@ -217,21 +250,27 @@ public struct OpenAIChat: LanguageModel {
     }
 
     private func summarize(_ text: String) async throws -> String? {
-        let body: [String: Any] = [
-            "model": configuration.model, "max_tokens": Self.summaryTokens,
-            "messages": [
-                [
-                    "role": "system",
-                    "content":
-                        "Summarise this part of a telephone conversation in at most 150 words. Keep names, numbers, dates, promises and what was answered.",
-                ],
-                ["role": "user", "content": text],
-            ],
-        ]
+        try await complete(
+            instructions:
+                "Summarise this part of a telephone conversation in at most 150 words. Keep names, numbers, dates, promises and what was answered.",
+            text, tokens: Self.summaryTokens)
+    }
+
+    /// One answer to one text, for what is not spoken.
+    func complete(instructions: String, _ text: String, tokens: Int, asJSON: Bool = false) async throws -> String? {
+        let messages: [[String: Any]] = [["role": "system", "content": instructions], ["role": "user", "content": text]]
+        var body: [String: Any] = ["model": configuration.model, "max_tokens": tokens, "messages": messages]
+        if asJSON { body["response_format"] = ["type": "json_object"] }
         let reply = try await network.send(try request(body), service: service).body.collect(limit: 1 << 20)
         guard let object = try JSONSerialization.jsonObject(with: Data(reply)) as? [String: Any],
             let choice = (object["choices"] as? [[String: Any]])?.first, let message = choice["message"] as? [String: Any]
         else { return nil }
-        return message["content"] as? String
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let answer = message["content"] as? String
+        count((try? decoder.decode(Whole.self, from: Data(reply)))?.usage, messages, characters: answer?.count ?? 0)
+        return answer
     }
+
+    private struct Whole: Decodable { var usage: Usage? }
 }

@@ -161,10 +161,44 @@ final class GeminiLiveSession: SpeechSession {
             if JSONMembers.equals(key, "serverContent") { content(inner) }
             if JSONMembers.equals(key, "setupComplete") { ready() }
             if JSONMembers.equals(key, "toolCall") { called(inner) }
+            if JSONMembers.equals(key, "usageMetadata") { used(inner) }
             if JSONMembers.equals(key, "goAway") { onEvent?(.expiring) }
             if JSONMembers.equals(key, "sessionResumptionUpdate") { resumable(inner) }
         }
         if !isObject { socket.misunderstood() }
+    }
+
+    /// ai.google.dev/api/live#UsageMetadata. Without details by kind all of it is counted as text.
+    private func used(_ bytes: Text) {
+        var usage = TokenUsage()
+        func number(_ range: Range<Int>, in bytes: Text) -> Int {
+            Double(String(decoding: bytes[range], as: UTF8.self)).map { max(0, Int(clampingDouble: $0)) } ?? 0
+        }
+        /// Tokens of sound in a list such as `[{"modality": "AUDIO", "tokenCount": 5}]`.
+        func sound(_ list: Text) -> Int {
+            var total = 0
+            _ = JSONMembers.forEachElement(in: list) { element in
+                let entry = Text(rebasing: list[element.range])
+                var count = 0
+                var isSound = false
+                _ = JSONMembers.forEach(in: entry) { key, value in
+                    if JSONMembers.equals(key, "tokenCount") { count = number(value.range, in: entry) }
+                    if JSONMembers.equals(key, "modality") { isSound = JSONMembers.text(value, in: entry) == "AUDIO" }
+                }
+                if isSound { total += count }
+            }
+            return total
+        }
+        _ = JSONMembers.forEach(in: bytes) { key, value in
+            if JSONMembers.equals(key, "promptTokenCount") { usage.input = number(value.range, in: bytes) }
+            if JSONMembers.equals(key, "cachedContentTokenCount") { usage.cachedInput = number(value.range, in: bytes) }
+            if JSONMembers.equals(key, "responseTokenCount") { usage.output = number(value.range, in: bytes) }
+            if JSONMembers.equals(key, "promptTokensDetails") { usage.audioInput = sound(Text(rebasing: bytes[value.range])) }
+            if JSONMembers.equals(key, "responseTokensDetails") { usage.audioOutput = sound(Text(rebasing: bytes[value.range])) }
+        }
+        usage.input = max(0, usage.input - usage.cachedInput - usage.audioInput)
+        usage.output = max(0, usage.output - usage.audioOutput)
+        onEvent?(.usage(usage))
     }
 
     private func ready() {

@@ -244,6 +244,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         var id: String?
         var status: String?
         var failure: Failure?
+        var usage: TokenUsage?
     }
 
     /// The string members of an object that are wanted, by name.
@@ -283,8 +284,28 @@ final class OpenAIRealtimeSession: SpeechSession {
         object("response", in: bytes) { inner in
             let found = strings(["id", "status"], in: inner)
             return Response(
-                id: found[0], status: found[1], failure: found[1] == "failed" ? object("status_details", in: inner) { failure(in: $0) } : nil)
+                id: found[0], status: found[1], failure: found[1] == "failed" ? object("status_details", in: inner) { failure(in: $0) } : nil,
+                usage: object("usage", in: inner) { usage(in: $0) })
         }
+    }
+
+    /// platform.openai.com/docs/api-reference/realtime-server-events/response/done: `usage`.
+    private func usage(in bytes: UnsafeBufferPointer<UInt8>) -> TokenUsage? {
+        var usage = TokenUsage(input: number("input_tokens", in: bytes) ?? 0, output: number("output_tokens", in: bytes) ?? 0)
+        let input = object("input_token_details", in: bytes) { details in
+            (
+                audio: number("audio_tokens", in: details) ?? 0, cached: number("cached_tokens", in: details) ?? 0,
+                cachedAudio: object("cached_tokens_details", in: details) { number("audio_tokens", in: $0) } ?? 0
+            )
+        }
+        if let input {
+            usage.cachedInput = min(max(0, input.cached), usage.input)
+            usage.audioInput = max(0, input.audio - input.cachedAudio)
+            usage.input = max(0, usage.input - usage.cachedInput - usage.audioInput)
+        }
+        usage.audioOutput = min(object("output_token_details", in: bytes) { number("audio_tokens", in: $0) } ?? 0, usage.output)
+        usage.output = max(0, usage.output - usage.audioOutput)
+        return usage
     }
 
     private func other(_ type: String, _ bytes: UnsafeBufferPointer<UInt8>) {
@@ -363,6 +384,7 @@ final class OpenAIRealtimeSession: SpeechSession {
             case "failed": .failed(response?.failure?.summary ?? "unknown")
             default: .completed
             }
+        if let usage = response?.usage { onEvent?(.usage(usage)) }
         if status == .cancelled, !wasCancelled { onEvent?(.interruptedByServer) }
         onEvent?(.responseFinished(status))
         next()

@@ -95,6 +95,8 @@ public enum SpeechSessionEvent: Sendable, Equatable {
     case itemFinished(item: Int)
     case toolCall(callID: String, name: String, arguments: String)
     case responseFinished(SpeechResponseStatus)
+    /// What the vendor counts for a response.
+    case usage(TokenUsage)
     /// The model's server cut its own response off because the caller spoke.
     case interruptedByServer
     /// Something the operator should see; the session goes on.

@@ -8,9 +8,15 @@ public struct FallbackRecognizer: SpeechToText {
     private let engines: [NamedEngine<any SpeechToText>]
     private let health: ProviderHealth
     private let report: EngineReport
+    private let usage: UsageMeter?
 
-    /// - Parameter engines: best first, at least one.
-    public init(_ engines: [NamedEngine<any SpeechToText>], health: ProviderHealth, report: @escaping EngineReport) {
+    /// - Parameters:
+    ///   - engines: best first, at least one.
+    ///   - usage: is told which of them is in use.
+    public init(
+        _ engines: [NamedEngine<any SpeechToText>], health: ProviderHealth, usage: UsageMeter? = nil, report: @escaping EngineReport
+    ) {
+        self.usage = usage
         self.engines = engines
         self.health = health
         self.report = report
@@ -69,6 +75,7 @@ public struct FallbackRecognizer: SpeechToText {
     }
 
     public func run(from input: Edge<RecognizerInput>, to output: Edge<TranscriptEvent>) async throws {
+        usage?.use(.speechToText, engines[0].name)
         if engines.count == 1 { return try await health.watch(engines[0].name) { try await engines[0].engine.run(from: input, to: output) } }
         let turn = Turn(sampleRate: sampleRate)
         try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -95,6 +102,7 @@ public struct FallbackRecognizer: SpeechToText {
             guard let next = health.order(engines).first(where: { !tried.contains($0.name) }) ?? engines.first(where: { !tried.contains($0.name) })
             else { throw SpeechError("no recogniser works: \(tried.sorted().joined(separator: ", "))") }
             let edge = Edge<RecognizerInput>("toRecognizer", limit: Self.keptLimit + 500, overflow: .dropOldest)
+            usage?.use(.speechToText, next.name)
             do {
                 try await turn.attach(edge, sampleRate: next.engine.sampleRate)
                 try await withThrowingTaskGroup(of: Void.self) { group in

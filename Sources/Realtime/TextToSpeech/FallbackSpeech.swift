@@ -10,9 +10,15 @@ public struct FallbackSpeech: TextToSpeech {
     private let voices: [NamedEngine<any TextToSpeech>]
     private let health: ProviderHealth
     private let report: EngineReport
+    private let usage: UsageMeter?
 
-    /// - Parameter voices: best first, at least one.
-    public init(_ voices: [NamedEngine<any TextToSpeech>], health: ProviderHealth, report: @escaping EngineReport) {
+    /// - Parameters:
+    ///   - voices: best first, at least one.
+    ///   - usage: is told which of them is in use.
+    public init(
+        _ voices: [NamedEngine<any TextToSpeech>], health: ProviderHealth, usage: UsageMeter? = nil, report: @escaping EngineReport
+    ) {
+        self.usage = usage
         self.voices = voices
         self.health = health
         self.report = report
@@ -79,6 +85,7 @@ public struct FallbackSpeech: TextToSpeech {
     }
 
     public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
+        usage?.use(.textToSpeech, voices[0].name)
         if voices.count == 1 { return try await health.watch(voices[0].name) { try await voices[0].engine.run(from: input, to: output) } }
         let unspoken = Unspoken()
         try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -111,6 +118,7 @@ public struct FallbackSpeech: TextToSpeech {
         while true {
             guard let voice = health.order(voices).first(where: { !tried.contains($0.name) }) ?? voices.first(where: { !tried.contains($0.name) })
             else { throw SpeechError("no voice works: \(tried.sorted().joined(separator: ", "))") }
+            usage?.use(.textToSpeech, voice.name)
             let sentences = Edge<Sentence>("sentences", limit: 256, overflow: .wait)
             let audio = Edge<SynthesizedAudio>("audio", limit: 64, overflow: .wait)
             for utterance in unspoken.attach(sentences) { try await output.send(.finished(utterance: utterance)) }

@@ -1,0 +1,154 @@
+public import Foundation
+public import Logging
+public import Realtime
+
+/// What is done with every call that has ended: a model sums it up, and the older orchestrator is told.
+///
+/// A call's end never waits for it: the call has its template summary until the model's is there (`outbound_analyzed`). What is
+/// still to be done is on disk, in the transaction that ended the call, so that a restart goes on with it.
+public actor CallAnalyst {
+    public struct Settings: Sendable {
+        /// nil: summaries stay those of the template.
+        public var reviewer: CallReviewer?
+        /// Where results are posted in the older orchestrator's form.
+        public var callbackURL: String?
+        public var prices = PriceList()
+        public init() {}
+
+        /// Whether anything is to be done at all.
+        public var isNeeded: Bool { reviewer != nil || callbackURL != nil }
+    }
+
+    /// Calls looked at at once.
+    private static let concurrency = 4
+    /// Milliseconds for a review.
+    private static let timeoutMs = 30_000
+    /// Seconds between two looks when nobody rings.
+    private static let longestNap: TimeInterval = 30
+
+    private let settings: Settings
+    private let store: CallStore
+    private let logger: Logger
+    private let now: @Sendable () -> Date
+    private let alarm = Alarm()
+    private var tasks: [Task<Void, Never>] = []
+
+    public init(_ settings: Settings, store: CallStore, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.settings = settings
+        self.store = store
+        self.logger = logger
+        self.now = now
+        store.keepEnded(settings.isNeeded)
+    }
+
+    public func start() {
+        guard settings.isNeeded else { return }
+        tasks.append(Task { await self.run() })
+        tasks.append(
+            Task { [store, alarm] in
+                while !Task.isCancelled {
+                    for await event in store.feed.watch() where CallEvent.terminalNames.contains(event.name) { alarm.ring() }
+                    alarm.ring()
+                }
+            })
+    }
+
+    public func stop() {
+        for task in tasks { task.cancel() }
+        alarm.ring()
+    }
+
+    private func run() async {
+        while !Task.isCancelled {
+            var ended: [String] = []
+            do { ended = try await store.endedCalls(limit: Self.concurrency) } catch {
+                logger.error("cannot read the calls that have ended: \(error)")
+            }
+            await withTaskGroup(of: Void.self) { group in
+                for id in ended { group.addTask { await self.analyze(id) } }
+            }
+            if ended.isEmpty { await alarm.wait(seconds: Self.longestNap) }
+        }
+    }
+
+    private func analyze(_ outboundID: String) async {
+        do {
+            guard let call = try await store.call(outboundID), call.state.isTerminal else { return try await store.forgetEnded(outboundID) }
+            let transcript = try await store.transcript(of: outboundID)
+            var review: CallReview?
+            let usage = UsageMeter()
+            if let reviewer = settings.reviewer, transcript.contains(where: { $0.speaker == .customer }) {
+                do {
+                    review = try await Patience.wait(milliseconds: Self.timeoutMs) { [brief = call.brief] in
+                        try await reviewer.review(brief, transcript: transcript, usage: usage)
+                    }
+                    if review == nil { logger.warning("no summary within \(Self.timeoutMs) ms", metadata: ["call": "\(outboundID)"]) }
+                } catch { logger.warning("no summary by the model: \(error)", metadata: ["call": "\(outboundID)"]) }
+            }
+            try await finish(outboundID, review, used: usage.usage)
+        } catch {
+            logger.error("cannot store what was made of a call: \(error)", metadata: ["call": "\(outboundID)"])
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func finish(_ outboundID: String, _ review: CallReview?, used: [ComponentUsage]) async throws(StoreError) {
+        let at = now(), prices = settings.prices
+        let call = try await store.update(outboundID) { call in
+            guard call.state.isTerminal else { return [] }
+            if !used.isEmpty { call.charge(used, by: prices) }
+            guard let review else { return [] }
+            call.summary = review.summary
+            call.isSummaryByModel = true
+            call.sentiment = review.sentiment
+            return [CallEvent.analyzed(call, at: at)]
+        }
+        if let url = settings.callbackURL, call.state.isTerminal { try await post(call, to: url, at: at) }
+        try await store.forgetEnded(outboundID)
+    }
+
+    // MARK: The older orchestrator
+
+    /// Posts a call's result to `result_callback_url`, again if it has been posted before.
+    public func postBack(_ outboundID: String) async throws(StoreError) {
+        guard let url = settings.callbackURL else { throw StoreError(.conflict, "result_callback_url is not set") }
+        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
+        guard call.state.isTerminal else { throw StoreError(.conflict, "a call that is \(call.state.rawValue) has no result yet") }
+        try await post(call, to: url, at: now())
+    }
+
+    private func post(_ call: Call, to url: String, at: Date) async throws(StoreError) {
+        let transcript = try await store.transcript(of: call.outboundID)
+        try await store.enqueue(
+            body: OrchestratorResult.body(of: call, transcript: transcript), named: "result_callback", to: url, of: call.outboundID, at: at)
+    }
+}
+
+/// A result in the form of the older orchestrator (SPEC §4): its own members back, the pairs, and what was made of the call.
+enum OrchestratorResult {
+    static func body(of call: Call, transcript: [TranscriptEntry]) -> String {
+        var object: [String: Any] = [
+            "outbound_id": call.outboundID, "state": call.state.rawValue, "summary": call.summary ?? NSNull(),
+            "analysis": [
+                "task_completed": call.isTaskCompleted, "answered_by": call.answeredBy.rawValue, "end_reason": call.endReason?.rawValue ?? NSNull(),
+                "sentiment": call.sentiment?.rawValue ?? NSNull(), "duration_seconds": call.duration(at: call.completedAt ?? Date()) ?? NSNull(),
+            ] as [String: Any],
+            "questions": call.brief.questions.map { question -> [String: Any] in
+                let answer = call.answers.first { $0.questionID == question.id }
+                return [
+                    "question": question.text, "answer": answer?.summary ?? answer?.text ?? NSNull(),
+                    "status": answer?.status.rawValue ?? "not_asked",
+                ]
+            },
+            "transcript": transcript.map {
+                ["speaker": $0.speaker.rawValue, "text": $0.heardText ?? $0.text, "timestamp": Double($0.startMs) / 1_000]
+            },
+        ]
+        object["call_id"] = call.callID ?? NSNull()
+        if let metadata = call.metadata, let members = try? JSONSerialization.jsonObject(with: Data(metadata.utf8)) as? [String: Any] {
+            for name in ["user", "vulnerability"] { object[name] = members[name] }
+        }
+        let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+        return data.map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+}
