@@ -15,6 +15,14 @@ function valueText(answer) {
   return String(answer.value ?? answer.answer_summary ?? answer.answer_text ?? "");
 }
 
+// Of what has no price nobody knows what it costs.
+function costText(cost) {
+  if (!cost || cost.components.length === 0 || cost.known === "0" && cost.total === "unknown") return "";
+  const parts = cost.components.map((part) => `${part.component} ${part.amount}`).join(", ");
+  const whole = cost.total === "unknown" ? `at least ${cost.known}` : cost.total;
+  return `${whole} ${cost.currency} (${parts})`;
+}
+
 export async function callPage(root, callID) {
   let call = await api.call(callID);
   let result = await api.result(callID);
@@ -49,6 +57,8 @@ export async function callPage(root, callID) {
     fact(facts, "Answered by", call.answered_by === "unknown" ? "" : call.answered_by);
     fact(facts, "Next attempt", when(call.next_attempt_at));
     fact(facts, "Summary", result.summary);
+    fact(facts, "Mood", result.sentiment);
+    fact(facts, "Cost", costText(result.cost));
     fact(facts, "Id", call.outbound_id);
     const attempts = part(root, "attempts");
     attempts.replaceChildren();

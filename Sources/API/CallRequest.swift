@@ -14,7 +14,7 @@ struct CallRequest {
 
     private static let known: Set<String> = [
         "caller_number", "callee_number", "purpose", "questions", "caller_display_name", "max_duration", "priority", "scheduled_at",
-        "retry_on_no_answer", "max_retries", "language", "agent", "metadata", "webhook_url",
+        "retry_on_no_answer", "max_retries", "language", "agent", "metadata", "webhook_url", "voicemail", "voicemail_message",
     ]
     /// Agents that there are.
     static let agents = ["default"]
@@ -63,6 +63,7 @@ struct CallRequest {
         let webhook = fields.text("webhook_url", required: false, limit: 2_048)
         if let webhook, let problem = WebhookSender.problem(with: webhook, settings: webhooks) { fields.fail("webhook_url", problem) }
         let questions = Self.questions(&fields)
+        let voicemail = Self.voicemail(&fields, settings)
         var metadata: String?
         switch members["metadata"] {
         case nil, .null: break
@@ -103,9 +104,24 @@ struct CallRequest {
                 purpose: purpose, callerDisplayName: displayName, questions: questions, language: language, maxTurns: settings.maxTurns,
                 greetingTemplate: settings.greetingTemplate, closingTemplate: settings.closingTemplate),
             maxDuration: maxDuration, priority: priority, scheduledAt: scheduledAt, retryOnNoAnswer: retryOnNoAnswer,
-            maxRetries: maxRetries, metadata: metadata, requestedBy: requestedBy, webhookURL: webhook, createdAt: now)
+            maxRetries: maxRetries, metadata: metadata, requestedBy: requestedBy, webhookURL: webhook, voicemail: voicemail,
+            createdAt: now)
         self.warnings = warnings
         self.notAllowed = notAllowed
+    }
+
+    /// The members `voicemail` and `voicemail_message`.
+    private static func voicemail(_ fields: inout FieldReader, _ settings: CallSettings) -> VoicemailPolicy? {
+        let message = fields.text("voicemail_message", required: false, limit: VoicemailPolicy.messageLimit)
+        var action: VoicemailAction?
+        if let name = fields.text("voicemail", required: false, limit: 64) {
+            action = VoicemailAction(rawValue: name)
+            if action == nil { fields.fail("voicemail", "must be one of \(VoicemailAction.allCases.map(\.rawValue).joined(separator: ", "))") }
+        }
+        if action == .leaveMessage, message == nil, settings.voicemail.message == nil {
+            fields.fail("voicemail_message", "is required: there is no message for all calls (outbound.ai.voicemail_message)")
+        }
+        return action == nil && message == nil ? nil : VoicemailPolicy(action: action, message: message)
     }
 
     /// The member `questions`; what is wrong with it is noted.

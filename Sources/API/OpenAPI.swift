@@ -96,6 +96,8 @@ enum OpenAPI {
                 "max_retries": Schema.nullable(Schema.whole(0...10)), "language": Schema.nullable(Schema.text(35, minimum: 0)),
                 "agent": Schema.nullable(Schema.text(64, minimum: 0)), "metadata": Schema.nullable(Schema.any),
                 "webhook_url": Schema.nullable(Schema.text(2_048, minimum: 0)),
+                "voicemail": Schema.nullable(Schema.choice(VoicemailAction.allCases.map(\.rawValue))),
+                "voicemail_message": Schema.nullable(Schema.text(VoicemailPolicy.messageLimit, minimum: 0)),
             ], required: ["caller_number", "callee_number", "purpose", "questions"], isClosed: true),
         "Created": Schema.object(
             [

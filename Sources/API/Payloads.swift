@@ -35,6 +35,8 @@ enum Payloads {
         ]
         members["webhook_url"] = .optional(isMasked ? nil : call.webhookURL)
         members["agent"] = "default"
+        members["voicemail"] = .optional(call.voicemail?.action?.rawValue)
+        members["voicemail_message"] = .optional(call.voicemail?.message)
         members["blocked"] = .array((call.blocks ?? []).map(block))
         members["metadata"] = call.metadata.flatMap { try? JSONValue(parsing: Array($0.utf8)) } ?? .null
         if call.state.isTerminal, call.answeredAt != nil {

@@ -28,6 +28,8 @@ public struct Call: Sendable, Equatable, Codable {
     public var requestedBy: String
     /// Where the events of this call are posted.
     public var webhookURL: String?
+    /// What is done when an answering machine has it; nil: as for all calls.
+    public var voicemail: VoicemailPolicy?
 
     // What became of it.
     public var callID: String?
@@ -84,8 +86,9 @@ public struct Call: Sendable, Equatable, Codable {
     public init(
         outboundID: String = Call.newID(), callerNumber: String, calleeNumber: String, brief: Brief, maxDuration: Int = 180, priority: Int = 5,
         scheduledAt: Date? = nil, retryOnNoAnswer: Bool = true, maxRetries: Int = 2, metadata: String? = nil,
-        requestedBy: String = "operator", webhookURL: String? = nil, createdAt: Date
+        requestedBy: String = "operator", webhookURL: String? = nil, voicemail: VoicemailPolicy? = nil, createdAt: Date
     ) {
+        self.voicemail = voicemail
         self.outboundID = outboundID
         self.callerNumber = callerNumber
         self.calleeNumber = calleeNumber

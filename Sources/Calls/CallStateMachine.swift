@@ -85,6 +85,8 @@ public struct CallStateMachine: Sendable, Equatable {
             (.queued, .attemptEnded(let outcome, let willRetry)):
             guard [.noAnswer, .busy, .rejected, .failed, .cancelled].contains(outcome) else { throw ImpossibleTransition(from: state, event: event) }
             next = willRetry ? .queued : outcome
+        // A machine had the call, and it is tried again.
+        case (.connected, .attemptEnded(.noAnswer, willRetry: true)): next = .queued
         case (.connected, .conversationEnded(let isFailure)): next = isFailure ? .failed : .completed
         case (.queued, .cancel), (.dialing, .cancel), (.ringing, .cancel): next = .cancelled
         case (.completed, .retry), (.noAnswer, .retry), (.busy, .retry), (.rejected, .retry), (.failed, .retry), (.cancelled, .retry):

@@ -176,8 +176,18 @@ struct Configuration {
         },
         Setting(key: "outbound.ai.closing_template", help: "last sentence") { $0.calls.closingTemplate = $1 },
         Setting(key: "outbound.ai.voicemail_message", help: "left on an answering machine after its beep (none: the call is ended)") {
-            $0.calls.conversation.turns.voicemailMessage = $1
-            $0.calls.conversation.realtime.voicemailMessage = $1
+            $0.calls.voicemail.message = $1
+        },
+        Setting(key: "outbound.ai.voicemail", help: "hang_up, leave_message or retry (leave_message where there is a message, else hang_up)") {
+            configuration, text in
+            guard let action = VoicemailAction(rawValue: text) else {
+                throw ConfigurationError("must be one of \(VoicemailAction.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            configuration.calls.voicemail.action = action
+        },
+        Setting(key: "agent.hold_ms", help: "silence that is borne while a person is being fetched: screening, hold, a menu (45000)") {
+            $0.calls.conversation.turns.holdMs = try integer($1, 1_000...600_000)
+            $0.calls.conversation.realtime.holdMs = $0.calls.conversation.turns.holdMs
         },
         Setting(key: "outbound.ai.max_turns", help: "AI turns a call (20)") { $0.calls.maxTurns = try integer($1, 1...200) },
         Setting(key: "outbound.ai.task_completion_check", help: "end the call when every question is settled (true)") { _, text in
@@ -596,6 +606,9 @@ struct Configuration {
         let isGoogle = realtime.gemini.url == GeminiLive.vendorURL
         if mode == .realtime, isGoogle, realtime.gemini.apiKey == nil, realtime.providers.contains("gemini") {
             throw ConfigurationError("realtime.providers has gemini: set GEMINI_API_KEY, or realtime.gemini.url to another server")
+        }
+        if calls.voicemail.action == .leaveMessage, calls.voicemail.message == nil {
+            throw ConfigurationError("outbound.ai.voicemail is leave_message: set outbound.ai.voicemail_message")
         }
         try finishSpeech()
         _ = try summaryChat()

@@ -290,7 +290,7 @@ import Testing
         loop.start()
         defer { loop.stop() }
         let heard = await LegPair.run(on: loop)
-        #expect(heard.frames > 10 && heard.loudest > 5_000 && heard.digits == ["7"])
+        #expect(heard.frames > 10 && heard.loudest > 5_000 && heard.digits == ["7", "7", "#"])
         #expect(heard.marks == ["done"])
     }
 }
@@ -331,8 +331,8 @@ private final class LegPair {
                 for index in loud.bytes.indices { loud.bytes[index] = MuLaw.encode(8_000) }
                 for _ in 0..<5 { pair.ends[0].send(.media(loud)) }
                 pair.ends[0].send(.mark("done"))
-                pair.ends[0].send(.dtmf("7"))
-                let end = EventLoop.nowMs() + 500
+                for digit in "77#" { pair.ends[0].send(.dtmf(digit)) }
+                let end = EventLoop.nowMs() + 1_100
                 pair.ticker = loop.addTicker { now in
                     guard now >= end else { return }
                     pair.ticker?.cancel()

@@ -323,3 +323,23 @@ def test_providers_check(tmp_path, speech):
     bad = check(stt="deepgram", llm="openai", tts="cartesia", OPENAI_API_KEY="wrong")
     assert bad.returncode == 1 and "401" in bad.stdout and "speech-to-text/deepgram" in bad.stdout and bad.stdout.count("works") == 1, bad.stdout + bad.stderr
     assert KEY not in bad.stdout
+
+
+def test_a_call_screening_is_answered(make_server, callee, speech):
+    mock = speech(lambda asked: {"text": GOODBYE, "tools": [ANSWERED, END]} if asked["messages"][-1]["content"] == "Yes." else {"text": "Well?"},
+                  ["Please say your name and why you are calling.", "Hello?", "Yes."])
+    server = make_server(**mock.settings())
+    call_id = server.create(callee("load").address, [ATTEND])
+    call = server.wait_for(call_id, seconds=60)
+    assert (call["end_reason"], call["answered_by"]) == ("task_completed", "human"), server.result(call_id)["transcript"]
+    told = [chat["messages"][-1]["content"] for chat in mock.chats]
+    assert any("automatic assistant that screens calls" in content for content in told), told
+
+
+def test_a_voice_menu_is_left_by_a_key(make_server, callee, speech):
+    mock = speech(heard=["For sales press 1. To speak with somebody press 4.", "Yes, I will be there."] + ["Yes."] * 3)
+    server = make_server(**mock.settings("deepgram", "embedded", "cartesia"), TRUNKLINE_AGENT_HOLD_MS="1500")
+    one = callee("load")
+    call = server.wait_for(server.create(one.address, [ATTEND]), seconds=60)
+    assert call["end_reason"] == "task_completed"
+    assert [event["digit"] for event in one.events() if event["event"] == "dtmf"] == ["4"], one.events()

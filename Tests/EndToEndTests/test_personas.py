@@ -1,4 +1,5 @@
 """The built-in callee in all its personas, several calls at once on one server."""
+import pytest
 from conftest import ATTEND, GUESTS, MOVED
 
 CASES = {
@@ -73,3 +74,36 @@ def test_a_message_is_left_after_the_beep(make_server, callee):
     beep_ends = max(entry["end"] for entry in result["transcript"] if entry["speaker"] == "customer") if len(result["transcript"]) > 2 else 8
     assert last["timestamp"] > beep_ends and last["end"] - last["timestamp"] > 2
     assert all(answer["status"] in ("not_asked", "unclear") for answer in result["answers"])
+
+
+def test_a_machine_is_tried_again_and_left_a_message_at_last(make_server, callee):
+    message = "This is Riverside Restaurant. Please call us back. Thank you."
+    server = make_server(TRUNKLINE_OUTBOUND_RETRY_ENABLED="true", TRUNKLINE_OUTBOUND_RETRY_RETRY_INTERVAL="1")
+    call_id = server.create(callee("voicemail").address, voicemail="retry", voicemail_message=message, max_retries=1)
+    call, result = server.wait_for(call_id), server.result(call_id)
+    assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "voicemail", "voicemail"), (call, result)
+    assert [attempt["outcome"] for attempt in call["attempts"]] == ["voicemail", "connected"], call["attempts"]
+    # Nothing of the first attempt is left but what it cost.
+    assert result["transcript"][-1]["text"] == message and sum(entry["text"] == message for entry in result["transcript"]) == 1
+    line = next(part for part in result["cost"]["components"] if part["component"] == "telephony/sip")["lines"][0]
+    assert int(line["quantity"]) / 1000 > result["duration_seconds"] + 3
+    events = server.events(call_id)
+    assert events.count("outbound_attempt_failed") == events.count("outbound_retry_scheduled") == 1 and events.count("outbound_connected") == 2
+    assert sum(event in ("outbound_completed", "outbound_ended", "outbound_failed") for event in events) == 1
+
+
+def test_a_call_may_want_something_else_of_machines_than_all_others(make_server, callee):
+    server = make_server(TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE="Call us back.")
+    call_id = server.create(callee("voicemail").address, voicemail="hang_up")
+    call = server.wait_for(call_id)
+    assert call["end_reason"] == "voicemail" and call["voicemail"] == "hang_up" and len(call["attempts"]) == 1
+    assert "Call us back." not in [entry["text"] for entry in server.result(call_id)["transcript"]]
+
+
+@pytest.mark.parametrize("fields, field", [
+    ({"voicemail": "shout"}, "voicemail"), ({"voicemail": 1}, "voicemail"), ({"voicemail": "leave_message"}, "voicemail_message"),
+    ({"voicemail_message": "x" * 1001}, "voicemail_message")])
+def test_bad_wishes_about_machines(server, fields, field):
+    status, answer = server.request("POST", "/api/outbound/", {
+        "caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "x", "questions": ["y"], **fields})
+    assert status == 422 and [error["field"] for error in answer["errors"]] == [field], answer

@@ -56,7 +56,13 @@ public final class RTPSession {
     private var needsMarker = true
     private var counted = Statistics()
     private let packet = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPPacket.headerLength + EncodedFrame.byteCount, alignment: 8)
+    /// Digits that wait, and what is left of the one that is being sent.
+    private var digits: [Character] = []
     private var digitPayloads: [[UInt8]] = []
+    private var digitGap = 0
+    /// Digits that wait at most, and beats of silence after each (80 ms; ITU-T Q.24 wants 65).
+    private static let digitLimit = 64
+    private static let digitGapBeats = 4
     private var digitTimestamp: UInt32 = 0
 
     /// Binds a port of the range.
@@ -155,27 +161,33 @@ public final class RTPSession {
     /// Sends 20 ms; called once a beat, nil for silence, so that the timestamp follows the clock.
     public func send(_ frame: EncodedFrame?) {
         defer { timestamp &+= UInt32(EncodedFrame.byteCount) }
+        if digitPayloads.isEmpty, digitGap == 0, !digits.isEmpty, let payloads = TelephoneEvent.payloads(for: digits.removeFirst()) {
+            // Each digit is an event of its own by its timestamp (RFC 4733 §2.3.5).
+            digitPayloads = payloads
+            digitTimestamp = timestamp
+            needsMarker = true
+        }
         if !digitPayloads.isEmpty {
             let payload = digitPayloads.removeFirst()
             if let eventType { transmit(payloadType: eventType, marker: needsMarker, timestamp: digitTimestamp, payload.span) }
             needsMarker = digitPayloads.isEmpty
+            if digitPayloads.isEmpty { digitGap = Self.digitGapBeats }
             return
         }
+        digitGap = max(0, digitGap - 1)
         let spoken = G711.transcode(frame ?? EncodedFrame(law: law), to: law)
         transmit(payloadType: SessionDescription.payloadType(law), marker: needsMarker, timestamp: timestamp, spoken.bytes.span)
         needsMarker = false
         onTransmit?(spoken)
     }
 
-    public var isSendingDigit: Bool { !digitPayloads.isEmpty }
+    public var isSendingDigit: Bool { !digitPayloads.isEmpty || !digits.isEmpty || digitGap > 0 }
 
-    /// Sends a DTMF digit over the next beats. False without telephone-event on the far end.
+    /// Sends a DTMF digit over the next beats, after those before it. False without telephone-event on the far end.
     @discardableResult
     public func send(digit: Character) -> Bool {
-        guard eventType != nil, let payloads = TelephoneEvent.payloads(for: digit) else { return false }
-        if digitPayloads.isEmpty { digitTimestamp = timestamp }
-        digitPayloads += payloads
-        needsMarker = true
+        guard eventType != nil, TelephoneEvent.digits.contains(digit), digits.count < Self.digitLimit else { return false }
+        digits.append(digit)
         return true
     }
 

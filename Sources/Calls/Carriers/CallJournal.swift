@@ -213,18 +213,26 @@ final class CallJournal: Sendable {
         let generatesSummary = settings.generatesSummary, prices = settings.prices
         let meter = usage, carrier = carrier
         logger.info("conversation ended", metadata: ["reason": "\(reason?.rawValue ?? "-")"])
-        update { call in
+        update { [settings] call in
+            if reason == .voicemail, settings.retriesVoicemail(of: call) {
+                if let answered = call.answeredAt { meter.add(carrier, .milliseconds, Self.milliseconds(from: answered, to: at)) }
+                call.charge(meter.usage, by: prices)
+                return try RetryPolicy(settings.retry).redial(&call, at: at)
+            }
             try call.apply(.conversationEnded(isFailure: isFailure))
             call.media = media
             if let outcome { call.take(outcome, at: at) } else { call.takeNothing(endReason: reason, at: at) }
             if let verdict, verdict != .unknown { call.answeredBy = verdict }
             if isFailure, call.failureReason == nil { call.failureReason = reason?.rawValue }
             if !generatesSummary { call.summary = nil }
-            if let answered = call.answeredAt { meter.add(carrier, .milliseconds, Int(max(0, min(at.timeIntervalSince(answered), 86_400)) * 1_000)) }
+            if let answered = call.answeredAt { meter.add(carrier, .milliseconds, Self.milliseconds(from: answered, to: at)) }
             call.charge(meter.usage, by: prices)
             return [CallEvent.terminal(of: call, at: at)]
         }
     }
+
+    /// Of a call, which lasts a day at most.
+    private static func milliseconds(from start: Date, to end: Date) -> Int { Int(max(0, min(end.timeIntervalSince(start), 86_400)) * 1_000) }
 
     /// - Returns: how the conversation ended, where it has.
     func took(_ event: CallGraph.Event) -> Outcome? {

@@ -78,7 +78,7 @@ public actor TurnBasedCall: CarriedConversation {
         self.onEnd = onEnd
         machine = DialogueMachine(
             brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
-            policy: settings.conversation.turns)
+            policy: settings.conversation(of: call, canTransfer: false).turns)
         recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
         var stages = Graph()
         toRecognizer = stages.edge("toRecognizer", limit: 4_096, overflow: .dropOldest)
@@ -254,7 +254,7 @@ public actor TurnBasedCall: CarriedConversation {
             case .progress(let tracker): journal.progress(tracker)
             case .customerSaid(let entry): append(entry)
             case .hangUp(let reason): ending = ending ?? reason
-            case .cancelModel, .turnComplete, .awaitSilence, .source: break  // one response is awaited after the other
+            case .cancelModel, .turnComplete, .awaitSilence, .source, .press: break  // one response is awaited after the other
             }
         }
     }

@@ -217,7 +217,7 @@ actor TwilioAttempt: CallAttempt {
     private func answered(by whom: AnsweredBy) {
         journal.answered(by: whom)
         guard whom == .voicemail else { return }
-        guard settings.conversation.turns.voicemailMessage != nil else { return hangUp(.voicemail) }
+        guard settings.voicemailMessage(of: call) != nil else { return hangUp(.voicemail) }
         isMachine = true
         if let conversation { Task { await conversation.answeringMachine() } }
     }

@@ -236,6 +236,9 @@ public final class CallGraph {
         if speaker.say(frame, of: utterance, now: now) { latency.sent(now) }
     }
 
+    /// Keys for a voice menu. False: the line takes none.
+    func press(_ keys: String) -> Bool { keys.allSatisfy { stream.send(.dtmf($0)) } }
+
     private func beat() {
         guard !isOver else { return }
         let now = now

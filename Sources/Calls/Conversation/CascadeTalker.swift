@@ -224,6 +224,7 @@ final class CascadeTalker: Talker {
         case .customerSaid(let entry):
             graph.append(entry)
             machine.transcriptLength(graph.transcript.count)
+        case .press(let keys): if !graph.press(keys) { graph.report(.warning("this line takes no keys")) }
         case .hangUp(let reason): graph.finish(reason)
         }
     }

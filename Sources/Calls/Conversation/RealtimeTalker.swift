@@ -26,6 +26,8 @@ public struct RealtimePolicy: Sendable, Equatable {
     public var disclosure: String?
     /// Left on an answering machine; nil: the call is ended.
     public var voicemailMessage: String?
+    /// Silence that is borne while a person is being fetched, ms.
+    public var holdMs = 45_000
     public init() {}
 }
 
@@ -297,7 +299,7 @@ final class RealtimeTalker: Talker {
         voicemail?.speechEnded(at: now)
         guard voicemail == nil else { return }
         guard let session, !session.reportsSpeech else {
-            if !isResponding, responseDeadline == nil, !graph.speaker.isSpeaking { silenceDeadline = now + policy.silencePromptMs }
+            if !isResponding, responseDeadline == nil, !graph.speaker.isSpeaking { silenceDeadline = now + promptMs }
             return
         }
         if session.turnDetection == .manual { session.commitTurn() }
@@ -319,15 +321,28 @@ final class RealtimeTalker: Talker {
         let began = soundBeganAt ?? now
         let endMs = end.map { min(now, began + $0) } ?? min(graph.lastSpeechMs, now)
         let startMs = start.map { min(endMs, began + $0) } ?? max(0, endMs - 1_000)
+        let talk = mayBeMachine ? LineTalk.read(text, language: brief.language) : nil
+        isOnHold = talk != nil
         if !text.isEmpty {
-            answeredBy = answeredBy == .unknown ? .human : answeredBy
+            if talk == .screening {
+                answeredBy = .screening
+            } else if talk == nil, answeredBy == .unknown || answeredBy == .screening {
+                answeredBy = .human
+            }
             lastEvidence = .init(turn: graph.transcript.count, startMs: startMs, endMs: endMs)
             graph.append(TranscriptEntry(startMs: startMs, endMs: endMs, speaker: .customer, text: text))
         }
+        if talk == .machine { return answeringMachine(at: now) }
         guard isHolding else { return }
         if text.isEmpty || Backchannel.isOne(text, language: brief.language) { dropHeld() } else { releaseHeld(interrupting: true) }
     }
     private var lastEvidence: Answer.Evidence?
+
+    /// Nobody has answered a question yet.
+    private var mayBeMachine: Bool { closing == nil && voicemail == nil && !tracker.answers.contains { $0.status == .answered } }
+    /// A person is being fetched: screening, hold, a menu.
+    private var isOnHold = false
+    private var promptMs: Int { isOnHold ? policy.holdMs : policy.silencePromptMs }
 
     func paused(at now: Int) {}
     /// The transcript comes too late to tell.
@@ -472,7 +487,7 @@ final class RealtimeTalker: Talker {
             if closing != nil, !responseHasSound, !graph.speaker.isSpeaking { return end() }
             if responseToolCalls > 0, !responseHasSound { ask(closing == nil ? nil : RealtimeInstructions.goodbye, at: now) }
             if closing == nil, turnsSpoken >= brief.maxTurns { beginClosing(.maxTurns, at: now) }
-            if !responseHasSound, responseToolCalls == 0, closing == nil { silenceDeadline = now + policy.silencePromptMs }
+            if !responseHasSound, responseToolCalls == 0, closing == nil { silenceDeadline = now + promptMs }
         case .cancelled: break
         case .failed(let code):
             failures += 1
@@ -517,7 +532,7 @@ final class RealtimeTalker: Talker {
         guard !isInterrupted else { return }
         if closing != nil, turn == self.turn, !isResponding { return end() }
         if transferDeadline != nil, turn == self.turn, !isResponding { return transfer() }
-        if !isResponding, !isCallerSpeaking { silenceDeadline = now + policy.silencePromptMs }
+        if !isResponding, !isCallerSpeaking { silenceDeadline = now + promptMs }
     }
 
     // MARK: Tools
@@ -552,12 +567,7 @@ final class RealtimeTalker: Talker {
         }
     }
 
-    private func press(_ arguments: String) -> Bool {
-        guard let request = try? JSONDecoder().decode(DialogueTool.SendDTMF.self, from: Data(arguments.utf8)),
-            (1...DialogueTool.SendDTMF.limit).contains(request.digits.count), request.digits.allSatisfy({ "0123456789*#ABCD".contains($0) })
-        else { return false }
-        return request.digits.allSatisfy { stream.send(.dtmf($0)) }
-    }
+    private func press(_ arguments: String) -> Bool { DialogueTool.SendDTMF.keys(in: arguments).map(graph.press) ?? false }
 
     // MARK: Transfer
 
@@ -664,6 +674,7 @@ final class RealtimeTalker: Talker {
 
     private func prompt(at now: Int) {
         silenceDeadline = nil
+        isOnHold = false
         if tracker.isCompleted, !tracker.questions.isEmpty { return graph.finish(.taskCompleted) }
         promptsInARow += 1
         if promptsInARow > policy.silencePrompts {

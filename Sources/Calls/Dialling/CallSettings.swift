@@ -29,6 +29,7 @@ public struct CallSettings: Sendable {
     public var savesTranscript = true
     public var generatesSummary = true
     public var prices = PriceList()
+    public var voicemail = VoicemailPolicy()
     public var recordingsFolder = "recordings"
     public var policy = DiallingPolicy()
     public var routing: Routing {
@@ -56,6 +57,8 @@ public struct CallSettings: Sendable {
         var settings = conversation
         settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
         settings.canTransfer = canTransfer
+        settings.turns.voicemailMessage = voicemailMessage(of: call)
+        settings.realtime.voicemailMessage = settings.turns.voicemailMessage
         return settings
     }
 }

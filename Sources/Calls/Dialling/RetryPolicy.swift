@@ -11,6 +11,31 @@ struct RetryPolicy: Sendable {
         return call.attemptsThisRound <= call.maxRetries
     }
 
+    /// An answering machine had the call: it is queued again, and nothing that was said counts.
+    func redial(_ call: inout Call, at now: Date) throws -> [CallEvent] {
+        try call.apply(.attemptEnded(.noAnswer, willRetry: true))
+        if !call.attempts.isEmpty {
+            call.attempts[call.attempts.count - 1].endedAt = now
+            call.attempts[call.attempts.count - 1].outcome = EndReason.voicemail.rawValue
+        }
+        call.answeredAt = nil
+        call.answeredBy = .voicemail
+        call.answers = TaskTracker(questions: call.brief.questions).answers
+        let outcome = AttemptOutcome(state: .noAnswer, reason: "an answering machine had the call")
+        return [
+            CallEvent(
+                name: "outbound_attempt_failed", at: now, outboundID: call.outboundID,
+                payload: CallEvent.payload(AttemptPayload(attempt: call.attempts.count, outcome: outcome))), next(&call, at: now),
+        ]
+    }
+
+    private func next(_ call: inout Call, at now: Date) -> CallEvent {
+        let next = now.addingTimeInterval(settings.interval)
+        call.nextAttemptAt = next
+        return CallEvent(
+            name: "outbound_retry_scheduled", at: now, outboundID: call.outboundID, payload: CallEvent.payload(["at": CallEvent.time(next)]))
+    }
+
     /// Ends the attempt in the record, and either queues the next or ends the call. Returns the events that tell of it.
     func conclude(_ call: inout Call, with outcome: AttemptOutcome, at now: Date) throws -> [CallEvent] {
         if !call.attempts.isEmpty, call.attempts[call.attempts.count - 1].endedAt == nil {
@@ -33,12 +58,7 @@ struct RetryPolicy: Sendable {
                     payload: CallEvent.payload(AttemptPayload(attempt: call.attempts.count, outcome: outcome))))
         }
         if willRetry {
-            let next = now.addingTimeInterval(settings.interval)
-            call.nextAttemptAt = next
-            events.append(
-                CallEvent(
-                    name: "outbound_retry_scheduled", at: now, outboundID: call.outboundID,
-                    payload: CallEvent.payload(["at": CallEvent.time(next)])))
+            events.append(next(&call, at: now))
         } else {
             call.completedAt = now
             call.failureReason = outcome.state == .cancelled ? nil : outcome.reason

@@ -14,6 +14,10 @@ public enum ConversationItem: Sendable, Equatable {
     case silence
     /// The callee's first turn went on without a pause, as an answering machine's does.
     case monologue
+    /// The caller's turn was an automatic assistant's that asks who is calling and why.
+    case screened
+    /// The caller's turn was a voice menu's.
+    case menu
     /// The longest duration is near: say goodbye.
     case timeIsUp
 }
@@ -52,7 +56,7 @@ public struct Conversation: Sendable, Equatable {
             switch item {
             case .silence: count += 1
             case .assistant: continue
-            case .connected, .takenOver, .caller, .keys, .monologue, .timeIsUp: return count
+            case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .timeIsUp: return count
             }
         }
         return count

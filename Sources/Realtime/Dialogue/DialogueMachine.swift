@@ -26,6 +26,8 @@ public struct TurnPolicy: Sendable, Equatable {
     public var disclosure: String?
     /// Left on an answering machine, word for word; nil: the call is ended.
     public var voicemailMessage: String?
+    /// Silence that is borne while a person is being fetched, ms: screening, hold, a menu.
+    public var holdMs = 45_000
     public init() {}
 }
 
@@ -50,6 +52,8 @@ public struct DialogueMachine: Sendable {
         case expect(AnswerHints)
         case progress(TaskTracker)
         case customerSaid(TranscriptEntry)
+        /// Keys for a voice menu.
+        case press(String)
         case hangUp(EndReason)
     }
 
@@ -90,7 +94,12 @@ public struct DialogueMachine: Sendable {
     private var cutOff: String?
     /// Waits for an answering machine to finish.
     private var voicemail: VoicemailMessage?
+    /// A person is being fetched.
+    private var isOnHold = false
     private let silenceMs: Int
+
+    /// Turns of the other side in which it may be taken for no person.
+    private static let lineTalkTurns = 6
 
     private struct Guess: Sendable {
         var text: String
@@ -276,14 +285,42 @@ public struct DialogueMachine: Sendable {
         }
         cutOff = nil
         var actions = isSpeaking ? interrupted(at: now) : []
-        if answeredBy == .unknown, !text.isEmpty { answeredBy = .human }
         let entry = TranscriptEntry(
             startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text)
+        let talk = mayBeMachine ? LineTalk.read(text, language: conversation.brief.language) : nil
+        if talk == .machine {
+            actions += abandonGuess()
+            return actions + [.customerSaid(entry)] + answeringMachine(at: now)
+        }
+        isOnHold = talk != nil
+        if let talk { return actions + abandonGuess() + [.customerSaid(entry)] + answer(talk, text, at: now) }
+        if answeredBy == .unknown || answeredBy == .screening, !text.isEmpty { answeredBy = .human }
         lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
         conversation.items.append(.caller(text))
         if let guess, Self.plain(guess.text) == Self.plain(text) { return actions + [.customerSaid(entry)] + takeGuess(guess, at: now) }
         actions += abandonGuess()
         return actions + [.customerSaid(entry)] + requestModel(at: now)
+    }
+
+    /// Nobody has answered a question yet.
+    private var mayBeMachine: Bool {
+        conversation.callerTurns < Self.lineTalkTurns && !conversation.tracker.answers.contains { $0.status == .answered }
+    }
+
+    /// A voice that is no person's.
+    private mutating func answer(_ talk: LineTalk, _ text: String, at now: Int) -> [Action] {
+        switch talk {
+        case .machine: return []
+        case .screening:
+            answeredBy = .screening
+            conversation.items += [.caller(text), .screened]
+        case .hold:
+            silenceDeadline = now + policy.holdMs
+            conversation.items.append(.caller(text))
+            return []
+        case .menu: conversation.items += [.caller(text), .menu]
+        }
+        return requestModel(at: now)
     }
 
     private mutating func sayAgain(_ rest: String, at now: Int) -> [Action] {
@@ -303,6 +340,11 @@ public struct DialogueMachine: Sendable {
 
     public mutating func monologue(at now: Int) -> [Action] {
         guard phase == .talking, voicemail == nil, conversation.callerTurns == 0 else { return [] }
+        switch LineTalk.read(interim, language: conversation.brief.language) {
+        case .machine: return answeringMachine(at: now)
+        case .screening, .hold, .menu: return []
+        case nil: break
+        }
         conversation.items.append(.monologue)
         return requestModel(at: now)
     }
@@ -407,6 +449,7 @@ public struct DialogueMachine: Sendable {
             }
             begin(closing: reason, at: now)
             return []
+        case .toolCall(DialogueTool.sendDTMF, let arguments): return DialogueTool.SendDTMF.keys(in: arguments).map { [.press($0)] } ?? []
         case .toolCall: return []  // not on this call's list of tools
         case .source(let title): return [.source(title, turn: turn)]
         }
@@ -447,7 +490,7 @@ public struct DialogueMachine: Sendable {
         } else if case .closing(let reason) = phase {
             actions += end(reason)
         } else {
-            silenceDeadline = now + policy.silencePromptMs
+            silenceDeadline = now + promptMs
         }
         return actions
     }
@@ -474,11 +517,12 @@ public struct DialogueMachine: Sendable {
         guard !isInterrupted, turn == self.turn else { return [] }
         isSpeaking = false
         if case .closing(let reason) = phase, !isModelRunning { return end(reason) }
-        if phase == .talking, !isCallerSpeaking, transcriptDeadline == nil, !isModelRunning {
-            silenceDeadline = now + policy.silencePromptMs
-        }
+        if phase == .talking, !isCallerSpeaking, transcriptDeadline == nil, !isModelRunning { silenceDeadline = now + promptMs }
         return []
     }
+
+    /// Silence that is borne now.
+    private var promptMs: Int { isOnHold ? policy.holdMs : policy.silencePromptMs }
 
     /// What follows the heard part, from the begin of a word.
     private static func rest(of text: String, after heard: String) -> String? {
@@ -550,6 +594,7 @@ public struct DialogueMachine: Sendable {
         if let deadline = keysDeadline, now >= deadline { return keysComplete(at: now) }
         if let deadline = silenceDeadline, now >= deadline, !isCallerSpeaking, !isSpeaking {
             silenceDeadline = nil
+            isOnHold = false
             conversation.items.append(.silence)
             return requestModel(at: now)
         }

@@ -74,7 +74,7 @@ struct AnswerReading {
     }
 
     /// Whole words for scripts that have them; Korean endings are glued on, so there a word's beginning counts.
-    private static func contains(_ words: [String], anyOf patterns: [String]) -> Bool {
+    static func contains(_ words: [String], anyOf patterns: [String]) -> Bool {
         let line = " " + words.joined(separator: " ") + " "
         return patterns.contains { pattern in
             guard let first = pattern.unicodeScalars.first else { return false }

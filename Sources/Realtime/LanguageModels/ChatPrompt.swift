@@ -60,6 +60,9 @@ struct ChatPrompt {
         case .keys(let keys): ("user", "[They pressed the keys \(keys).]")
         case .silence: ("user", "[\(RealtimeInstructions.silence)]")
         case .monologue: ("user", "[A voice has been speaking without a pause: this may be an answering machine.]")
+        case .screened:
+            ("user", "[This is an automatic assistant that screens calls. Say in one sentence who is calling and why, ask nothing, and wait.]")
+        case .menu: ("user", "[This is a voice menu. Press the key that leads to a person with \(DialogueTool.sendDTMF), and say nothing.]")
         case .timeIsUp: ("user", "[The time is up. \(RealtimeInstructions.goodbye)]")
         }
     }

@@ -39,6 +39,8 @@ public struct EmbeddedPolicy: LanguageModel {
         var report = TaskReport()
         var sentences: [String] = []
         var ending: EndReason?
+        /// Keys for a voice menu.
+        var keys: String?
 
         init(_ conversation: Conversation) {
             self.conversation = conversation
@@ -53,6 +55,7 @@ public struct EmbeddedPolicy: LanguageModel {
                 result.append(.toolCall(name: DialogueTool.reportTaskState, arguments: String(decoding: json, as: UTF8.self)))
             }
             if !sentences.isEmpty { result.append(.text(sentences.joined(separator: " ") + " ")) }
+            if let keys { result.append(.toolCall(name: DialogueTool.sendDTMF, arguments: #"{"digits":"\#(keys)"}"#)) }
             if let ending, let json = try? JSONEncoder().encode(DialogueTool.EndCall(reason: ending)) {
                 result.append(.toolCall(name: DialogueTool.endCall, arguments: String(decoding: json, as: UTF8.self)))
             }
@@ -66,12 +69,15 @@ public struct EmbeddedPolicy: LanguageModel {
             if let keys = news.compactMap({ if case .keys(let keys) = $0 { keys } else { nil } }).last {
                 return react(to: reading.intent(ofKeys: keys, question: tracker.current), words: keys)
             }
+            if news.last == .screened { return screened() }
+            if news.last == .menu { return menu(news) }
+            if news.last == .silence { return silence() }
             let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }
+            if !said.isEmpty, news.contains(.menu) || news.contains(.screened) || wasScreened { return greet() }
             if !said.isEmpty {
                 let words = said.filter { !$0.isEmpty }.joined(separator: " ")
                 return react(to: reading.intent(of: words, question: tracker.current), words: words)
             }
-            if news.contains(.silence) { return silence() }
             if news.contains(.takenOver), tracker.purposeStated || heardSomething {
                 say(texts("line_was_bad"))
                 return tracker.current == nil ? finish() : ask(tracker.current, counts: false)
@@ -92,6 +98,32 @@ public struct EmbeddedPolicy: LanguageModel {
             say(texts("purpose", ["purpose": Self.sentence(brief.purpose)]))
             report.purposeStated = true
             ask(tracker.nextPending)
+        }
+
+        /// The last thing we said was said to an automatic assistant, or pressed into a menu: who speaks now has heard nothing of us.
+        private var wasScreened: Bool {
+            for item in conversation.items.dropLast(conversation.sinceLastTurn.count).reversed() {
+                switch item {
+                case .assistant, .silence: continue
+                case .screened, .menu: return true
+                case .connected, .takenOver, .caller, .keys, .monologue, .timeIsUp: return false
+                }
+            }
+            return false
+        }
+
+        private mutating func screened() {
+            let brief = conversation.brief
+            say(
+                texts(
+                    brief.callerDisplayName.isEmpty ? "screening_anonymous" : "screening",
+                    ["caller": brief.callerDisplayName, "purpose": Self.sentence(brief.purpose)]))
+        }
+
+        private mutating func menu(_ news: ArraySlice<ConversationItem>) {
+            let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }.last ?? ""
+            // Where no person is offered, menus fetch one for zero, or for who says nothing.
+            if case .menu(let person?) = LineTalk.read(said, language: conversation.brief.language) { keys = String(person) }
         }
 
         private mutating func silence() {

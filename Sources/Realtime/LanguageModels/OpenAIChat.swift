@@ -233,7 +233,7 @@ public struct OpenAIChat: LanguageModel {
     }
 
     private static func tools(_ brief: Brief) throws -> [[String: Any]] {
-        try DialogueTool.definitions(brief, canTransfer: false).filter { $0.name != DialogueTool.sendDTMF }.map { tool in
+        try DialogueTool.definitions(brief, canTransfer: false).map { tool in
             let parameters = try JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))
             return ["type": "function", "function": ["name": tool.name, "description": tool.purpose, "parameters": parameters]]
         }

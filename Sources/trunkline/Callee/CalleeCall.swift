@@ -98,6 +98,7 @@ actor CalleeCall {
         switch message {
         case .media(let frame): heard(frame)
         case .mark(let name): reached(name)
+        case .dtmf(let digit): report(["event": "dtmf", "digit": String(digit)])
         default: break
         }
     }
