@@ -185,37 +185,66 @@ public enum JSONValue: Sendable, Equatable {
     }
 
     /// The same value as JSON text, members sorted.
-    var text: String {
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// As JSON, members in the order of their names.
+    var bytes: [UInt8] {
+        var result: [UInt8] = []
+        write(to: &result)
+        return result
+    }
+
+    private func write(to result: inout [UInt8]) {
         switch self {
-        case .null: "null"
-        case .bool(let value): value ? "true" : "false"
-        case .number(let value): value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
-        case .string(let value): Self.quoted(value)
-        case .array(let items): "[" + items.map(\.text).joined(separator: ",") + "]"
+        case .null: result += "null".utf8
+        case .bool(let value): result += (value ? "true" : "false").utf8
+        case .number(let value): result += (value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)).utf8
+        case .string(let value): Self.quote(value, to: &result)
+        case .array(let items):
+            result.append(UInt8(ascii: "["))
+            for (index, item) in items.enumerated() {
+                if index > 0 { result.append(UInt8(ascii: ",")) }
+                item.write(to: &result)
+            }
+            result.append(UInt8(ascii: "]"))
         case .object(let members):
-            "{" + members.sorted { $0.key < $1.key }.map { Self.quoted($0.key) + ":" + $0.value.text }.joined(separator: ",") + "}"
+            result.append(UInt8(ascii: "{"))
+            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
+                if index > 0 { result.append(UInt8(ascii: ",")) }
+                Self.quote(member.key, to: &result)
+                result.append(UInt8(ascii: ":"))
+                member.value.write(to: &result)
+            }
+            result.append(UInt8(ascii: "}"))
         }
     }
 
-    static func quoted(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case "\t": result += "\\t"
-            default:
-                if scalar.value < 0x20 || scalar.value == 0x2028 || scalar.value == 0x2029 {
-                    let hex = String(scalar.value, radix: 16)
-                    result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-                } else {
-                    result.unicodeScalars.append(scalar)
+    private static func quote(_ text: String, to result: inout [UInt8]) {
+        result.append(UInt8(ascii: "\""))
+        var text = text
+        text.withUTF8 { bytes in
+            for (index, byte) in bytes.enumerated() {
+                switch byte {
+                case UInt8(ascii: "\""): result += #"\""#.utf8
+                case UInt8(ascii: "\\"): result += #"\\"#.utf8
+                case UInt8(ascii: "\n"): result += #"\n"#.utf8
+                case UInt8(ascii: "\r"): result += #"\r"#.utf8
+                case UInt8(ascii: "\t"): result += #"\t"#.utf8
+                case ..<0x20:
+                    result += (byte < 0x10 ? #"\u000"# : #"\u00"#).utf8
+                    result += String(byte, radix: 16).utf8
+                default:
+                    // U+2028 and U+2029 end lines in old JavaScript: E2 80 A8 and A9.
+                    if byte == 0xA8 || byte == 0xA9, index >= 2, bytes[index - 1] == 0x80, bytes[index - 2] == 0xE2 {
+                        result.removeLast(2)
+                        result += (byte == 0xA8 ? #"\u2028"# : #"\u2029"#).utf8
+                    } else {
+                        result.append(byte)
+                    }
                 }
             }
         }
-        return result + "\""
+        result.append(UInt8(ascii: "\""))
     }
 
     /// `null` for nil.

@@ -32,6 +32,8 @@ public struct Routes: Sendable {
         public var analyst: CallAnalyst?
         /// Names and addresses by which we may be asked, without port; nil: any.
         public var hosts: Set<String>?
+        /// Another server of ours stands in front and tells who asks (`X-Forwarded-For`).
+        public var isBehindProxy = false
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -235,6 +237,11 @@ public struct Routes: Sendable {
     /// Answers any request; the entry for `HTTPServer`.
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         var response: HTTPResponse
+        var request = request
+        // Only what that server added itself, the last one, can be believed.
+        if services.isBehindProxy, let told = request.headers["x-forwarded-for"]?.split(separator: ",").last {
+            request.peer = String(told.trimmingCharacters(in: .whitespaces).prefix(64))
+        }
         guard isOurs(host: request.headers["host"]) else {
             return APIError(
                 status: 421, code: "wrong_host", title: "Misdirected Request",
@@ -243,7 +250,6 @@ public struct Routes: Sendable {
         }
         switch router.match(method: request.method, path: request.path) {
         case .found(let handler, let parameters):
-            var request = request
             request.parameters = parameters
             response = await handler(request)
         case .wrongMethod(let allowed):
@@ -290,6 +296,6 @@ public struct Routes: Sendable {
     }
 
     static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
-        HTTPResponse(status: status, contentType: "application/json", Array(value.text.utf8))
+        HTTPResponse(status: status, contentType: "application/json", value.bytes)
     }
 }

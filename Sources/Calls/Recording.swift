@@ -4,14 +4,16 @@ public import Pipeline
 
 /// A call's stereo recording, caller left and AI right, on the transcript's clock: sample 0 is the answer.
 ///
-/// The last two seconds stay in memory, for what is known late: when our speech was heard. What is older is written
-/// every second, header included, so that a killed server leaves a playable file. Confined to the call's loop;
+/// The last 1.4 s stay in memory, for what is known late: when our speech was heard. What is older is written every half
+/// second, header included, so that a killed server leaves a playable file that lacks less than 2 s. Confined to the call's loop;
 /// the file is written on a queue of its own.
 public final class Recording {
     /// 8 kHz, 16 bit, two channels.
     public static let sampleRate = 8_000
     /// Milliseconds kept back.
-    static let windowMs = 2_000
+    static let windowMs = 1_400
+    /// Milliseconds between two writes.
+    static let flushMs = 500
     /// A caller's frames are laid end to end unless they are off by more than this, ms.
     static let realignMs = 60
 
@@ -137,7 +139,7 @@ public final class Recording {
         }
     }
 
-    /// Writes what is older than the window; call it about once a second.
+    /// Writes what is older than the window; call it every `flushMs`.
     public func flush(now: Int) {
         let safe = max(0, now - Self.windowMs) * Self.sampleRate / 1_000
         flush(samples: min(samples.count / 2, safe - base))

@@ -96,7 +96,8 @@ private func readHead(_ wsi: OpaquePointer) -> HTTPRequest {
             let item = String(decoding: UnsafeRawBufferPointer(start: buffer.baseAddress, count: Int(count)), as: UTF8.self)
             if count == 0, index > 0 { break }
             let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard !pair[0].isEmpty else { continue }
+            // A "?" with nothing behind it is told as "/".
+            guard !pair[0].isEmpty, pair[0] != "/" else { continue }
             query.append((String(pair[0]), pair.count > 1 ? String(pair[1]) : ""))
         }
     }
@@ -108,7 +109,7 @@ private func readHead(_ wsi: OpaquePointer) -> HTTPRequest {
         (WSI_TOKEN_HTTP_TRANSFER_ENCODING, "transfer-encoding"), (WSI_TOKEN_HTTP_ACCEPT, "accept"),
         (WSI_TOKEN_HTTP_IF_NONE_MATCH, "if-none-match"), (WSI_TOKEN_HTTP_USER_AGENT, "user-agent"),
         (WSI_TOKEN_HTTP_REFERER, "referer"), (WSI_TOKEN_PROTOCOL, "sec-websocket-protocol"),
-        (WSI_TOKEN_HTTP_ACCEPT_LANGUAGE, "accept-language"),
+        (WSI_TOKEN_HTTP_ACCEPT_LANGUAGE, "accept-language"), (WSI_TOKEN_X_FORWARDED_FOR, "x-forwarded-for"),
     ]
     for (token, name) in wanted { headers[name] = copyHeader(wsi, token) }
     for name in customHeaders {

@@ -50,6 +50,9 @@ struct Configuration {
     var realtime = RealtimeSettings()
     var gatewayAddress: String?
     var summaryModel: String?
+    /// Without a URL nobody is told.
+    var alerts = AlertWatch.Settings(url: "")
+    var isBehindProxy = false
     var callbackURL: String?
     var webhookEndpoint: WebhookSubscribers.Endpoint?
     var webhookEvents: Set<String>?
@@ -87,6 +90,9 @@ struct Configuration {
     static let settings: [Setting] = [
         Setting(key: "http.host", help: "IPv4 address to listen on (127.0.0.1)") { $0.httpHost = $1 },
         Setting(key: "http.port", help: "TCP port (8080)") { $0.httpPort = try port($1) },
+        Setting(
+            key: "http.behind_proxy", help: "a server of yours with TLS stands in front, and tells the caller's address in X-Forwarded-For (false)"
+        ) { $0.isBehindProxy = try boolean($1) },
         Setting(key: "http.hosts", help: "names this server is asked by, beside loopback's and that of public_url, comma-separated") {
             $0.hosts = list($1).map { $0.lowercased() }
         },
@@ -494,6 +500,17 @@ struct Configuration {
         Setting(key: "webhooks.retry_schedule", help: "seconds from each failed try to the next (5,30,120,… for 24 hours)") {
             $0.webhookSchedule = try list($1).map { Double(try integer($0, 0...86_400)) }
         },
+        Setting(key: "alerts.url", help: "https: URL that is told of a trunk, provider, disk or errors that need somebody, signed as webhooks (none)")
+        {
+            $0.alerts.url = $1
+        },
+        Setting(key: "alerts.check_interval", help: "seconds between two looks (10)") { $0.alerts.interval = Double(try integer($1, 1...3_600)) },
+        Setting(key: "alerts.disk_free_mb", help: "MiB of free disk below which it is low (512)") {
+            $0.alerts.wantedDisk = try integer($1, 1...1 << 30) << 20
+        },
+        Setting(key: "alerts.errors_per_minute", help: "errors in the log within a minute that are too many (10)") {
+            $0.alerts.errorsPerMinute = try integer($1, 1...1_000_000)
+        },
         Setting(key: "log.level", help: "trace, debug, info, notice, warning, error (info)") { configuration, text in
             guard let level = Logger.Level(rawValue: text) else { throw ConfigurationError("\(text) is no log level") }
             configuration.logLevel = level
@@ -615,12 +632,20 @@ struct Configuration {
         if !httpHost.hasPrefix("127."), adminKey == nil {
             throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")
         }
+        if !httpHost.hasPrefix("127."), certificate == nil, !isBehindProxy {
+            throw ConfigurationError(
+                "http.host is \(httpHost): beyond loopback keys must not cross the wire in the clear: set tls.certificate and tls.key, or "
+                    + "--behind-proxy where a server of yours with TLS stands in front")
+        }
     }
 
     private mutating func finishStore() throws {
         if encryptionKey == nil, !httpHost.hasPrefix("127.") {
             throw ConfigurationError(
                 "http.host is \(httpHost): beyond loopback what is stored of people must be sealed: set TRUNKLINE_SECURITY_ENCRYPTION_KEY")
+        }
+        if !alerts.url.isEmpty, let problem = WebhookSender.problem(with: alerts.url, settings: webhooks(secret: .random())) {
+            throw ConfigurationError("alerts.url \(problem)")
         }
         if let url = callbackURL, let problem = WebhookSender.problem(with: url, settings: webhooks(secret: .random())) {
             throw ConfigurationError("result_callback_url \(problem)")

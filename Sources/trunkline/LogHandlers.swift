@@ -14,6 +14,7 @@ struct LineLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
+        if event.level >= .error { ErrorCount.shared.add(event.message.description) }
         let all = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
         let time = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         var text: String
@@ -30,4 +31,23 @@ struct LineLogHandler: LogHandler {
         text += "\n"
         FileHandle.standardError.write(Data(text.utf8))
     }
+}
+
+/// Errors in the log, for who watches over them.
+final class ErrorCount: Sendable {
+    static let shared = ErrorCount()
+
+    private struct State {
+        var count = 0
+        var last = ""
+    }
+    private let state = Mutex(State())
+
+    func add(_ message: String) {
+        state.withLock { state in
+            state.count += 1
+            state.last = message
+        }
+    }
+    var current: (count: Int, last: String) { state.withLock { ($0.count, $0.last) } }
 }

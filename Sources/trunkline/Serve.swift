@@ -59,12 +59,14 @@ struct ServerOptions: ParsableArguments {
     @Option(help: "Configuration file (YAML).") var config: String?
     @Option(help: "TCP port of dashboard and API (8080).") var httpPort: UInt16?
     @Option(help: "UDP and TCP port of SIP (5060).") var sipPort: UInt16?
+    @Flag(help: "A server of yours with TLS stands in front (http.behind_proxy).") var behindProxy = false
     @Option(help: "Folder of database and recordings (data).") var data: String?
 
     func read(extra: [(String, String)] = []) throws -> Configuration {
         var flags = extra
         if let httpPort { flags.append(("http.port", String(httpPort))) }
         if let sipPort { flags.append(("sip.port", String(sipPort))) }
+        if behindProxy { flags.append(("http.behind_proxy", "true")) }
         if let data { flags.append(("data", data)) }
         do {
             return try Configuration.read(file: config, flags: flags, environment: ProcessInfo.processInfo.environment)

@@ -20,6 +20,7 @@ final class Server: Sendable {
     let catalog: SpeechCatalog
     let webhooks: WebhookSender
     private let analyst: CallAnalyst
+    private let alerts: AlertWatch?
     /// Made at the first start, to be shown once.
     let newKey: String?
     let newWebhookSecret: String?
@@ -117,29 +118,44 @@ final class Server: Sendable {
         let analyst = CallAnalyst(analysis, store: store, logger: logger)
         self.analyst = analyst
         let line = CallLine(userAgent: userAgent, twilio: carrier, modes: modes, store: store, logger: logger)
+        if settings.alerts.url.isEmpty {
+            alerts = nil
+        } else {
+            alerts = AlertWatch(
+                settings.alerts, webhooks: webhookSettings,
+                sources: .init(
+                    folder: settings.data, trunk: line.trunk,
+                    failingProviders: {
+                        catalog.standings.filter { $0.coolDownSeconds > 0 }.map { ($0.name, $0.lastFailure ?? "") }
+                    }, errors: { ErrorCount.shared.current }), logger: logger
+            ) { try await client.send($0).status }
+        }
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         var calls = settings.calls
         let hearsAll = settings.mode == .realtime
         calls.understands = { hearsAll || catalog.understands($0) }
-        let routes = Routes(
-            .init(
-                store: store, dialler: dialler, authenticator: authenticator, settings: calls,
-                webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
-                turns: TurnServer(line: line, settings: settings.calls, brief: settings.streams.brief), isSecure: settings.certificate != nil,
-                twilio: settings.streams.signature.flatMap { signature in
-                    settings.publicURL.map {
-                        Routes.Twilio(
-                            signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
-                            isByTurns: settings.twilioIsByTurns)
-                    }
-                }, knowledge: knowledge, standings: { catalog.standings }, webhooks: webhookSettings, wakeWebhooks: { sender.wake() },
-                analyst: analyst,
-                hosts: settings.knownHosts))
+        var services = Routes.Services(
+            store: store, dialler: dialler, authenticator: authenticator, settings: calls,
+            webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
+            turns: TurnServer(line: line, settings: settings.calls, brief: settings.streams.brief),
+            isSecure: settings.certificate != nil || settings.isBehindProxy,
+            twilio: settings.streams.signature.flatMap { signature in
+                settings.publicURL.map {
+                    Routes.Twilio(
+                        signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
+                        isByTurns: settings.twilioIsByTurns)
+                }
+            }, knowledge: knowledge, standings: { catalog.standings }, webhooks: webhookSettings, wakeWebhooks: { sender.wake() },
+            analyst: analyst,
+            hosts: settings.knownHosts)
+        services.isBehindProxy = settings.isBehindProxy
+        let routes = Routes(services)
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
         http.host = settings.httpHost
         http.port = settings.httpPort
+        http.largerBodies = ["/api/knowledge": KnowledgeStore.bodyLimit]
         if let certificate = settings.certificate, let key = settings.key { http.tls = HTTPServer.TLS(certificate: certificate, key: key) }
         configuration = http
         self.http = HTTPServer(
@@ -154,6 +170,7 @@ final class Server: Sendable {
         await dialler.start()
         await webhooks.start()
         await analyst.start()
+        await alerts?.start()
     }
 
     /// Silero's detector, where it is wanted and there.
@@ -196,6 +213,7 @@ final class Server: Sendable {
         http.stop()
         await dialler.stop()
         await analyst.stop()
+        await alerts?.stop()
         await webhooks.stop()
         keyWatch.cancel()
         retention?.cancel()

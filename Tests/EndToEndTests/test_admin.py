@@ -324,3 +324,25 @@ def test_metrics_name_no_number(server, callee):
     assert status == 200 and 'trunkline_calls{state="completed"} 1' in text and "025550100" not in text
     for line in text.splitlines():
         assert line.startswith("#") or float(line.rsplit(" ", 1)[1]) >= 0
+
+
+WIDE = {"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_API_KEY": "a-key-for-the-wide-world", "TRUNKLINE_SECURITY_ENCRYPTION_KEY": "0" * 64}
+
+
+@pytest.mark.parametrize("settings, complaint", [
+    (WIDE, "--behind-proxy"), ({**WIDE, "TRUNKLINE_HTTP_BEHIND_PROXY": "true"}, None),
+    ({name: value for name, value in WIDE.items() if "API_KEY" not in name} | {"TRUNKLINE_HTTP_BEHIND_PROXY": "true"}, "TRUNKLINE_API_KEY"),
+    ({name: value for name, value in WIDE.items() if "ENCRYPTION" not in name} | {"TRUNKLINE_HTTP_BEHIND_PROXY": "true"}, "ENCRYPTION_KEY"),
+    ({"TRUNKLINE_ALERTS_URL": "ftp://example.com"}, "alerts.url"), ({"TRUNKLINE_RESULT_CALLBACK_URL": "x"}, "result_callback_url"),
+    ({"TRUNKLINE_COSTS_PRICES": "telephony/sip hour 1"}, "COSTS_PRICES"), ({"TRUNKLINE_OUTBOUND_AI_VOICEMAIL": "leave_message"}, "voicemail_message"),
+    ({"TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "openai/x"}, "summary_model")])
+def test_what_a_configuration_must_not_be(tmp_path, settings, complaint):
+    told = subprocess.run([TRUNKLINE, "config", "check"], cwd=tmp_path, capture_output=True, text=True, timeout=30, env={**clean_environment(), **settings})
+    assert (told.returncode == 0) == (complaint is None) and (complaint or "") in told.stdout + told.stderr, told
+
+
+def test_behind_another_server_each_client_has_its_own_limit(make_server):
+    server = make_server(TRUNKLINE_HTTP_BEHIND_PROXY="true", TRUNKLINE_SECURITY_RATE_LIMIT_PER_SECOND="1", TRUNKLINE_SECURITY_RATE_LIMIT_BURST="3")
+    ask = lambda source: server.request("GET", "/api/session", key="wrong", headers={"X-Forwarded-For": f"203.0.113.9, {source}"})[0]
+    assert [ask("198.51.100.1") for _ in range(4)] == [401, 401, 401, 429]
+    assert ask("198.51.100.2") == 401, "only what the server in front added itself counts"

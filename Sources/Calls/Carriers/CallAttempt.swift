@@ -14,6 +14,7 @@ public struct CallLine: Sendable {
     public var store: CallStore
     public var logger: Logger
     public let calls = ProviderCalls()
+    public let trunk = TrunkHealth()
     public init(
         userAgent: UserAgent, twilio: TwilioCarrier? = nil, modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
         store: CallStore, logger: Logger

@@ -31,6 +31,10 @@ actor SIPAttempt: CallAttempt {
     private var hangUpAt: UInt64?
     private var giveUpAt: UInt64?
     private var transferDeadline: UInt64?
+    /// By its gateway, not straight to an address.
+    private var goesThroughTrunk: Bool { !call.calleeNumber.lowercased().hasPrefix("sip:") }
+    /// A provisional answer has come.
+    private var hasRung = false
     private var isConnected = false
     private var isCancelled = false
     private var didRingTimeOut = false
@@ -142,8 +146,12 @@ actor SIPAttempt: CallAttempt {
     private func handle(_ event: DialogEvent) {
         guard !isFinished else { return }
         switch event {
-        case .progress: journal.ringing()
-        case .answered(let sdp): answered(sdp)
+        case .progress:
+            hasRung = true
+            journal.ringing()
+        case .answered(let sdp):
+            if goesThroughTrunk { line.trunk.worked() }
+            answered(sdp)
         case .reoffer(let sdp): reoffer(sdp)
         case .cancelled: break  // only for calls that come in
         case .referral(let status): referred(status)
@@ -169,6 +177,7 @@ actor SIPAttempt: CallAttempt {
         guard !isFinished else { return }
         isFinished = true
         closeMedia()
+        if goesThroughTrunk, !isCancelled, !didRingTimeOut || !hasRung { line.trunk.took(ended, hasRung: hasRung) }
         var ended = ended
         if isCancelled {
             ended = AttemptOutcome(state: .cancelled, code: ended.code, reason: "cancelled by an operator")

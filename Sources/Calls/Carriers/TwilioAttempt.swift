@@ -156,12 +156,14 @@ actor TwilioAttempt: CallAttempt {
                     machineCallback: carrier.detectsMachines ? carrier.webhook("status", of: id) : nil, ringSeconds: Int(settings.ringTimeout),
                     timeLimit: min(call.maxDuration, settings.maxCallDuration) + 60))
             sid = placed.sid
+            line.trunk.worked()
             journal.placed(callID: placed.sid)
             if isOver { return leave() }
             if isCancelled { return end() }
             watch(settings.ringTimeout + Self.ringingGrace) { await $0.askHowItEnded() }
         } catch {
             let failure = error as? TwilioREST.Failure
+            line.trunk.failed("Twilio: " + (failure.map { "status \($0.status ?? 0)" } ?? "not reached"))
             // A call that may have been placed all the same is hung up by `/twilio/voice`, which does not know it any more.
             logger.warning("Twilio did not place the call", metadata: ["code": "\(failure?.code ?? 0)", "status": "\(failure?.status ?? 0)"])
             over { $0.attemptEnded(AttemptOutcome(state: isCancelled ? .cancelled : .failed, code: failure?.status, reason: "\(error)")) }

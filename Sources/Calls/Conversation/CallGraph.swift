@@ -246,7 +246,7 @@ public final class CallGraph {
         if hasSent { latency.sent(now) }
         if let heard { turnHeard(heard, at: now) }
         if speaker.hasRoom { talker?.speakerHasRoom() }
-        if now - lastRecordingFlush >= 1_000 {
+        if now - lastRecordingFlush >= Recording.flushMs {
             lastRecordingFlush = now
             recording?.flush(now: now)
         }

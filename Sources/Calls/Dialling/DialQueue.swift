@@ -20,7 +20,8 @@ public struct DialQueue: Sendable {
     /// Calls that may wait; more are refused with 503.
     public static let capacity = 100_000
 
-    private var entries: [Entry] = []
+    private var entries: [String: (entry: Entry, place: UInt64)] = [:]
+    private var nextPlace: UInt64 = 0
     private let priorityAgeing: TimeInterval
 
     /// - Parameter priorityAgeing: seconds of waiting that raise the priority by one.
@@ -30,31 +31,30 @@ public struct DialQueue: Sendable {
     public var isFull: Bool { entries.count >= Self.capacity }
 
     public mutating func add(_ entry: Entry) {
-        entries.removeAll { $0.outboundID == entry.outboundID }
-        entries.append(entry)
+        entries[entry.outboundID] = (entry, nextPlace)
+        nextPlace &+= 1
     }
 
     @discardableResult
     public mutating func remove(_ outboundID: String) -> Bool {
-        let before = entries.count
-        entries.removeAll { $0.outboundID == outboundID }
-        return entries.count < before
+        entries.removeValue(forKey: outboundID) != nil
     }
 
     /// Takes the call to dial now: due, its callee not on another call, highest priority, longest waiting.
     public mutating func next(at now: Date, busyCallees: Set<String>) -> Entry? {
-        var best: (index: Int, priority: Int)?
-        for (index, entry) in entries.enumerated() where (entry.notBefore ?? .distantPast) <= now && !busyCallees.contains(entry.callee) {
+        var best: (entry: Entry, priority: Int, place: UInt64)?
+        for (entry, place) in entries.values where (entry.notBefore ?? .distantPast) <= now && !busyCallees.contains(entry.callee) {
             let waited = max(0, now.timeIntervalSince(max(entry.createdAt, entry.notBefore ?? .distantPast)))
             let priority = entry.priority + Int(min(1_000, waited / priorityAgeing))
             if let known = best {
-                guard priority > known.priority || (priority == known.priority && entry.createdAt < entries[known.index].createdAt) else { continue }
+                guard (-priority, entry.createdAt, place) < (-known.priority, known.entry.createdAt, known.place) else { continue }
             }
-            best = (index, priority)
+            best = (entry, priority, place)
         }
-        return best.map { entries.remove(at: $0.index) }
+        if let best { entries[best.entry.outboundID] = nil }
+        return best?.entry
     }
 
     /// When the next call that is not due yet becomes due.
-    public func nextDue(after now: Date) -> Date? { entries.compactMap(\.notBefore).filter { $0 > now }.min() }
+    public func nextDue(after now: Date) -> Date? { entries.values.compactMap(\.entry.notBefore).filter { $0 > now }.min() }
 }

@@ -46,15 +46,14 @@ public actor Dialler {
     public func recover() async throws(StoreError) {
         let at = now()
         let retry = RetryPolicy(settings.retry)
-        for call in try await store.calls(in: [.dialing, .ringing, .connected, .queued]) {
-            var current = call
+        for call in try await store.calls(in: [.dialing, .ringing, .connected]) {
             switch call.state {
             case .dialing, .ringing:
-                current = try await store.update(call.outboundID) { call in
+                try await store.update(call.outboundID) { call in
                     try retry.conclude(&call, with: AttemptOutcome(state: .noAnswer, reason: "the server was restarted during the attempt"), at: at)
                 }
             case .connected:
-                current = try await store.update(call.outboundID) { call in
+                try await store.update(call.outboundID) { call in
                     try call.apply(.recovered)
                     call.completedAt = at
                     call.endReason = .serverRestart
@@ -69,15 +68,15 @@ public actor Dialler {
                 }
             default: break
             }
-            if current.state == .queued { enqueue(current) }
         }
+        for entry in try await store.waiting() { queue.add(entry) }
     }
 
     private func enqueue(_ call: Call) {
         queue.add(
             DialQueue.Entry(
                 outboundID: call.outboundID, priority: call.priority, createdAt: call.createdAt, notBefore: call.nextAttemptAt,
-                callee: settings.routing.plan.key(call.calleeNumber)))
+                callee: store.calleeKey(call.calleeNumber)))
         alarm.ring()
     }
 

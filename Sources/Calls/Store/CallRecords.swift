@@ -68,13 +68,14 @@ extension CallStore {
             let next = try Int64.fetchOne(db, sql: "SELECT COALESCE(MAX(position), 0) + 1 FROM calls") ?? 1
             try db.run(
                 """
-                INSERT INTO calls (outbound_id, position, state, created_at, due_at, callee_key, callee_tail, caller_key, purpose, webhook, record)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO calls (outbound_id, position, state, created_at, due_at, callee_key, callee_tail, caller_key, purpose, webhook, record,
+                    priority)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 arguments: [
                     call.outboundID, next, call.state.rawValue, call.createdAt.timeIntervalSince1970,
                     (call.scheduledAt ?? call.createdAt).timeIntervalSince1970, keys.callee, keys.tail, keys.caller, call.brief.purpose,
-                    try call.webhookURL.map { try vault.seal($0, row: "webhook/" + call.outboundID) }, record,
+                    try call.webhookURL.map { try vault.seal($0, row: "webhook/" + call.outboundID) }, record, call.priority,
                 ])
             try db.run("INSERT INTO call_words (rowid, tokens) VALUES (?, ?)", arguments: [next, words])
             if let request {
@@ -214,6 +215,23 @@ extension CallStore {
                 db, sql: "SELECT outbound_id, record FROM calls WHERE state IN (\(marks)) ORDER BY position",
                 arguments: StatementArguments(states.map(\.rawValue))
             ).map { try Self.decode($0, vault) }
+        }
+    }
+
+    /// By what calls to one number are known.
+    func calleeKey(_ number: String) -> String { numbers.hash(plan.key(number)) }
+
+    /// Calls that wait to be dialled, without opening their records.
+    func waiting() async throws(StoreError) -> [DialQueue.Entry] {
+        try await look { db in
+            try Row.fetchAll(
+                db, sql: "SELECT outbound_id, priority, created_at, due_at, callee_key FROM calls WHERE state = 'queued' ORDER BY position"
+            )
+            .map {
+                DialQueue.Entry(
+                    outboundID: $0["outbound_id"], priority: $0["priority"], createdAt: Date(timeIntervalSince1970: $0["created_at"]),
+                    notBefore: Date(timeIntervalSince1970: $0["due_at"]), callee: $0["callee_key"])
+            }
         }
     }
 

@@ -20,6 +20,8 @@ public struct KnowledgeStore: Knowledge {
     /// Items, and pieces of all of them.
     public static let itemLimit = 10_000
     public static let chunkLimit = 50_000
+    /// Bytes of a request that brings a document.
+    public static let bodyLimit = 4 << 20
     /// Hits of each kind of search that are joined.
     private static let candidates = 20
     /// Words of a question that are searched for.

@@ -175,9 +175,17 @@ enum Migrations {
                     ) STRICT;
                     """)
         }
-        migrator.registerMigration("6 ended calls") { db in
+        migrator.registerMigration("6 ended calls, priorities") { db in
             try db.execute(
-                sql: "CREATE TABLE ended_calls (outbound_id TEXT PRIMARY KEY NOT NULL REFERENCES calls(outbound_id) ON DELETE CASCADE) STRICT;")
+                sql: """
+                    CREATE TABLE ended_calls (outbound_id TEXT PRIMARY KEY NOT NULL REFERENCES calls(outbound_id) ON DELETE CASCADE) STRICT;
+                    ALTER TABLE calls ADD COLUMN priority INTEGER NOT NULL DEFAULT 5;
+                    """)
+            for row in try Row.fetchAll(db, sql: "SELECT outbound_id, record FROM calls WHERE state = 'queued'") {
+                let id: String = row["outbound_id"]
+                try db.execute(
+                    sql: "UPDATE calls SET priority = ? WHERE outbound_id = ?", arguments: [try CallStore.decode(row, vault).priority, id])
+            }
         }
         return migrator
     }

@@ -138,18 +138,7 @@ public actor WebhookSender {
 
     private func post(_ delivery: Delivery) async {
         let id = "msg_\(delivery.id)"
-        let timestamp = Int(now().timeIntervalSince1970)
-        var request = HTTPClientRequest(
-            "POST", delivery.url,
-            headers: [
-                ("content-type", "application/json"), ("user-agent", "Trunkline-Webhooks"), ("webhook-id", id),
-                ("webhook-timestamp", String(timestamp)),
-                ("webhook-signature", settings.secret.signature(id: id, timestamp: timestamp, body: delivery.body)),
-            ], body: Array(delivery.body.utf8))
-        request.responseTimeoutMs = Self.timeoutMs
-        request.stallTimeoutMs = Self.timeoutMs
-        let host = URLComponents(string: delivery.url)?.host ?? ""
-        request.allowsPrivateAddresses = settings.allowsPrivateAddresses || settings.isBoundToLoopback && SocketAddress.isLoopback(host)
+        let request = Self.request(id: id, body: delivery.body, to: delivery.url, settings: settings, at: now(), timeoutMs: Self.timeoutMs)
         var status: Int?
         var failure: String?
         var wanted: TimeInterval?
@@ -166,6 +155,23 @@ public actor WebhookSender {
             } catch { failure = (error as? NetError)?.message ?? "\(error)" }
         }
         await tried(delivery, status: status, failure: failure.map { String($0.prefix(Self.errorLimit)) }, wanted: wanted)
+    }
+
+    /// A signed post (Standard Webhooks, "Webhook metadata").
+    static func request(id: String, body: String, to url: String, settings: Settings, at: Date, timeoutMs: Int) -> HTTPClientRequest {
+        let timestamp = Int(at.timeIntervalSince1970)
+        var request = HTTPClientRequest(
+            "POST", url,
+            headers: [
+                ("content-type", "application/json"), ("user-agent", "Trunkline-Webhooks"), ("webhook-id", id),
+                ("webhook-timestamp", String(timestamp)),
+                ("webhook-signature", settings.secret.signature(id: id, timestamp: timestamp, body: body)),
+            ], body: Array(body.utf8))
+        request.responseTimeoutMs = timeoutMs
+        request.stallTimeoutMs = timeoutMs
+        let host = URLComponents(string: url)?.host ?? ""
+        request.allowsPrivateAddresses = settings.allowsPrivateAddresses || settings.isBoundToLoopback && SocketAddress.isLoopback(host)
+        return request
     }
 
     private func tried(_ delivery: Delivery, status: Int?, failure: String?, wanted: TimeInterval?) async {
