@@ -175,11 +175,20 @@ enum Migrations {
                     ) STRICT;
                     """)
         }
-        migrator.registerMigration("6 ended calls, priorities") { db in
+        migrator.registerMigration("6 ended calls, priorities, beginnings of words") { db in
             try db.execute(
                 sql: """
                     CREATE TABLE ended_calls (outbound_id TEXT PRIMARY KEY NOT NULL REFERENCES calls(outbound_id) ON DELETE CASCADE) STRICT;
                     ALTER TABLE calls ADD COLUMN priority INTEGER NOT NULL DEFAULT 5;
+                    CREATE VIRTUAL TABLE new_words USING fts5(tokens, prefix = '2 3 4 5', tokenize = 'unicode61 remove_diacritics 2');
+                    INSERT INTO new_words (rowid, tokens) SELECT rowid, tokens FROM call_words ORDER BY rowid;
+                    DROP TRIGGER call_gone;
+                    DROP TABLE call_words;
+                    ALTER TABLE new_words RENAME TO call_words;
+                    CREATE TRIGGER call_gone AFTER DELETE ON calls BEGIN
+                        UPDATE call_counts SET n = n - 1 WHERE state = old.state;
+                        DELETE FROM call_words WHERE rowid = old.position;
+                    END;
                     """)
             for row in try Row.fetchAll(db, sql: "SELECT outbound_id, record FROM calls WHERE state = 'queued'") {
                 let id: String = row["outbound_id"]

@@ -1,0 +1,57 @@
+import Foundation
+import Realtime
+import Testing
+
+@testable import Calls
+
+@Suite struct SearchTests {
+    @Test func wordsWholeAndCutShortAndManyOfThem() async throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/trunkline-search-\(UInt64.random(in: 0 ... .max))"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = try CallStore(folder: folder)
+        defer { store.close() }
+        let at = Date(timeIntervalSince1970: 1_800_000_000)
+        func add(_ purpose: String, _ count: Int) async throws {
+            for number in 0..<count {
+                let brief = Brief(purpose: purpose, questions: [Question(id: "q1", text: "?")])
+                _ = try await store.insert(
+                    Call(callerNumber: "+82255500100", calleeNumber: "+821012340000", brief: brief, createdAt: at + Double(number)), events: [])
+            }
+        }
+        func search(_ text: String, _ change: (inout CallFilter) -> Void = { _ in }) async throws -> CallPage {
+            var filter = CallFilter()
+            filter.search = text
+            change(&filter)
+            return try await store.page(filter)
+        }
+        try await add("about the appointment", CallStore.countLimit + 5)
+        try await add("about appointments and the weather", 3)
+        // Beginnings of any length.
+        for (text, count) in [
+            ("we", 3), ("weath", 3), ("weathe", 3), ("weather", 3), ("weathers", 0), ("appointments", 3), ("and weat", 3), ("an weat", 0),
+        ] {
+            let page = try await search(text)
+            #expect(page.total == count && page.items.count == count && !page.isTotalCapped, "\(text)")
+        }
+        // Where the whole word is found often enough, nobody asks for those that only begin with it.
+        let many = try await search("appointment")
+        #expect(many.total == CallStore.countLimit && many.isTotalCapped && many.items.count == 50)
+        #expect(many.items.allSatisfy { $0.brief.purpose == "about the appointment" })
+        // Page by page, each once.
+        var seen: [String] = []
+        var cursor: String?
+        repeat {
+            let page = try await search("appointment") {
+                $0.limit = 200
+                $0.cursor = cursor
+            }
+            seen += page.items.map(\.outboundID)
+            cursor = page.nextCursor
+        } while cursor != nil
+        #expect(seen.count == CallStore.countLimit + 5 && Set(seen).count == seen.count)
+        let queued = try await search("weather") { $0.state = .queued }
+        #expect(queued.total == 3)
+        #expect(try await search("weather") { $0.state = .failed }.total == 0)
+        #expect(try await search("appointment") { $0.state = .queued }.isTotalCapped)
+    }
+}
