@@ -10,6 +10,8 @@ struct CallRoutes: Sendable {
     static let sayLimit = 500
 
     let services: Routes.Services
+    /// Serves calls that came in (`/api/inbound/…`), not those we placed.
+    var isInbound = false
 
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let type = request.headers["content-type"] ?? "application/json"
@@ -77,7 +79,9 @@ struct CallRoutes: Sendable {
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let page = try await services.store.page(try Self.filter(request.query))
+        var filter = try Self.filter(request.query)
+        filter.isInbound = isInbound
+        let page = try await services.store.page(filter)
         let now = services.now()
         return Routes.json([
             "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .optional(page.nextCursor),
@@ -129,7 +133,7 @@ struct CallRoutes: Sendable {
     }
 
     func active(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let calls = try await services.store.calls(in: [.queued, .dialing, .ringing, .connected])
+        let calls = try await services.store.calls(in: [.queued, .dialing, .ringing, .connected]).filter { $0.isInbound == isInbound }
         let now = services.now()
         return Routes.json([
             "items": .array(calls.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .null,
@@ -141,9 +145,11 @@ struct CallRoutes: Sendable {
         Routes.json(Payloads.statistics(try await services.store.statistics()))
     }
 
+    private var idName: String { isInbound ? "inbound_id" : "outbound_id" }
+
     private func call(of request: HTTPRequest) async throws -> Call {
         let id = request.parameters["id"] ?? ""
-        guard id.hasPrefix("ob-"), id.count == 11, let call = try await services.store.call(id) else {
+        guard Call.isInbound(id) == isInbound, id.count == 11, let call = try await services.store.call(id) else {
             throw APIError.notFound("there is no call with this id")
         }
         return call
@@ -173,7 +179,7 @@ struct CallRoutes: Sendable {
     func transcript(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         let transcript = try await services.store.transcript(of: call.outboundID)
-        return Routes.json(["outbound_id": .string(call.outboundID), "transcript": .array(transcript.map(Payloads.entry))])
+        return Routes.json([idName: .string(call.outboundID), "transcript": .array(transcript.map(Payloads.entry))])
     }
 
     func recording(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -212,7 +218,7 @@ struct CallRoutes: Sendable {
         let call = try await call(of: request)
         try await services.dialler.hangUp(call.outboundID)
         await services.audit(principal, "call.hangup", target: call.outboundID)
-        return Routes.json(["outbound_id": .string(call.outboundID), "message": "the call is being hung up"], status: 202)
+        return Routes.json([idName: .string(call.outboundID), "message": "the call is being hung up"], status: 202)
     }
 
     /// `DELETE …/{id}`: an ended call, with all that is kept of it.
@@ -232,7 +238,7 @@ struct CallRoutes: Sendable {
         try fields.check()
         try await services.dialler.say(text ?? "", in: call.outboundID)
         await services.audit(principal, "call.say", target: call.outboundID)
-        return Routes.json(["outbound_id": .string(call.outboundID), "message": "it is being said"], status: 202)
+        return Routes.json([idName: .string(call.outboundID), "message": "it is being said"], status: 202)
     }
 
     /// `POST …/answers/{qid}`: an answer given by hand; who and when is kept, and what it was before.

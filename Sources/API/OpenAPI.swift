@@ -59,6 +59,13 @@ enum OpenAPI {
         }
     }
 
+    private static let listQuery = [
+        Parameter(name: "state", schema: Schema.choice(states), summary: "in this state"),
+        Parameter(name: "q", schema: Schema.text, summary: "words of a purpose, an id, a number whole or its last four digits"),
+        Parameter(name: "from", schema: Schema.time, summary: "created at or after"),
+        Parameter(name: "to", schema: Schema.time, summary: "created before"), limit, cursor,
+    ]
+
     private static let states = CallState.allCases.map(\.rawValue)
 
     private static let condition = Schema.object(
@@ -114,6 +121,26 @@ enum OpenAPI {
                 "blocked": Schema.list(Schema.reference("Block")),
                 "result": Schema.nullable(Schema.reference("Result")), "requested_by": Schema.text, "priority": Schema.whole(1...10),
             ], required: ["outbound_id", "state", "caller_number", "callee_number", "purpose", "questions", "created_at", "attempt_count"]),
+        "InboundCall": Schema.object(
+            [
+                "inbound_id": Schema.text, "call_id": Schema.nullable(Schema.text), "state": Schema.choice(states), "caller_number": Schema.text,
+                "called_number": Schema.text, "created_at": Schema.time, "answered_at": Schema.nullable(Schema.time),
+                "completed_at": Schema.nullable(Schema.time), "failure_reason": Schema.nullable(Schema.text),
+                "end_reason": Schema.nullable(Schema.text),
+                "result": Schema.nullable(Schema.reference("InboundResult")),
+            ], required: ["inbound_id", "state", "caller_number", "called_number", "created_at"]),
+        "InboundResult": Schema.object(
+            [
+                "inbound_id": Schema.text, "state": Schema.choice(states), "final": Schema.flag, "answers": Schema.list(Schema.reference("Answer")),
+                "summary": Schema.nullable(Schema.text), "transcript": Schema.list(Schema.reference("TranscriptEntry")),
+                "cost": Schema.reference("Cost"),
+            ], required: ["inbound_id", "state", "final", "answers"]),
+        "Correction": Schema.object(
+            [
+                "status": Schema.nullable(Schema.choice(["answered", "unclear", "refused", "not_asked"])),
+                "answer_text": Schema.nullable(Schema.text(2_000, minimum: 0)), "answer_summary": Schema.nullable(Schema.text(2_000, minimum: 0)),
+                "value": ["type": ["boolean", "number", "string", "null"]],
+            ], isClosed: true),
         "Block": Schema.object(
             [
                 "at": Schema.time, "rule": Schema.choice(DialRule.allCases.map(\.rawValue)), "detail": Schema.text,
@@ -223,12 +250,7 @@ enum OpenAPI {
             ], body: Schema.reference("NewCall"), status: 202, answer: Schema.reference("Created"), problems: [400, 409, 415, 422, 503, 507]),
         "GET /api/outbound": Operation(
             summary: "Calls, newest first.", tag: "calls",
-            query: [
-                Parameter(name: "state", schema: Schema.choice(states), summary: "in this state"),
-                Parameter(name: "q", schema: Schema.text, summary: "words of a purpose, an id, a number whole or its last four digits"),
-                Parameter(name: "from", schema: Schema.time, summary: "created at or after"),
-                Parameter(name: "to", schema: Schema.time, summary: "created before"), limit, cursor,
-            ],
+            query: listQuery,
             answer: Schema.page(Schema.reference("Call"), more: ["total": Schema.count, "total_is_capped": Schema.flag]), problems: [422, 503]),
         "GET /api/outbound/active": Operation(
             summary: "Calls that have not ended.", tag: "calls", answer: Schema.page(Schema.reference("Call")), problems: [503]),
@@ -255,12 +277,7 @@ enum OpenAPI {
             answer: Schema.reference("Queued"), problems: [400, 404, 409, 422, 503]),
         "POST /api/outbound/{id}/answers/{qid}": Operation(
             summary: "Corrects an answer by hand; who, when and what it was is kept.", tag: "calls",
-            body: Schema.object(
-                [
-                    "status": Schema.nullable(Schema.choice(["answered", "unclear", "refused", "not_asked"])),
-                    "answer_text": Schema.nullable(Schema.text(2_000, minimum: 0)), "answer_summary": Schema.nullable(Schema.text(2_000, minimum: 0)),
-                    "value": ["type": ["boolean", "number", "string", "null"]],
-                ], isClosed: true), answer: Schema.reference("Result"), problems: [400, 404, 409, 422, 503]),
+            body: Schema.reference("Correction"), answer: Schema.reference("Result"), problems: [400, 404, 409, 422, 503]),
 
         "GET /api/templates": Operation(
             summary: "Saved purposes and questions.", tag: "templates", answer: Schema.page(Schema.reference("Template")), problems: [503]),
@@ -313,6 +330,37 @@ enum OpenAPI {
         "POST /api/webhooks/deliveries/{id}/replay": Operation(
             summary: "Sends one again.", tag: "webhooks", status: 202, answer: Schema.object(["replayed": Schema.count], required: ["replayed"]),
             problems: [404, 503]),
+
+        "GET /api/inbound": Operation(
+            summary: "Calls that came in, newest first.", tag: "inbound", query: listQuery,
+            answer: Schema.page(Schema.reference("InboundCall"), more: ["total": Schema.count, "total_is_capped": Schema.flag]), problems: [422, 503]),
+        "GET /api/inbound/active": Operation(
+            summary: "Those that have not ended.", tag: "inbound",
+            answer: Schema.page(Schema.reference("InboundCall"), more: ["total": Schema.count]),
+            problems: [503]),
+        "GET /api/inbound/{id}": Operation(
+            summary: "One call.", tag: "inbound", answer: Schema.reference("InboundCall"), problems: [404, 503]),
+        "DELETE /api/inbound/{id}": Operation(
+            summary: "Erases an ended call, with all that is kept of it.", tag: "inbound", status: 204, answer: nil, problems: [404, 409, 503]),
+        "GET /api/inbound/{id}/result": Operation(
+            summary: "What came of it, so far.", tag: "inbound", answer: Schema.reference("InboundResult"), problems: [404, 503]),
+        "GET /api/inbound/{id}/transcript": Operation(
+            summary: "What was said.", tag: "inbound",
+            answer: Schema.object(
+                ["inbound_id": Schema.text, "transcript": Schema.list(Schema.reference("TranscriptEntry"))], required: ["inbound_id", "transcript"]),
+            problems: [404, 503]),
+        "GET /api/inbound/{id}/recording": Operation(
+            summary: "Caller left, AI right; ranges work.", tag: "inbound", contentType: "audio/wav", problems: [404, 416, 503]),
+        "GET /api/inbound/{id}/events": Operation(
+            summary: "What happened, in order.", tag: "inbound", answer: Schema.page(Schema.any), problems: [404, 503]),
+        "POST /api/inbound/{id}/hangup": Operation(summary: "Ends a connected call.", tag: "inbound", status: 202, problems: [404, 409, 503]),
+        "POST /api/inbound/{id}/say": Operation(
+            summary: "Has something said, now.", tag: "inbound",
+            body: Schema.object(["text": Schema.text(CallRoutes.sayLimit)], required: ["text"], isClosed: true), status: 202,
+            problems: [400, 404, 409, 422, 503]),
+        "POST /api/inbound/{id}/answers/{qid}": Operation(
+            summary: "An answer given by hand.", tag: "inbound", body: Schema.reference("Correction"), answer: Schema.reference("InboundResult"),
+            problems: [400, 404, 409, 422, 503]),
 
         "POST /receive": Operation(
             summary: "Dials a user, in the older orchestrator's form: what has an answer is known, what has none is asked.", tag: "orchestrator",

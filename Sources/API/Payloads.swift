@@ -44,7 +44,20 @@ enum Payloads {
         } else {
             members["result"] = .null
         }
+        if call.isInbound { incoming(call, &members, number: number) }
         return .object(members)
+    }
+
+    /// Of a call that came in: who called, and what number; nothing of dialling.
+    private static func incoming(_ call: Call, _ members: inout [String: JSONValue], number: (String) -> JSONValue) {
+        members["inbound_id"] = members.removeValue(forKey: "outbound_id")
+        members["caller_number"] = number(call.calleeNumber)
+        members["called_number"] = .string(call.callerNumber)
+        for name in [
+            "callee_number", "priority", "scheduled_at", "retry_on_no_answer", "max_retries", "attempt_count", "attempts", "next_attempt_at",
+            "blocked",
+            "voicemail", "voicemail_message", "requested_by",
+        ] { members[name] = nil }
     }
 
     static func question(_ question: Question) -> JSONValue {
@@ -67,7 +80,7 @@ enum Payloads {
     }
 
     static func recordingURL(_ call: Call) -> String? {
-        call.recording.map { _ in "/api/outbound/\(call.outboundID)/recording" }
+        call.recording.map { _ in "/api/\(call.isInbound ? "inbound" : "outbound")/\(call.outboundID)/recording" }
     }
 
     /// Why a dial had to wait, or never was.
@@ -187,6 +200,12 @@ enum Payloads {
             members["transcript"] = .array(transcript.map(entry))
             members["ai_turns"] = .number(Double(transcript.count { $0.speaker == .ai }))
             members["customer_turns"] = .number(Double(transcript.count { $0.speaker == .customer }))
+        }
+        if call.isInbound {
+            members["inbound_id"] = members.removeValue(forKey: "outbound_id")
+            members["caller_number"] = .string(call.calleeNumber)
+            members["called_number"] = .string(call.callerNumber)
+            members["callee_number"] = nil
         }
         return .object(members)
     }

@@ -19,6 +19,11 @@ public struct CallEvent: Sendable, Equatable {
         self.payload = payload
     }
 
+    /// An event of a call, named by its direction: `outbound_ringing`, `inbound_ringing`.
+    init(kind: String, at: Date, outboundID: String, payload: String) {
+        self.init(name: (Call.isInbound(outboundID) ? "inbound_" : "outbound_") + kind, at: at, outboundID: outboundID, payload: payload)
+    }
+
     /// RFC 3339 with milliseconds.
     static func time(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
 

@@ -62,7 +62,7 @@ struct AttemptPayload: Encodable {
 extension Call {
     /// `outbound_progress`, as at any other change of an answer.
     public func correctedEvent(at now: Date) -> CallEvent {
-        CallEvent(name: "outbound_progress", at: now, outboundID: outboundID, payload: CallEvent.payload(ProgressPayload(answers)))
+        CallEvent(kind: "progress", at: now, outboundID: outboundID, payload: CallEvent.payload(ProgressPayload(answers)))
     }
 }
 
@@ -71,7 +71,8 @@ extension CallEvent {
     public var envelope: String {
         let inner = payload.dropFirst().dropLast()
         // Names, ids and times hold nothing that JSON would have escaped.
-        let head = #"{"id":\#(id),"event":"\#(name)","at":"\#(Self.time(at))","outbound_id":"\#(outboundID)""#
+        let head =
+            #"{"id":\#(id),"event":"\#(name)","at":"\#(Self.time(at))","\#(Call.isInbound(outboundID) ? "inbound_id" : "outbound_id")":"\#(outboundID)""#
         return inner.isEmpty ? head + "}" : head + "," + inner + "}"
     }
 
@@ -81,7 +82,7 @@ extension CallEvent {
         var endReason: String?
     }
     /// Names of the events that end a call.
-    static let terminalNames: Set<String> = ["outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled"]
+    static let terminalNames = Set(["completed", "ended", "failed", "cancelled"].flatMap { ["outbound_" + $0, "inbound_" + $0] })
 
     private struct Analyzed: Encodable {
         var summary: String?
@@ -91,7 +92,7 @@ extension CallEvent {
     /// A model has summed the call up.
     static func analyzed(_ call: Call, at now: Date) -> CallEvent {
         CallEvent(
-            name: "outbound_analyzed", at: now, outboundID: call.outboundID,
+            kind: "analyzed", at: now, outboundID: call.outboundID,
             payload: payload(Analyzed(summary: call.summary, sentiment: call.sentiment?.rawValue)))
     }
 
@@ -102,21 +103,21 @@ extension CallEvent {
 
     /// The one event that ends a call.
     static func terminal(of call: Call, at now: Date) -> CallEvent {
-        let name: String
+        let kind: String
         let payload: String
         switch call.state {
         case .completed:
-            name = call.endReason == .calleeHangup ? "outbound_ended" : "outbound_completed"
+            kind = call.endReason == .calleeHangup ? "ended" : "completed"
             payload = Self.payload(
                 Completed(taskCompleted: call.isTaskCompleted, summary: call.summary, endReason: call.endReason?.rawValue))
         case .cancelled:
-            name = "outbound_cancelled"
+            kind = "cancelled"
             payload = "{}"
         case .queued, .dialing, .ringing, .connected, .noAnswer, .busy, .rejected, .failed:
-            name = "outbound_failed"
+            kind = "failed"
             payload = Self.payload(Failed(reason: call.failureReason ?? call.state.rawValue, state: call.state.rawValue))
         }
-        return CallEvent(name: name, at: now, outboundID: call.outboundID, payload: payload)
+        return CallEvent(kind: kind, at: now, outboundID: call.outboundID, payload: payload)
     }
 }
 

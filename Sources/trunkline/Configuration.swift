@@ -130,6 +130,36 @@ struct Configuration {
             }
             configuration.calls.routing.plan.home = text.uppercased()
         },
+        Setting(key: "inbound.enabled", help: "the AI answers calls that come in by SIP (true)") { $0.calls.inbound.isEnabled = try boolean($1) },
+        Setting(key: "inbound.numbers", help: "numbers it answers, comma-separated (on loopback any, else none)") {
+            $0.calls.inbound.numbers = list($1)
+        },
+        Setting(key: "inbound.trusted_sources", help: "IPv4 addresses whose calls are taken, comma-separated (on loopback any, else none)") {
+            configuration, text in
+            configuration.calls.inbound.trustedSources = Set(
+                try list(text).map { address in
+                    guard SocketAddress(address, port: 0) != nil else { throw ConfigurationError("\(address) is no IPv4 address") }
+                    return address
+                })
+        },
+        Setting(key: "inbound.max_concurrent_calls", help: "more are told to try again (20)") {
+            $0.calls.inbound.maxConcurrentCalls = try integer($1, 1...10_000)
+        },
+        Setting(key: "inbound.ring_ms", help: "how long it rings (1000)") {
+            $0.calls.inbound.ringSeconds = Double(try integer($1, 0...60_000)) / 1_000
+        },
+        Setting(key: "inbound.purpose", help: "what the AI is to do for callers (take a message)") { $0.calls.inbound.brief.purpose = $1 },
+        Setting(key: "inbound.greeting_template", help: "first sentence; none: the AI's own (that of an answering machine)") {
+            $0.calls.inbound.brief.greetingTemplate = $1 == "none" ? nil : $1
+        },
+        Setting(key: "inbound.questions", help: "what is asked, separated by |; none: nothing (what it is about, and whether to call back)") {
+            configuration, text in
+            let texts = text == "none" ? [] : text.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+            guard texts.count <= 20, texts.allSatisfy({ $0.count <= 500 }) else {
+                throw ConfigurationError("must be at most 20 texts of 500 characters")
+            }
+            configuration.calls.inbound.brief.questions = texts.enumerated().map { Question(id: "q\($0 + 1)", text: $1) }
+        },
         Setting(key: "sip.number_format", help: "as_dialled or e164: the number in the Request-URI (as_dialled)") { configuration, text in
             guard let format = Routing.NumberFormat(rawValue: text) else { throw ConfigurationError("must be as_dialled or e164") }
             configuration.calls.routing.numberFormat = format
@@ -596,6 +626,13 @@ struct Configuration {
                 // Twilio dials numbers though no gateway of ours may.
                 if error.code == .invalid || twilio == nil { throw ConfigurationError("operators.number: \(error.message)") }
             }
+        }
+        calls.inbound.brief.language = calls.language
+        calls.inbound.brief.maxTurns = calls.maxTurns
+        if !sip.host.hasPrefix("127.") {
+            // Nobody calls in from the wide world whom nobody has named.
+            calls.inbound.numbers = calls.inbound.numbers ?? []
+            calls.inbound.trustedSources = calls.inbound.trustedSources ?? []
         }
         calls.recordingsFolder = data + "/recordings"
         try finishStore()

@@ -19,6 +19,7 @@ final class Server: Sendable {
     let client: HTTPClient
     let catalog: SpeechCatalog
     let webhooks: WebhookSender
+    private let switchboard: Switchboard
     private let analyst: CallAnalyst
     private let alerts: AlertWatch?
     /// Made at the first start, to be shown once.
@@ -92,7 +93,9 @@ final class Server: Sendable {
         // Network.
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
-        userAgent = try UserAgent(settings.sip)
+        let switchboard = Switchboard(loops: loops, settings: settings.calls)
+        self.switchboard = switchboard
+        userAgent = try UserAgent(settings.sip) { switchboard.take($0) }
         var web = HTTPClient.Configuration()
         web.caFile = settings.realtime.caFile
         let client = HTTPClient(web)
@@ -169,6 +172,8 @@ final class Server: Sendable {
         }
         await dialler.start()
         await webhooks.start()
+        // Only now: who called before was told to try again.
+        switchboard.open(line)
         await analyst.start()
         await alerts?.start()
     }
@@ -211,6 +216,7 @@ final class Server: Sendable {
     /// Calls in progress are brought to their end, then everything is closed.
     func stop() async {
         http.stop()
+        switchboard.close()
         await dialler.stop()
         await analyst.stop()
         await alerts?.stop()

@@ -12,10 +12,14 @@ import Testing
         defer { store.close() }
         let at = Date(timeIntervalSince1970: 1_800_000_000)
         func add(_ purpose: String, _ count: Int) async throws {
-            for number in 0..<count {
-                let brief = Brief(purpose: purpose, questions: [Question(id: "q1", text: "?")])
-                _ = try await store.insert(
-                    Call(callerNumber: "+82255500100", calleeNumber: "+821012340000", brief: brief, createdAt: at + Double(number)), events: [])
+            // At once: they share their transactions.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<count {
+                    let brief = Brief(purpose: purpose, questions: [Question(id: "q1", text: "?")])
+                    let call = Call(callerNumber: "+82255500100", calleeNumber: "+821012340000", brief: brief, createdAt: at + Double(number))
+                    group.addTask { _ = try await store.insert(call, events: []) }
+                }
+                try await group.waitForAll()
             }
         }
         func search(_ text: String, _ change: (inout CallFilter) -> Void = { _ in }) async throws -> CallPage {

@@ -4,6 +4,8 @@ public enum DialogEvent: Sendable, Equatable {
     case progress(status: Int, sdp: String?)
     /// Final 2xx; the ACK has been sent.
     case answered(sdp: String?)
+    /// The ACK of a call that came in; with SDP it answers our offer (RFC 3264, late offer).
+    case acknowledged(sdp: String?)
     /// Final 3xx–6xx, or a local failure (408 time-out, 503 unreachable, 904 credentials refused).
     case failed(status: Int, phrase: String, retryAfterSeconds: Int?)
     /// re-INVITE: answer with `Dialog.answer` or `Dialog.reject`.
@@ -33,7 +35,7 @@ public final class Dialog: Sendable {
     /// 183 or 200 with SDP, for an incoming call or a re-INVITE.
     public func answer(sdp: String) { agent.command(id) { csofiaRespond($0, 200, sdp) } }
     /// A final refusal of an incoming INVITE or re-INVITE.
-    public func reject(_ status: Int) { agent.command(id) { csofiaRespond($0, status, nil) } }
+    public func reject(_ status: Int, headers: [(name: String, value: String)] = []) { agent.command(id) { csofiaRespond($0, status, nil, headers) } }
     /// Asks the far end to call somebody else instead of us (REFER, RFC 3515); `DialogEvent.referral` tells how that goes.
     public func refer(to uri: String, by referrer: String) { agent.command(id) { csofiaRefer($0, "<\(uri)>", "<\(referrer)>") } }
     /// Ends whatever there is: CANCEL before the answer, BYE after it. A 200 that crosses the CANCEL is ended by BYE.

@@ -2,8 +2,8 @@ internal import CSofia
 internal import Foundation
 public import Net
 
-func csofiaRespond(_ call: csofia_call, _ status: Int, _ sdp: String?) {
-    csofia_respond(call, Int32(status), sdp, nil)
+func csofiaRespond(_ call: csofia_call, _ status: Int, _ sdp: String?, _ headers: [(name: String, value: String)] = []) {
+    csofia_respond(call, Int32(status), sdp, headers.isEmpty ? nil : UserAgent.headerLines(headers))
 }
 
 func csofiaRefer(_ call: csofia_call, _ target: String, _ referrer: String) { csofia_refer(call, target, referrer) }
@@ -51,6 +51,10 @@ public struct IncomingCall: Sendable {
     public var to: String
     public var sdp: String?
     public var outboundID: String?
+    /// IPv4 address that the INVITE came from.
+    public var source = ""
+    /// Of the body; nil without one.
+    public var contentType: String?
 }
 
 /// The SIP stack: sofia-sip's `nua` on a thread of its own, spoken to by messages.
@@ -200,7 +204,7 @@ public final class UserAgent: @unchecked Sendable {
         let id = nextID()
         let dialog = Dialog(id: id, callID: invitation.callID, agent: self)
         post { agent in
-            let headers = invitation.headers.map { "\($0.name): \(Self.headerSafe($0.value))" }.joined(separator: "\r\n")
+            let headers = Self.headerLines(invitation.headers)
             guard
                 let call = csofia_invite(
                     agent.agent, invitation.requestURI, invitation.to, invitation.from, invitation.callID,
@@ -213,6 +217,10 @@ public final class UserAgent: @unchecked Sendable {
                 call: call, dialog: dialog, credentials: invitation.credentials, isIncoming: false, onEvent: onEvent)
         }
         return dialog
+    }
+
+    static func headerLines(_ headers: [(name: String, value: String)]) -> String {
+        headers.map { "\($0.name): \(headerSafe($0.value))" }.joined(separator: "\r\n")
     }
 
     /// No line break of a caller's may begin a header of its own.
@@ -259,7 +267,10 @@ public final class UserAgent: @unchecked Sendable {
         switch UInt32(event.kind) {
         case CSOFIA_RESPONSE.rawValue: response(event, entry, sdp)
         case CSOFIA_INCOMING.rawValue: entry.onEvent(.reoffer(sdp: sdp))
-        case CSOFIA_ACK.rawValue: entry.isAnswered = true
+        case CSOFIA_ACK.rawValue:
+            let isFirst = entry.isIncoming && !entry.isAnswered
+            entry.isAnswered = true
+            if isFirst { entry.onEvent(.acknowledged(sdp: sdp)) }
         case CSOFIA_CANCELLED.rawValue: entry.end(.cancelled)
         case CSOFIA_REFER.rawValue: referred(event, entry)
         case CSOFIA_NOTIFY.rawValue:
@@ -269,7 +280,8 @@ public final class UserAgent: @unchecked Sendable {
             entry.onEvent(.referral(status: status))
         case CSOFIA_BYE.rawValue: entry.end(.ended(byRemote: true))
         case CSOFIA_STATE.rawValue:
-            if event.state == CSOFIA_STATE_READY.rawValue { entry.isAnswered = true }
+            // Of an incoming call the ACK tells, which may bring an answer of its own.
+            if event.state == CSOFIA_STATE_READY.rawValue, !entry.isIncoming { entry.isAnswered = true }
             if event.state == CSOFIA_STATE_TERMINATED.rawValue {
                 // Without a reason of its own by now: our BYE is done, or the transaction layer gave up.
                 entry.end(
@@ -337,7 +349,8 @@ public final class UserAgent: @unchecked Sendable {
         let dialog = Dialog(id: id, callID: text(event.call_id), agent: self)
         let incoming = IncomingCall(
             dialog: dialog, from: text(event.from_user), to: text(event.request_user),
-            sdp: event.sdp.map { String(cString: $0) }, outboundID: event.outbound_id.map { String(cString: $0) })
+            sdp: event.sdp.map { String(cString: $0) }, outboundID: event.outbound_id.map { String(cString: $0) },
+            source: text(event.source), contentType: event.body == nil ? nil : event.content_type.map { String(cString: $0) })
         csofia_bind(call, UnsafeMutableRawPointer(bitPattern: id))
         // In place before the owner can answer: his commands come by `post`, after this event.
         let entry = Entry(call: call, dialog: dialog, credentials: nil, isIncoming: true, onEvent: { _ in })

@@ -12,6 +12,8 @@ struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/su_wait.h>
 #include <sofia-sip/su_log.h>
 #include <sofia-sip/msg_header.h>
+#include <sofia-sip/msg_addr.h>
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -47,6 +49,13 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
         if (sip->sip_retry_after) e.retry_after = (int)sip->sip_retry_after->af_delta;
         for (sip_unknown_t *u = sip->sip_unknown; u; u = u->un_next)
             if (!strcasecmp(u->un_name, "X-Outbound-Call-ID")) e.outbound_id = u->un_value;
+    }
+    char source[INET_ADDRSTRLEN] = "";
+    if (event == nua_i_invite) {
+        msg_t *message = nua_current_request(nua);
+        su_sockaddr_t *address = message ? msg_addr(message) : NULL;
+        if (address && address->su_family == AF_INET) inet_ntop(AF_INET, &address->su_sin.sin_addr, source, sizeof source);
+        e.source = source;
     }
     switch (event) {
     case nua_i_invite: e.kind = CSOFIA_INCOMING; break;
@@ -87,7 +96,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         NUTAG_USER_AGENT(c->user_agent),
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
-        NUTAG_ALLOW("INVITE, ACK, BYE, CANCEL, OPTIONS, UPDATE, INFO, NOTIFY"),
+        SIPTAG_ALLOW_STR("INVITE, ACK, BYE, CANCEL, OPTIONS, UPDATE, INFO, NOTIFY") /* NUTAG_ALLOW would only add to the default */,
         SIPTAG_SUPPORTED_STR("timer"),
         NUTAG_SESSION_TIMER(0),
         NUTAG_DETECT_NETWORK_UPDATES(NUA_NW_DETECT_NOTHING),

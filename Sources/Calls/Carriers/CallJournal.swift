@@ -116,7 +116,7 @@ final class CallJournal: Sendable {
         let at = now()
         update { call in
             try call.apply(.ringing)
-            return [CallEvent(name: "outbound_ringing", at: at, outboundID: id, payload: "{}")]
+            return [CallEvent(kind: "ringing", at: at, outboundID: id, payload: "{}")]
         }
     }
 
@@ -143,6 +143,24 @@ final class CallJournal: Sendable {
         }
     }
 
+    /// A call that came in and rings.
+    func arrived(_ call: Call) {
+        guard once(\.isRinging) else { return }
+        let at = now()
+        var call = call
+        try? call.apply(.dial)
+        try? call.apply(.ringing)
+        call.startedAt = at
+        call.attempts.append(.init(startedAt: at))
+        let ringing = call
+        entries.yield { store in
+            let event = CallEvent(
+                kind: "ringing", at: at, outboundID: ringing.outboundID,
+                payload: CallEvent.payload(["caller_number": ringing.calleeNumber, "called_number": ringing.callerNumber]))
+            _ = try await store.insert(ringing, events: [event])
+        }
+    }
+
     /// A call that a provider began: its record begins with the answer.
     func insert(_ call: Call) {
         guard once(\.isConnected) else { return }
@@ -159,14 +177,14 @@ final class CallJournal: Sendable {
                 connected,
                 events: [
                     CallEvent(
-                        name: "outbound_queued", at: at, outboundID: connected.outboundID,
+                        kind: "queued", at: at, outboundID: connected.outboundID,
                         payload: CallEvent.payload(["purpose": connected.brief.purpose])), Self.connected(connected.outboundID, at),
                 ])
         }
     }
 
     private static func connected(_ id: String, _ at: Date) -> CallEvent {
-        CallEvent(name: "outbound_connected", at: at, outboundID: id, payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
+        CallEvent(kind: "connected", at: at, outboundID: id, payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
     }
 
     /// The recording has been begun.
@@ -189,7 +207,7 @@ final class CallJournal: Sendable {
         entries.yield { store in
             let payload = CallEvent.payload(["entry": TranscriptPayload(entry)])
             try await store.append(
-                entry, at: position, to: id, event: CallEvent(name: "outbound_transcript", at: at, outboundID: id, payload: payload))
+                entry, at: position, to: id, event: CallEvent(kind: "transcript", at: at, outboundID: id, payload: payload))
         }
     }
 
@@ -200,7 +218,7 @@ final class CallJournal: Sendable {
         update { call in
             guard call.answers != tracker.answers else { return [] }
             call.answers = tracker.answers
-            return [CallEvent(name: "outbound_progress", at: at, outboundID: id, payload: CallEvent.payload(ProgressPayload(tracker.answers)))]
+            return [CallEvent(kind: "progress", at: at, outboundID: id, payload: CallEvent.payload(ProgressPayload(tracker.answers)))]
         }
     }
 

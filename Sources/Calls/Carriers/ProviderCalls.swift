@@ -1,5 +1,6 @@
 internal import Bridge
 internal import Net
+internal import Pipeline
 internal import Realtime
 internal import Synchronization
 
@@ -11,6 +12,7 @@ public final class ProviderCalls: Sendable {
     struct Control: Sendable {
         var hangUp: @Sendable (EndReason) async -> Void
         var say: @Sendable (String) async -> Bool
+        var edges: @Sendable () async -> [EdgeReading]
     }
 
     /// How an attempt of ours takes its conversation, whichever way it comes.

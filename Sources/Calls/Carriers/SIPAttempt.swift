@@ -5,7 +5,7 @@ internal import Net
 internal import Pipeline
 internal import Realtime
 
-/// One attempt over our own SIP leg: INVITE, ringing, conversation, hang-up. An actor of the call's event loop.
+/// One attempt over our own SIP leg: INVITE, ringing, conversation, hang-up; or a call that came in. An actor of the call's event loop.
 actor SIPAttempt: CallAttempt {
     /// Milliseconds between the last sample played and BYE: the callee's own jitter buffer is drained too.
     private static let drainMs: UInt64 = 300
@@ -22,6 +22,10 @@ actor SIPAttempt: CallAttempt {
     private let journal: CallJournal
     private var logger: Logger { journal.logger }
 
+    /// The call came in by it.
+    private let incoming: IncomingCall?
+    /// When a call that rings with us is answered.
+    private var answerAt: UInt64?
     private var dialog: Dialog?
     private var rtp: RTPSession?
     private var leg: Leg?
@@ -32,7 +36,7 @@ actor SIPAttempt: CallAttempt {
     private var giveUpAt: UInt64?
     private var transferDeadline: UInt64?
     /// By its gateway, not straight to an address.
-    private var goesThroughTrunk: Bool { !call.calleeNumber.lowercased().hasPrefix("sip:") }
+    private var goesThroughTrunk: Bool { incoming == nil && !call.calleeNumber.lowercased().hasPrefix("sip:") }
     /// A provisional answer has come.
     private var hasRung = false
     private var isConnected = false
@@ -43,7 +47,10 @@ actor SIPAttempt: CallAttempt {
     private var pendingEnd: EndReason?
     private var done: CheckedContinuation<Void, Never>?
 
-    init(loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
+    init(
+        loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date, incoming: IncomingCall? = nil
+    ) {
+        self.incoming = incoming
         self.loop = loop
         self.call = call
         self.line = line
@@ -57,7 +64,7 @@ actor SIPAttempt: CallAttempt {
     func run() async {
         await withCheckedContinuation { continuation in
             done = continuation
-            begin()
+            if let incoming { receive(incoming) } else { begin() }
         }
         await journal.close()
     }
@@ -120,7 +127,66 @@ actor SIPAttempt: CallAttempt {
         logger.info("dialling", metadata: ["attempt": "\(call.attempts.count)"])
     }
 
+    // MARK: Answering
+
+    private func receive(_ incoming: IncomingCall) {
+        guard !isFinished else { return journal.arrived(call) }
+        dialog = incoming.dialog
+        journal.arrived(call)
+        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
+            return refuse(503, error.message)
+        }
+        // Without a body it is we who offer, in the answer.
+        if let sdp = incoming.sdp {
+            guard let offer = try? SessionDescription(parsing: sdp), let law = offer.codecs.first else {
+                return refuse(488, "the offer has no codec we speak (PCMU, PCMA)")
+            }
+            rtp?.negotiate(offer, law: law)
+            answer = SessionDescription.body(
+                host: line.userAgent.advertised, port: rtp?.localPort ?? 0, codecs: [law], telephoneEvent: offer.telephoneEvent,
+                session: sessionID, version: sessionID, direction: offer.answerDirection)
+        } else {
+            answer = offerBody
+        }
+        incoming.dialog.ring()
+        answerAt = EventLoop.nowMs() + UInt64(max(0, settings.inbound.ringSeconds) * 1_000)
+        ringDeadline = .max
+        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
+        logger.info("a call comes in")
+    }
+
+    /// What a call that came in is answered with.
+    private var answer = ""
+    private lazy var sessionID = UInt64(max(0, now().timeIntervalSince1970))
+    private var offerBody: String {
+        SessionDescription.body(
+            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: sessionID,
+            version: sessionID)
+    }
+
+    private func refuse(_ status: Int, _ reason: String) {
+        dialog?.reject(status)
+        attemptEnded(AttemptOutcome(state: .failed, code: status, reason: reason))
+    }
+
+    /// The ACK: media may flow.
+    private func acknowledged(_ sdp: String?) {
+        guard let incoming, !isConnected, let rtp else { return }
+        if incoming.sdp == nil {
+            guard let description = sdp.flatMap({ try? SessionDescription(parsing: $0) }), let law = description.codecs.first else {
+                dialog?.hangUp()
+                return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: "the answer to our offer has no codec we speak"))
+            }
+            rtp.negotiate(description, law: law)
+        }
+        connected(rtp)
+    }
+
     private func beat(_ now: UInt64) {
+        if let at = answerAt, now >= at {
+            answerAt = nil
+            dialog?.answer(sdp: answer)
+        }
         if !isConnected, !isFinished, now >= ringDeadline, !didRingTimeOut, !isCancelled {
             didRingTimeOut = true
             hangUp()
@@ -138,12 +204,13 @@ actor SIPAttempt: CallAttempt {
     }
 
     private func hangUp() {
+        answerAt = nil
         guard let dialog else { return attemptEnded(AttemptOutcome(state: .cancelled, reason: "cancelled")) }
         dialog.hangUp()
         if giveUpAt == nil { giveUpAt = EventLoop.nowMs() + Self.hangUpLimitMs }
     }
 
-    private func handle(_ event: DialogEvent) {
+    func handle(_ event: DialogEvent) {
         guard !isFinished else { return }
         switch event {
         case .progress:
@@ -152,8 +219,9 @@ actor SIPAttempt: CallAttempt {
         case .answered(let sdp):
             if goesThroughTrunk { line.trunk.worked() }
             answered(sdp)
+        case .acknowledged(let sdp): acknowledged(sdp)
         case .reoffer(let sdp): reoffer(sdp)
-        case .cancelled: break  // only for calls that come in
+        case .cancelled: attemptEnded(AttemptOutcome(state: .failed, code: 487, reason: "the caller gave up before the answer"))
         case .referral(let status): referred(status)
         case .failed(let status, let phrase, _):
             guard !isConnected else { return conversationEnded(outcome, reason: .providerError) }
@@ -231,8 +299,12 @@ actor SIPAttempt: CallAttempt {
             dialog?.hangUp()
             return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: "\(error)"))
         }
-        isConnected = true
         rtp.negotiate(description, law: law)
+        connected(rtp)
+    }
+
+    private func connected(_ rtp: RTPSession) {
+        isConnected = true
         journal.connected()
         let id = call.outboundID
         let start = StreamStart(

@@ -48,7 +48,8 @@ actor StreamedCall: CarriedConversation {
         graph.start()
         graph.streamStarted()
         line.calls.add(
-            call.outboundID, .init(hangUp: { reason in await self.hangUp(reason) }, say: { text in await self.say(text) }))
+            call.outboundID,
+            .init(hangUp: { reason in await self.hangUp(reason) }, say: { text in await self.say(text) }, edges: { await self.edges }))
     }
 
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }

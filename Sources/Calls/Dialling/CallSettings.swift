@@ -30,6 +30,7 @@ public struct CallSettings: Sendable {
     public var generatesSummary = true
     public var prices = PriceList()
     public var voicemail = VoicemailPolicy()
+    public var inbound = InboundSettings()
     public var recordingsFolder = "recordings"
     public var policy = DiallingPolicy()
     public var routing: Routing {

@@ -50,7 +50,9 @@ public actor Dialler {
             switch call.state {
             case .dialing, .ringing:
                 try await store.update(call.outboundID) { call in
-                    try retry.conclude(&call, with: AttemptOutcome(state: .noAnswer, reason: "the server was restarted during the attempt"), at: at)
+                    let state: CallState = call.isInbound ? .failed : .noAnswer
+                    return try retry.conclude(
+                        &call, with: AttemptOutcome(state: state, reason: "the server was restarted during the attempt"), at: at)
                 }
             case .connected:
                 try await store.update(call.outboundID) { call in
@@ -89,7 +91,7 @@ public actor Dialler {
         guard !isStopping else { throw StoreError(.unavailable, "the server is shutting down") }
         guard !queue.isFull else { throw StoreError(.unavailable, "\(DialQueue.capacity) calls are waiting: try again later") }
         let event = CallEvent(
-            name: "outbound_queued", at: call.createdAt, outboundID: call.outboundID,
+            kind: "queued", at: call.createdAt, outboundID: call.outboundID,
             payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
         let insertion = try await store.insert(
             call, events: [event], request: request, window: settings.policy.duplicateWindow, audit: audit, at: now())
@@ -133,7 +135,7 @@ public actor Dialler {
             call.answers = TaskTracker(questions: call.brief.questions).answers
             return [
                 CallEvent(
-                    name: "outbound_queued", at: at, outboundID: outboundID,
+                    kind: "queued", at: at, outboundID: outboundID,
                     payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
             ]
         }
@@ -168,7 +170,7 @@ public actor Dialler {
 
     /// Queue depths of a live call; nil when it is not live.
     public func edges(of outboundID: String) async -> [EdgeReading]? {
-        guard let active = live[outboundID] else { return nil }
+        guard let active = live[outboundID] else { return await line.calls.control(of: outboundID)?.edges() }
         return await active.attempt.edges
     }
 

@@ -127,7 +127,7 @@ extension Call {
         endReason = nil
         failureReason = nil
         callID = nil
-        return CallEvent(name: "outbound_dialing", at: now, outboundID: outboundID, payload: CallEvent.payload(["attempt": attempts.count]))
+        return CallEvent(kind: "dialing", at: now, outboundID: outboundID, payload: CallEvent.payload(["attempt": attempts.count]))
     }
 
     /// Not now.
@@ -136,7 +136,7 @@ extension Call {
         nextAttemptAt = until
         return [
             CallEvent(
-                name: "outbound_retry_scheduled", at: now, outboundID: outboundID,
+                kind: "retry_scheduled", at: now, outboundID: outboundID,
                 payload: CallEvent.payload(["at": CallEvent.time(until), "blocked_by": rule.rawValue]))
         ]
     }

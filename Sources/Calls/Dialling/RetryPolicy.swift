@@ -7,7 +7,7 @@ struct RetryPolicy: Sendable {
     init(_ settings: CallSettings.Retry) { self.settings = settings }
 
     func retries(_ call: Call, after state: CallState) -> Bool {
-        guard settings.isEnabled, settings.retryOn.contains(state), state != .noAnswer || call.retryOnNoAnswer else { return false }
+        guard !call.isInbound, settings.isEnabled, settings.retryOn.contains(state), state != .noAnswer || call.retryOnNoAnswer else { return false }
         return call.attemptsThisRound <= call.maxRetries
     }
 
@@ -24,7 +24,7 @@ struct RetryPolicy: Sendable {
         let outcome = AttemptOutcome(state: .noAnswer, reason: "an answering machine had the call")
         return [
             CallEvent(
-                name: "outbound_attempt_failed", at: now, outboundID: call.outboundID,
+                kind: "attempt_failed", at: now, outboundID: call.outboundID,
                 payload: CallEvent.payload(AttemptPayload(attempt: call.attempts.count, outcome: outcome))), next(&call, at: now),
         ]
     }
@@ -33,7 +33,7 @@ struct RetryPolicy: Sendable {
         let next = now.addingTimeInterval(settings.interval)
         call.nextAttemptAt = next
         return CallEvent(
-            name: "outbound_retry_scheduled", at: now, outboundID: call.outboundID, payload: CallEvent.payload(["at": CallEvent.time(next)]))
+            kind: "retry_scheduled", at: now, outboundID: call.outboundID, payload: CallEvent.payload(["at": CallEvent.time(next)]))
     }
 
     /// Ends the attempt in the record, and either queues the next or ends the call. Returns the events that tell of it.
@@ -51,10 +51,10 @@ struct RetryPolicy: Sendable {
             try call.apply(.attemptEnded(outcome.state, willRetry: willRetry))
         }
         var events: [CallEvent] = []
-        if outcome.state != .cancelled {
+        if outcome.state != .cancelled, !call.isInbound {
             events.append(
                 CallEvent(
-                    name: "outbound_attempt_failed", at: now, outboundID: call.outboundID,
+                    kind: "attempt_failed", at: now, outboundID: call.outboundID,
                     payload: CallEvent.payload(AttemptPayload(attempt: call.attempts.count, outcome: outcome))))
         }
         if willRetry {

@@ -29,7 +29,7 @@ extension CallSettings {
 
     /// Another attempt follows when a machine has this one.
     func retriesVoicemail(of call: Call) -> Bool {
-        voicemail(of: call).action == .retry && retry.isEnabled && call.attemptsThisRound <= call.maxRetries
+        !call.isInbound && voicemail(of: call).action == .retry && retry.isEnabled && call.attemptsThisRound <= call.maxRetries
     }
 
     /// What is left on a machine in this attempt; nil: the call is ended.

@@ -14,6 +14,8 @@ public struct CallPage: Sendable {
 
 public struct CallFilter: Sendable, Equatable {
     public static let limitRange = 1...200
+    /// Calls that came in, instead of those we placed.
+    public var isInbound = false
     public var state: CallState?
     /// Found in purpose, id and numbers.
     public var search: String?
@@ -22,6 +24,9 @@ public struct CallFilter: Sendable, Equatable {
     public var limit = 50
     public var cursor: String?
     public init() {}
+
+    /// How the ids begin.
+    var direction: String { isInbound ? "in" : "ob" }
 }
 
 /// Totals for the dashboard.
@@ -99,11 +104,11 @@ extension CallStore {
             var total = 0
             var isCapped = false
             if isUnfiltered {
-                let counted = filter.state.map { _ in " WHERE state = ?" } ?? ""
+                let counted = " WHERE direction = ?" + (filter.state.map { _ in " AND state = ?" } ?? "")
                 total =
                     try Int.fetchOne(
                         db, sql: "SELECT COALESCE(SUM(n), 0) FROM call_counts" + counted,
-                        arguments: StatementArguments(filter.state.map { [$0.rawValue] } ?? [])) ?? 0
+                        arguments: StatementArguments([filter.direction] + (filter.state.map { [$0.rawValue] } ?? []))) ?? 0
             }
             for branch in branches {
                 var areFew = false
@@ -144,7 +149,7 @@ extension CallStore {
     }
 
     private func branches(_ filter: CallFilter) -> [Branch] {
-        var base = Branch()
+        var base = Branch(conditions: ["direction = ?"], arguments: [filter.direction])
         if let state = filter.state {
             base.conditions.append("state = ?")
             base.arguments.append(state.rawValue)
@@ -165,23 +170,31 @@ extension CallStore {
             branch.arguments += arguments
             branches.append(branch)
         }
-        if search.lowercased().hasPrefix("ob-") {
+        if search.lowercased().hasPrefix(filter.direction + "-") {
             let id = search.lowercased()
             add("outbound_id >= ? AND outbound_id < ?", [id, id + "~"])
             return branches
         }
-        let words = KnowledgeWords.tokens(search).prefix(16)
+        // Words lead to calls that we placed alone.
+        let words = filter.isInbound ? [] : KnowledgeWords.tokens(search).prefix(16)
         if !words.isEmpty {
             var branch = base
+            branch.conditions.removeFirst()
+            branch.arguments.removeFirst()
+            let isByState = branch.conditions == ["state = ?"]
+            if isByState {
+                // Its index begins with the direction.
+                branch.conditions = base.conditions
+                branch.arguments = base.arguments
+            }
             // The table of calls is only needed for what else is asked of them, and for the state its index will do: a look into that
             // for each word's match costs a tenth of one into the rows.
-            let isByState = base.conditions == ["state = ?"]
             branch.tables =
-                base.conditions.isEmpty
+                branch.conditions.isEmpty
                 ? "call_words"
                 : "call_words CROSS JOIN calls \(isByState ? "INDEXED BY calls_by_state " : "")ON calls.position = call_words.rowid"
             branch.position = "call_words.rowid"
-            if !base.conditions.isEmpty { branch.countLimit = Self.lookedUpLimit }
+            if !branch.conditions.isEmpty { branch.countLimit = Self.lookedUpLimit }
             // Letters and digits only, and quoted: nothing of it is FTS5's own syntax. The last word may be cut short.
             let quoted = words.map { "\"\($0)\"" }.joined(separator: " AND ")
             branch.conditions.append("call_words MATCH ?")
@@ -211,7 +224,7 @@ extension CallStore {
     public func counts() async throws(StoreError) -> Counts {
         try await look { db in
             var counts = Counts()
-            for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts") {
+            for row in try Row.fetchAll(db, sql: "SELECT state, SUM(n) AS n FROM call_counts GROUP BY state") {
                 if let state = CallState(rawValue: row["state"]) { counts.states[state] = row["n"] }
             }
             for row in try Row.fetchAll(db, sql: "SELECT state, COUNT(*) AS n FROM deliveries GROUP BY state") {
@@ -228,22 +241,25 @@ extension CallStore {
     public func statistics() async throws(StoreError) -> CallStatistics {
         try await look { [vault] db in
             var result = CallStatistics()
-            for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts") {
+            for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts WHERE direction = 'ob'") {
                 if let state = CallState(rawValue: row["state"]) { result.states[state] = row["n"] }
             }
             result.averageDuration = try Double.fetchOne(
-                db, sql: "SELECT AVG(completed_at - answered_at) FROM calls WHERE answered_at IS NOT NULL AND completed_at IS NOT NULL")
+                db,
+                sql:
+                    "SELECT AVG(completed_at - answered_at) FROM calls WHERE direction = 'ob' AND answered_at IS NOT NULL AND completed_at IS NOT NULL"
+            )
             let days = try Row.fetchAll(
                 db,
                 sql: """
                     SELECT date(created_at, 'unixepoch') AS day, COUNT(*) AS n, SUM(state = 'completed') AS done
-                    FROM calls GROUP BY day ORDER BY day DESC LIMIT 31
+                    FROM calls WHERE direction = 'ob' GROUP BY day ORDER BY day DESC LIMIT 31
                     """)
             result.days = days.map { .init(day: $0["day"], total: $0["n"], completed: $0["done"]) }
             let ended = try Row.fetchAll(
                 db,
                 sql:
-                    "SELECT outbound_id, record FROM calls WHERE answered_at IS NOT NULL AND completed_at IS NOT NULL ORDER BY position DESC LIMIT \(Self.answerSampleLimit)"
+                    "SELECT outbound_id, record FROM calls WHERE direction = 'ob' AND answered_at IS NOT NULL AND completed_at IS NOT NULL ORDER BY position DESC LIMIT \(Self.answerSampleLimit)"
             )
             for row in ended {
                 let call = try Self.decode(row, vault)

@@ -77,7 +77,8 @@ extension CallStore {
                     (call.scheduledAt ?? call.createdAt).timeIntervalSince1970, keys.callee, keys.tail, keys.caller, call.brief.purpose,
                     try call.webhookURL.map { try vault.seal($0, row: "webhook/" + call.outboundID) }, record, call.priority,
                 ])
-            try db.run("INSERT INTO call_words (rowid, tokens) VALUES (?, ?)", arguments: [next, words])
+            // Of calls that came in the purpose is the server's own, the same for all.
+            if !call.isInbound { try db.run("INSERT INTO call_words (rowid, tokens) VALUES (?, ?)", arguments: [next, words]) }
             if let request {
                 try db.run(
                     "INSERT OR REPLACE INTO idempotency (key, request, answer, at) VALUES (?, ?, ?, ?)",

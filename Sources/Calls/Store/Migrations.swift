@@ -196,6 +196,37 @@ enum Migrations {
                     sql: "UPDATE calls SET priority = ? WHERE outbound_id = ?", arguments: [try CallStore.decode(row, vault).priority, id])
             }
         }
+        migrator.registerMigration("7 incoming calls") { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE calls ADD COLUMN direction TEXT GENERATED ALWAYS AS (substr(outbound_id, 1, 2)) VIRTUAL;
+                    CREATE INDEX calls_by_direction ON calls(direction, position);
+                    DROP INDEX calls_by_state;
+                    CREATE INDEX calls_by_state ON calls(direction, state, position);
+                    CREATE INDEX calls_open ON calls(state, position);
+                    DROP TRIGGER call_counted;
+                    DROP TRIGGER call_moved;
+                    DROP TRIGGER call_gone;
+                    DROP TABLE call_counts;
+                    CREATE TABLE call_counts (
+                        direction TEXT NOT NULL, state TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (direction, state)
+                    ) STRICT, WITHOUT ROWID;
+                    INSERT INTO call_counts SELECT direction, state, COUNT(*) FROM calls GROUP BY direction, state;
+                    CREATE TRIGGER call_counted AFTER INSERT ON calls BEGIN
+                        INSERT INTO call_counts VALUES (substr(new.outbound_id, 1, 2), new.state, 1)
+                            ON CONFLICT (direction, state) DO UPDATE SET n = n + 1;
+                    END;
+                    CREATE TRIGGER call_moved AFTER UPDATE OF state ON calls WHEN old.state <> new.state BEGIN
+                        UPDATE call_counts SET n = n - 1 WHERE direction = substr(old.outbound_id, 1, 2) AND state = old.state;
+                        INSERT INTO call_counts VALUES (substr(new.outbound_id, 1, 2), new.state, 1)
+                            ON CONFLICT (direction, state) DO UPDATE SET n = n + 1;
+                    END;
+                    CREATE TRIGGER call_gone AFTER DELETE ON calls BEGIN
+                        UPDATE call_counts SET n = n - 1 WHERE direction = substr(old.outbound_id, 1, 2) AND state = old.state;
+                        DELETE FROM call_words WHERE rowid = old.position;
+                    END;
+                    """)
+        }
         return migrator
     }
 

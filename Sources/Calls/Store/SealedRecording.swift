@@ -98,6 +98,6 @@ extension CallStore {
     /// `ob-12345678-1.wav` → `ob-12345678`.
     private static func outboundID(of name: String) -> String? {
         let id = String(name.prefix(11))
-        return id.hasPrefix("ob-") && id.count == 11 ? id : nil
+        return (id.hasPrefix("ob-") || id.hasPrefix(Call.inboundPrefix)) && id.count == 11 ? id : nil
     }
 }

@@ -86,7 +86,7 @@ actor CalleeCall {
         case .ended(let byRemote):
             report(["event": "ended", "by": byRemote ? "caller" : "callee", "worst_rtp_gap_ms": Int(worstGapMs)])
         case .failed(let status, _, _): report(["event": "failed", "status": status])
-        case .progress, .answered, .referral: return
+        case .progress, .answered, .acknowledged, .referral: return
         case .reoffer: return dialog.reject(488)
         }
         leg?.close()

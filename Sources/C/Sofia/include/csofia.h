@@ -32,6 +32,7 @@ typedef struct {
     void *context;         /* what csofia_bind stored on the handle; NULL: a new incoming call */
     const char *phrase, *call_id, *from_user, *to_user, *request_user, *from_host, *sdp, *content_type, *body;
     const char *outbound_id; /* X-Outbound-Call-ID */
+    const char *source;      /* of an INVITE: the IPv4 address it came from */
     int retry_after;
 } csofia_event;
 typedef void (*csofia_callback)(void *application, const csofia_event *event);

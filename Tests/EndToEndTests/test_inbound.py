@@ -1,0 +1,275 @@
+"""Calls that come in: baresip and sipp call the AI; a socket of our own sends what no good phone would."""
+import random
+import shutil
+import socket
+import subprocess
+import time
+import wave
+
+import numpy
+import pytest
+from conftest import ATTEND, free_port
+from test_baresip import CONFIG, read_wav
+from test_sipp import SDP
+
+NUMBER = "0255501234"
+FAST = {"TRUNKLINE_INBOUND_RING_MS": "0", "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "1000"}
+INBOUND_ENDED = {"completed", "failed"}
+
+
+def inbound(server):
+    return server.request("GET", "/api/inbound/")[1]["items"]
+
+
+def wait_for_call(server, states=INBOUND_ENDED, seconds=60):
+    deadline = time.time() + seconds
+    while time.time() < deadline:
+        items = inbound(server)
+        if items and items[0]["state"] in states:
+            return server.request("GET", f"/api/inbound/{items[0]['inbound_id']}")[1]
+        time.sleep(0.1)
+    raise AssertionError(inbound(server))
+
+
+class Phone:
+    """SIP by hand over UDP, as far as a refusal needs it."""
+
+    def __init__(self, server):
+        self.server = server
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.settimeout(5)
+        self.port = self.socket.getsockname()[1]
+        self.call_id = f"hand-{random.getrandbits(64):x}"
+        self.tag = f"{random.getrandbits(32):x}"
+        self.to = f"<sip:{NUMBER}@127.0.0.1:{server.sip_port}>"
+
+    def send(self, method, headers="", body="", sequence=1, branch=None, to=None):
+        branch = branch or f"z9hG4bK{random.getrandbits(64):x}"
+        content = f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
+        self.socket.sendto((
+            f"{method} sip:{NUMBER}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
+            f"From: \"Lee\" <sip:01098765432@127.0.0.1:{self.port}>;tag={self.tag}\r\nTo: {to or self.to}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
+            f"Contact: <sip:lee@127.0.0.1:{self.port}>\r\n{content}").encode(), ("127.0.0.1", self.server.sip_port))
+        return branch
+
+    def receive(self, final=True):
+        while True:
+            text = self.socket.recv(65_536).decode()
+            if not text.startswith("SIP/2.0"):
+                return text
+            status = int(text.split(" ")[1])
+            if status >= 200 or not final:
+                return text
+
+    def status(self, *arguments, **options):
+        self.send(*arguments, **options)
+        return int(self.receive().split(" ")[1])
+
+    def invite(self, headers="Content-Type: application/sdp\r\n", body=None):
+        return self.status("INVITE", headers, SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port()) if body is None else body)
+
+
+REFUSED = "v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 9\r\na=rtpmap:9 G722/8000\r\n"
+
+
+@pytest.mark.parametrize("body, headers, status", [
+    (REFUSED, "Content-Type: application/sdp\r\n", 488), ("v=0 nonsense", "Content-Type: application/sdp\r\n", 488),
+    ("hello", "Content-Type: text/plain\r\n", 415), (REFUSED, "Content-Type: application/sdp\r\nRequire: nothing-we-know\r\n", 420)])
+def test_offers_that_cannot_be_taken(make_server, body, headers, status):
+    server = make_server(**FAST)
+    phone = Phone(server)
+    phone.send("INVITE", headers, body)
+    answer = phone.receive()
+    assert int(answer.split(" ")[1]) == status, answer
+    assert status != 415 or "application/sdp" in answer.lower().split("accept:")[1]
+    assert status != 420 or "nothing-we-know" in answer.split("Unsupported:")[1]
+    if status == 488:
+        assert wait_for_call(server)["failure_reason"].startswith("the offer has no codec"), inbound(server)
+
+
+def test_who_is_not_let_in(make_server):
+    server = make_server(TRUNKLINE_INBOUND_NUMBERS=NUMBER, TRUNKLINE_INBOUND_TRUSTED_SOURCES="192.0.2.1")
+    assert Phone(server).invite() == 403
+    other = make_server(TRUNKLINE_INBOUND_NUMBERS="025559999")
+    assert Phone(other).invite() == 404
+    closed = make_server(TRUNKLINE_INBOUND_ENABLED="false")
+    assert Phone(closed).invite() == 404
+    assert inbound(server) == inbound(other) == inbound(closed) == []
+
+
+def test_methods_outside_a_call(server):
+    assert Phone(server).status("OPTIONS") == 200
+    assert Phone(server).status("BYE", to=f"<sip:{NUMBER}@127.0.0.1>;tag=none") == 481
+    assert Phone(server).status("MESSAGE", "Content-Type: text/plain\r\n", "hello") in (405, 501)
+    assert Phone(server).status("FROBNICATE") in (405, 501)
+
+
+def test_no_room_is_told_with_a_time_to_try_again(make_server, tmp_path):
+    server = make_server(**FAST, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="1", TRUNKLINE_INBOUND_NUMBERS="+82 2 5550 1234")
+    first, second = Phone(server), Phone(server)
+    assert first.invite() == 200
+    second.send("INVITE", "Content-Type: application/sdp\r\n", REFUSED)
+    answer = second.receive()
+    assert answer.startswith("SIP/2.0 503") and "Retry-After: 30" in answer
+
+
+def test_a_caller_who_gives_up(make_server):
+    server = make_server(TRUNKLINE_INBOUND_RING_MS="20000")
+    phone = Phone(server)
+    branch = phone.send("INVITE", "Content-Type: application/sdp\r\n", SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port()))
+    while " 180 " not in phone.receive(final=False):
+        pass
+    phone.send("CANCEL", branch=branch)
+    statuses = {int(phone.receive().split(" ")[1]) for _ in range(2)}
+    assert statuses == {200, 487}
+    call = wait_for_call(server)
+    assert (call["state"], call["caller_number"], call["called_number"]) == ("failed", "01098765432", NUMBER), call
+    assert [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]] == ["inbound_ringing", "inbound_failed"]
+
+
+@pytest.fixture
+def baresip(tmp_path):
+    """Calls an address with a microphone file; returns the folder with what it heard."""
+    processes = []
+
+    def dial(address, microphone):
+        folder = tmp_path / f"baresip{len(processes)}"
+        folder.mkdir()
+        port, rtp = free_port(), free_port() & ~1
+        shutil.copy(microphone, folder / "mic.wav")
+        (folder / "config").write_text(CONFIG.format(port=port, folder=folder, rtp=rtp, rtp_end=rtp + 100))
+        (folder / "accounts").write_text("<sip:01098765432@127.0.0.1>;regint=0;audio_codecs=PCMU/8000/1\n")
+        (folder / "contacts").write_text("")
+        log = open(folder / "baresip.log", "wb")
+        processes.append(subprocess.Popen(
+            ["baresip", "-4", "-f", str(folder), "-v", "-t", "90", "-e", f"/dial {address}"], stdout=log, stderr=log, cwd=folder))
+        return folder
+
+    yield dial
+    for process in processes:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def test_baresip_calls_the_ai(make_server, baresip, tmp_path):
+    """Two questions are asked and answered by a microphone that says yes again and again; all of it stands in the record."""
+    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "silence.wav"), "trim", "0", "2.0"], check=True)
+    subprocess.run(["flite", "-t", "Yes, please.", "-o", str(tmp_path / "yes16.wav")], check=True)
+    subprocess.run(["sox", str(tmp_path / "yes16.wav"), "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "yes.wav")], check=True)
+    subprocess.run(["sox"] + [str(tmp_path / name) for name in ["silence.wav", "silence.wav", "silence.wav"] + ["yes.wav", "silence.wav"] * 8] + [str(tmp_path / "mic.wav")], check=True)
+    server = make_server(TRUNKLINE_INBOUND_NUMBERS=NUMBER, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?|Is it urgent?",
+                         TRUNKLINE_INBOUND_GREETING_TEMPLATE="Riverside Restaurant, good day.")
+    folder = baresip(f"sip:{NUMBER}@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
+    call = wait_for_call(server, seconds=80)
+    result = server.request("GET", f"/api/inbound/{call['inbound_id']}/result")[1]
+    assert call["state"] == "completed" and call["inbound_id"].startswith("in-"), (call, result)
+    assert (call["caller_number"], call["called_number"]) == ("01098765432", NUMBER) and "callee_number" not in call and "outbound_id" not in result
+    assert result["transcript"][0]["text"].startswith("Riverside Restaurant, good day.") and result["transcript"][0]["speaker"] == "ai"
+    assert [answer["question_text"] for answer in result["answers"]] == ["Shall we call you back?", "Is it urgent?"]
+    assert all(answer["status"] in ("answered", "unclear") for answer in result["answers"]) and result["answers"][0]["evidence"]
+    names = [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]]
+    assert names[:2] == ["inbound_ringing", "inbound_connected"] and names[-1] in ("inbound_completed", "inbound_ended") and "inbound_progress" in names
+    # Listed masked, whole on its own page, and not among the calls we placed.
+    assert inbound(server)[0]["caller_number"] == "010****5432" and server.request("GET", "/api/outbound/")[1]["total"] == 0
+    assert server.request("GET", f"/api/outbound/{call['inbound_id']}")[0] == 404
+    assert server.request("GET", "/api/inbound/?q=01098765432")[1]["total"] == server.request("GET", "/api/inbound/?q=5432")[1]["total"] == 1
+    assert server.request("GET", "/api/inbound/?q=0255550000")[1]["total"] == 0
+    # What baresip heard is what the recording says was heard.
+    (folder / "recording.wav").write_bytes(server.request("GET", result["recording_url"], raw=True)[1])
+    with wave.open(str(folder / "recording.wav")) as file:
+        stereo = numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(float).reshape(-1, 2)
+    heard, _ = read_wav(sorted(folder.glob("dump-*-dec.wav"))[-1])
+    loud = lambda samples: numpy.count_nonzero(numpy.abs(samples) > 600)
+    assert loud(stereo[:, 1]) == pytest.approx(loud(heard), rel=0.05) and loud(stereo[:, 0]) > 1000
+
+
+def test_an_operator_hangs_up_and_speaks(make_server, baresip, tmp_path):
+    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True)
+    server = make_server(TRUNKLINE_INBOUND_RING_MS="100")
+    baresip(f"sip:{NUMBER}@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    active = server.request("GET", "/api/inbound/active")[1]["items"]
+    assert [item["inbound_id"] for item in active] == [call_id] and server.request("GET", "/api/outbound/active")[1]["items"] == []
+    time.sleep(1)
+    assert server.request("POST", f"/api/inbound/{call_id}/say", {"text": "A colleague is coming."})[0] == 202
+    deadline = time.time() + 20
+    while not any("colleague" in entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]):
+        assert time.time() < deadline
+        time.sleep(0.1)
+    assert server.request("POST", f"/api/inbound/{call_id}/hangup", {})[0] == 202
+    call = wait_for_call(server)
+    assert (call["state"], call["end_reason"]) == ("completed", "operator_hangup")
+    assert server.request("POST", f"/api/inbound/{call_id}/hangup", {})[0] == 409
+
+
+def test_a_killed_server_leaves_no_call_ringing(make_server, baresip, tmp_path):
+    import signal
+    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True)
+    server = make_server()
+    baresip(f"sip:{NUMBER}@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    time.sleep(1)
+    server.kill(signal.SIGKILL)
+    server.start()
+    call = server.request("GET", f"/api/inbound/{call_id}")[1]
+    assert (call["state"], call["end_reason"]) == ("failed", "server_restart")
+
+
+UAC = """<?xml version="1.0" encoding="UTF-8"?>
+<scenario name="late offer">
+  <send retrans="500"><![CDATA[
+      INVITE sip:{number}@[remote_ip]:[remote_port] SIP/2.0
+      Via: SIP/2.0/[transport] 127.0.0.1:[local_port];branch=[branch]
+      From: <sip:01011112222@127.0.0.1:[local_port]>;tag=[call_number]
+      To: <sip:{number}@[remote_ip]:[remote_port]>
+      Call-ID: [call_id]
+      CSeq: 1 INVITE
+      Contact: <sip:x@127.0.0.1:[local_port]>
+      Max-Forwards: 70
+      Content-Length: 0
+
+  ]]></send>
+  <recv response="100" optional="true"/>
+  <recv response="180" optional="true"/>
+  <recv response="200" rrs="true"/>
+  <send><![CDATA[
+      ACK [next_url] SIP/2.0
+      Via: SIP/2.0/[transport] 127.0.0.1:[local_port];branch=[branch]
+      From: <sip:01011112222@127.0.0.1:[local_port]>;tag=[call_number]
+      [last_To:]
+      Call-ID: [call_id]
+      CSeq: 1 ACK
+      Max-Forwards: 70
+{sdp}
+  ]]></send>
+  <pause milliseconds="2000"/>
+  <send retrans="500"><![CDATA[
+      BYE [next_url] SIP/2.0
+      Via: SIP/2.0/[transport] 127.0.0.1:[local_port];branch=[branch]
+      From: <sip:01011112222@127.0.0.1:[local_port]>;tag=[call_number]
+      [last_To:]
+      Call-ID: [call_id]
+      CSeq: 2 BYE
+      Max-Forwards: 70
+      Content-Length: 0
+
+  ]]></send>
+  <recv response="200"/>
+</scenario>
+"""
+
+
+@pytest.mark.parametrize("transport", ["u1", "t1"])
+def test_a_late_offer(make_server, tmp_path, transport):
+    server = make_server(TRUNKLINE_INBOUND_RING_MS="0", TRUNKLINE_LOG_LEVEL="debug")
+    (tmp_path / "uac.xml").write_text(UAC.format(number=NUMBER, sdp=SDP.format(rtp=free_port())))
+    done = subprocess.run(
+        ["sipp", f"127.0.0.1:{server.sip_port}", "-sf", str(tmp_path / "uac.xml"), "-i", "127.0.0.1", "-p", str(free_port()), "-m", "1", "-t", transport, "-nostdin", "-timeout", "20"],
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=40)
+    call = wait_for_call(server)
+    assert done.returncode == 0 and (call["state"], call["end_reason"], call["caller_number"]) == ("completed", "callee_hangup", "01011112222"), call
+    names = [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]]
+    assert names[-1] == "inbound_ended" and "inbound_connected" in names
+    log = (server.folder / "server.log").read_text()
+    assert "01011112222" not in log and NUMBER not in log
