@@ -32,15 +32,19 @@ export const session = () => request("GET", "/api/session");
 export const logIn = (credentials) => request("POST", "/api/session", credentials);
 export const logOut = () => request("DELETE", "/api/session");
 export const createCall = (call) => request("POST", "/api/outbound/", call);
-export const listCalls = (filter) => {
+// Calls that came in have ids of their own kind.
+const callURL = (callID) => `/api/${callID.startsWith("in-") ? "inbound" : "outbound"}/${id(callID)}`;
+
+/** `kind`: outbound or inbound. */
+export const listCalls = (filter, kind = "outbound") => {
   const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
-  return request("GET", `/api/outbound/${query.size ? `?${query}` : ""}`);
+  return request("GET", `/api/${kind}/${query.size ? `?${query}` : ""}`);
 };
 export const statistics = () => request("GET", "/api/outbound/stats");
-export const call = (callID) => request("GET", `/api/outbound/${id(callID)}`);
-export const result = (callID) => request("GET", `/api/outbound/${id(callID)}/result`);
-export const say = (callID, text) => request("POST", `/api/outbound/${id(callID)}/say`, { text });
-export const act = (callID, action) => request("POST", `/api/outbound/${id(callID)}/${action}`);
+export const call = (callID) => request("GET", callURL(callID));
+export const result = (callID) => request("GET", `${callURL(callID)}/result`);
+export const say = (callID, text) => request("POST", `${callURL(callID)}/say`, { text });
+export const act = (callID, action) => request("POST", `${callURL(callID)}/${action}`);
 
 export function openEvents(after) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";

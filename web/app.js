@@ -47,13 +47,14 @@ async function show() {
   leave = null;
   page.replaceChildren();
   const path = location.pathname.replace(/\/+$/, "") || "/outbound";
-  const match = path.match(/^\/outbound\/(ob-[0-9a-f]{8})$/);
+  const match = path.match(/^\/(?:outbound\/(?=ob-)|inbound\/(?=in-))((?:ob|in)-[0-9a-f]{8})$/);
+  const place = match ? "" : { "/outbound/new": "new", "/inbound": "inbound" }[path] ?? "list";
   for (const link of top_.querySelectorAll("[data-nav]")) {
-    const current = (link.dataset.nav === "new") === (path === "/outbound/new") && !match;
-    if (current) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (link.dataset.nav === place) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
   try {
-    if (path === "/outbound" || path === "/login") leave = await listPage(page);
+    if (path === "/outbound" || path === "/login") leave = await listPage(page, "outbound");
+    else if (path === "/inbound") leave = await listPage(page, "inbound");
     else if (path === "/outbound/new") leave = newPage(page, go);
     else if (match) leave = await callPage(page, match[1]);
     else message(page, "Nothing here", "There is no such page.");

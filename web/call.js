@@ -1,7 +1,7 @@
 // One call: answers as they come, the conversation as it was heard, the recording.
 import * as api from "./api.js";
 import { feed } from "./store.js";
-import { cell, duration, endReason, fact, isEnded, part, ruleName, showState, template, toast, when } from "./view.js";
+import { callID as idOf, cell, duration, endReason, fact, isEnded, part, ruleName, showState, template, toast, when } from "./view.js";
 
 const statusNames = { pending: ["open", ""], answered: ["answered", "good"], unclear: ["unclear", "warn"], refused: ["refused", "bad"], not_asked: ["not asked", ""] };
 
@@ -24,6 +24,7 @@ function costText(cost) {
 }
 
 export async function callPage(root, callID) {
+  const isInbound = callID.startsWith("in-");
   let call = await api.call(callID);
   let result = await api.result(callID);
   root.append(template("call"));
@@ -41,13 +42,13 @@ export async function callPage(root, callID) {
     cell(root, "purpose", call.purpose);
     showState(root.querySelector('[data-cell="state"]'), call.state);
     const button = (name) => root.querySelector(`[data-action="${name}"]`);
-    button("cancel").hidden = !["queued", "dialing", "ringing"].includes(call.state);
+    button("cancel").hidden = !["queued", "dialing", "ringing"].includes(call.state) || isInbound;
     button("hangup").hidden = call.state !== "connected";
-    button("retry").hidden = !isEnded(call.state);
+    button("retry").hidden = !isEnded(call.state) || isInbound;
     const facts = part(root, "facts");
     facts.replaceChildren();
-    fact(facts, "Callee", call.callee_number);
-    fact(facts, "Caller shown", call.caller_number);
+    fact(facts, isInbound ? "Caller" : "Callee", isInbound ? call.caller_number : call.callee_number);
+    fact(facts, isInbound ? "Called" : "Caller shown", isInbound ? call.called_number : call.caller_number);
     fact(facts, "On behalf of", call.caller_display_name);
     fact(facts, "Language", call.language);
     fact(facts, "Created", when(call.created_at));
@@ -59,10 +60,11 @@ export async function callPage(root, callID) {
     fact(facts, "Summary", result.summary);
     fact(facts, "Mood", result.sentiment);
     fact(facts, "Cost", costText(result.cost));
-    fact(facts, "Id", call.outbound_id);
+    fact(facts, "Id", callID);
     const attempts = part(root, "attempts");
     attempts.replaceChildren();
-    for (const attempt of call.attempts) {
+    const tries = call.attempts ?? [];
+    for (const attempt of tries) {
       const row = document.createElement("li");
       const time = document.createElement("span");
       const text = document.createElement("span");
@@ -72,9 +74,11 @@ export async function callPage(root, callID) {
       row.append(time, text);
       attempts.append(row);
     }
-    part(root, "no-attempts").hidden = call.attempts.length > 0;
-    part(root, "blocked").hidden = call.blocked.length === 0;
-    part(root, "blocks").replaceChildren(...call.blocked.map(blockRow));
+    part(root, "no-attempts").hidden = tries.length > 0;
+    part(root, "attempts-card").hidden = isInbound;
+    const blocked = call.blocked ?? [];
+    part(root, "blocked").hidden = blocked.length === 0;
+    part(root, "blocks").replaceChildren(...blocked.map(blockRow));
     part(root, "say").hidden = call.state !== "connected";
   }
 
@@ -127,7 +131,7 @@ export async function callPage(root, callID) {
   function addEntry(entry) {
     const row = template("entry").querySelector("li");
     row.dataset.speaker = entry.speaker;
-    cell(row, "who", entry.speaker === "ai" ? "AI" : "Callee");
+    cell(row, "who", entry.speaker === "ai" ? "AI" : isInbound ? "Caller" : "Callee");
     cell(row, "time", duration(entry.timestamp)).addEventListener("click", () => playFrom(entry.timestamp));
     if (entry.interrupted) {
       const heard = entry.heard_text ?? "";
@@ -206,11 +210,11 @@ export async function callPage(root, callID) {
   }
 
   const onEvent = ({ detail }) => {
-    if (detail.outbound_id !== callID) return;
-    if (detail.event === "outbound_transcript") {
+    if (idOf(detail) !== callID) return;
+    if (detail.event.endsWith("_transcript")) {
       result.transcript.push(detail.entry);
       addEntry(detail.entry);
-    } else if (detail.event === "outbound_progress" && !isEnded(call.state)) {
+    } else if (detail.event.endsWith("_progress") && !isEnded(call.state)) {
       for (const change of detail.answers) {
         const answer = result.answers.find((one) => one.question_id === change.question_id);
         if (answer) Object.assign(answer, change);

@@ -1,14 +1,27 @@
 // The list of calls with its five figures; rows change as events come.
 import * as api from "./api.js";
 import { feed } from "./store.js";
-import { cell, duration, isEnded, part, showState, template, toast, when } from "./view.js";
+import { callID, cell, duration, isEnded, part, showState, template, toast, when } from "./view.js";
 
 const refreshDelay = 400;
 
-export async function listPage(root) {
-  document.title = "Calls · Trunkline";
-  const first = await api.listCalls({});
+/** `kind`: outbound, the calls we place, or inbound, those that come in. */
+export async function listPage(root, kind) {
+  const isInbound = kind === "inbound";
+  document.title = `${isInbound ? "Incoming calls" : "Calls"} · Trunkline`;
+  const first = await api.listCalls({}, kind);
   root.append(template("list"));
+  if (isInbound) {
+    cell(root, "title", "Incoming calls");
+    cell(root, "other", "Caller");
+    cell(root, "about", "Called");
+    part(root, "figures").hidden = true;
+    root.querySelector(".head .button").hidden = true;
+    for (const option of root.querySelectorAll("select option")) {
+      if (!["", "ringing", "connected", "completed", "failed"].includes(option.value)) option.remove();
+    }
+    root.querySelector('input[name="q"]').placeholder = "Search number or id";
+  }
   const rows = part(root, "rows");
   const empty = part(root, "empty");
   const more = root.querySelector('[data-action="more"]');
@@ -20,14 +33,14 @@ export async function listPage(root) {
   const filter = () => ({ q: form.q.value.trim(), state: form.state.value });
 
   function fill(row, call) {
-    row.dataset.id = call.outbound_id;
+    row.dataset.id = callID(call);
     cell(row, "time", when(call.created_at)).title = call.created_at;
-    cell(row, "callee", call.callee_number);
-    cell(row, "purpose", call.purpose).setAttribute("href", `/outbound/${call.outbound_id}`);
+    cell(row, "callee", isInbound ? call.caller_number : call.callee_number);
+    cell(row, "purpose", isInbound ? call.called_number : call.purpose).setAttribute("href", `/${kind}/${callID(call)}`);
     showState(row.querySelector('[data-cell="state"]'), call.state);
     cell(row, "duration", duration(call.duration_seconds));
     const action = row.querySelector('[data-cell="action"]');
-    const name = isEnded(call.state) && !call.task_completed ? "retry" : ["queued", "dialing", "ringing"].includes(call.state) ? "cancel" : "";
+    const name = isInbound ? "" : isEnded(call.state) && !call.task_completed ? "retry" : ["queued", "dialing", "ringing"].includes(call.state) ? "cancel" : "";
     action.hidden = !name;
     action.textContent = name === "retry" ? "Call again" : "Cancel";
     action.dataset.action = name;
@@ -35,7 +48,7 @@ export async function listPage(root) {
 
   function add(calls) {
     for (const call of calls) {
-      const known = rows.querySelector(`[data-id="${call.outbound_id}"]`);
+      const known = rows.querySelector(`[data-id="${callID(call)}"]`);
       if (known) { fill(known, call); continue; }
       const row = template("row").querySelector("tr");
       fill(row, call);
@@ -49,10 +62,11 @@ export async function listPage(root) {
     cursor = page.next_cursor;
     more.hidden = !cursor;
     empty.hidden = page.items.length > 0;
-    empty.textContent = filter().q || filter().state ? "No call fits the filter." : "No calls yet. Place the first one.";
+    empty.textContent = filter().q || filter().state ? "No call fits the filter." : isInbound ? "Nobody has called yet." : "No calls yet. Place the first one.";
   }
 
   async function figures() {
+    if (isInbound) return;
     const stats = await api.statistics();
     const set = (name, text) => { root.querySelector(`[data-figure="${name}"]`).textContent = text; };
     set("total", stats.total);
@@ -64,7 +78,7 @@ export async function listPage(root) {
 
   async function refresh() {
     const mine = ++version;
-    const [page] = await Promise.all([api.listCalls(filter()), figures()]);
+    const [page] = await Promise.all([api.listCalls(filter(), kind), figures()]);
     if (mine === version) show(page);
   }
 
@@ -74,12 +88,14 @@ export async function listPage(root) {
     timer = setTimeout(() => refresh().catch(() => {}), refreshDelay);
   }
 
-  const onEvent = ({ detail }) => { if (detail.event !== "outbound_transcript" && detail.event !== "outbound_progress") later(); };
+  const onEvent = ({ detail }) => {
+    if (detail.event.startsWith(`${kind}_`) && !/_(transcript|progress)$/.test(detail.event)) later();
+  };
   feed.addEventListener("event", onEvent);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", later);
   more.addEventListener("click", async () => {
-    const page = await api.listCalls({ ...filter(), cursor });
+    const page = await api.listCalls({ ...filter(), cursor }, kind);
     add(page.items);
     cursor = page.next_cursor;
     more.hidden = !cursor;

@@ -15,6 +15,9 @@ export function part(root, name) {
   return root.querySelector(`[data-part="${name}"]`);
 }
 
+/** A call has the name of its direction. */
+export const callID = (call) => call.outbound_id ?? call.inbound_id;
+
 const stateNames = {
   queued: ["Queued", ""], dialing: ["Dialing", "live"], ringing: ["Ringing", "live"], connected: ["Connected", "live"],
   completed: ["Completed", "good"], no_answer: ["No answer", "warn"], busy: ["Busy", "warn"], rejected: ["Rejected", "warn"],

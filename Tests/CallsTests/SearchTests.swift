@@ -59,3 +59,51 @@ import Testing
         #expect(try await search("appointment") { $0.state = .queued }.isTotalCapped)
     }
 }
+
+extension SearchTests {
+    @Test func figuresFollowEveryChange() async throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/trunkline-figures-\(UInt64.random(in: 0 ... .max))"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = try CallStore(folder: folder)
+        defer { store.close() }
+        let at = Date(timeIntervalSince1970: 1_800_000_000)
+        let brief = Brief(purpose: "p", questions: [Question(id: "q1", text: "?")])
+        var ids: [String] = []
+        for day in 0..<3 {
+            let call = Call(callerNumber: "1000", calleeNumber: "2000", brief: brief, createdAt: at - Double(day) * 86_400)
+            _ = try await store.insert(call, events: [])
+            ids.append(call.outboundID)
+        }
+        func end(_ id: String, seconds: Double) async throws {
+            try await store.update(id) { call in
+                try call.apply(.dial)
+                try call.apply(.answered)
+                call.answeredAt = at
+                return []
+            }
+            try await store.update(id) { call in
+                try call.apply(.conversationEnded(isFailure: false))
+                call.completedAt = at + seconds
+                return []
+            }
+        }
+        try await end(ids[0], seconds: 10)
+        try await end(ids[1], seconds: 30)
+        var figures = try await store.statistics()
+        #expect(figures.averageDuration == 20)
+        #expect(figures.days.map(\.total) == [1, 1, 1] && figures.days.map(\.completed) == [1, 1, 0])
+        #expect(figures.states.filter { $0.value > 0 } == [.completed: 2, .queued: 1])
+        #expect(try await store.erase([ids[1]], recordings: folder) == 1)
+        figures = try await store.statistics()
+        #expect(figures.averageDuration == 10 && figures.days.map(\.total) == [1, 1])
+        // Again: it is no longer ended.
+        try await store.update(ids[0]) { call in
+            try call.apply(.retry)
+            call.answeredAt = nil
+            call.completedAt = nil
+            return []
+        }
+        figures = try await store.statistics()
+        #expect(figures.averageDuration == nil && figures.days.map(\.completed) == [0, 0])
+    }
+}

@@ -7,6 +7,7 @@ import re
 import pytest
 from conftest import ATTEND, KEY, MOVED
 from playwright.sync_api import expect, sync_playwright
+from test_inbound import NUMBER, REFUSED, Phone, inbound
 
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 
@@ -149,3 +150,31 @@ def test_the_page_says_what_stood_in_the_way(make_server, browser):
     expect(page.get_by_text("on the do-not-call list", exact=True)).to_be_visible()
     expect(page.get_by_text("Failed", exact=True)).to_be_visible()
     shots(browser, server, f"/outbound/{call_id}", "blocked")
+
+
+def test_incoming_calls(server, browser):
+    """The list of calls that came in, a call's page, and both as things happen."""
+    errors = []
+    page = browser.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(server.url + "/inbound")
+    page.fill('input[name="api_key"]', KEY)
+    page.click('button[type="submit"]')
+    page.wait_for_selector("text=Nobody has called yet.")
+    assert page.locator("h1").inner_text() == "Incoming calls" and page.locator('[data-nav="inbound"][aria-current="page"]').count() == 1
+    assert page.locator('[data-part="figures"]').is_hidden() and page.locator("select option").count() == 5
+    # It comes in while the page is open.
+    assert Phone(server).invite(body=REFUSED) == 488
+    page.wait_for_selector('[data-part="rows"] tr')
+    call_id = inbound(server)[0]["inbound_id"]
+    row = page.locator('[data-part="rows"] tr')
+    assert "010****5432" in row.inner_text() and NUMBER in row.inner_text() and "Failed" in row.inner_text()
+    row.locator("a").click()
+    page.wait_for_url(f"{server.url}/inbound/{call_id}")
+    page.wait_for_selector("text=01098765432")
+    facts = page.locator('[data-part="facts"]').inner_text()
+    assert "Caller" in facts and "Called" in facts and "no codec we speak" in facts and "Callee" not in facts
+    assert page.locator('[data-action="retry"]').is_hidden() and page.locator('[data-part="attempts-card"]').is_hidden()
+    shots(browser, server, "/inbound", "inbound")
+    shots(browser, server, f"/inbound/{call_id}", "inbound-call")
+    assert not errors, errors

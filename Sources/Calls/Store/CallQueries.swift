@@ -50,7 +50,7 @@ extension CallStore {
     /// Beginnings of words up to this length have an index of their own.
     private static let prefixLength = 5
     /// Ended calls looked at for the distribution of answers.
-    private static let answerSampleLimit = 1_000
+    private static let answerSampleLimit = 200
 
     /// One way in which calls are found; a search may have several.
     private struct Branch: Sendable {
@@ -149,7 +149,9 @@ extension CallStore {
     }
 
     private func branches(_ filter: CallFilter) -> [Branch] {
-        var base = Branch(conditions: ["direction = ?"], arguments: [filter.direction])
+        // With "+" no index is looked for: one by time, number or id is better than that of all calls of a direction.
+        let isByDirection = filter.from == nil && filter.to == nil
+        var base = Branch(conditions: [(isByDirection ? "" : "+") + "direction = ?"], arguments: [filter.direction])
         if let state = filter.state {
             base.conditions.append("state = ?")
             base.arguments.append(state.rawValue)
@@ -166,6 +168,8 @@ extension CallStore {
         var branches: [Branch] = []
         func add(_ condition: String, _ arguments: [any DatabaseValueConvertible & Sendable]) {
             var branch = base
+            branch.conditions[0] = "+direction = ?"
+            if let place = branch.conditions.firstIndex(of: "state = ?") { branch.conditions[place] = "+state = ?" }
             branch.conditions.append(condition)
             branch.arguments += arguments
             branches.append(branch)
@@ -245,17 +249,10 @@ extension CallStore {
                 if let state = CallState(rawValue: row["state"]) { result.states[state] = row["n"] }
             }
             result.averageDuration = try Double.fetchOne(
-                db,
-                sql:
-                    "SELECT AVG(completed_at - answered_at) FROM calls WHERE direction = 'ob' AND answered_at IS NOT NULL AND completed_at IS NOT NULL"
-            )
+                db, sql: "SELECT SUM(seconds) / NULLIF(SUM(ended), 0) FROM call_days WHERE direction = 'ob'")
             let days = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT date(created_at, 'unixepoch') AS day, COUNT(*) AS n, SUM(state = 'completed') AS done
-                    FROM calls WHERE direction = 'ob' GROUP BY day ORDER BY day DESC LIMIT 31
-                    """)
-            result.days = days.map { .init(day: $0["day"], total: $0["n"], completed: $0["done"]) }
+                db, sql: "SELECT day, total, completed FROM call_days WHERE direction = 'ob' AND total > 0 ORDER BY day DESC LIMIT 31")
+            result.days = days.map { .init(day: $0["day"], total: $0["total"], completed: $0["completed"]) }
             let ended = try Row.fetchAll(
                 db,
                 sql:

@@ -223,7 +223,31 @@ enum Migrations {
                     END;
                     CREATE TRIGGER call_gone AFTER DELETE ON calls BEGIN
                         UPDATE call_counts SET n = n - 1 WHERE direction = substr(old.outbound_id, 1, 2) AND state = old.state;
+                        UPDATE call_days SET total = total - 1, completed = completed - (old.state = 'completed'),
+                            ended = ended - (old.completed_at IS NOT NULL AND old.answered_at IS NOT NULL),
+                            seconds = seconds - COALESCE(old.completed_at - old.answered_at, 0)
+                            WHERE direction = substr(old.outbound_id, 1, 2) AND day = date(old.created_at, 'unixepoch');
                         DELETE FROM call_words WHERE rowid = old.position;
+                    END;
+                    CREATE TABLE call_days (
+                        direction TEXT NOT NULL, day TEXT NOT NULL, total INTEGER NOT NULL, completed INTEGER NOT NULL,
+                        ended INTEGER NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (direction, day)
+                    ) STRICT, WITHOUT ROWID;
+                    INSERT INTO call_days SELECT direction, date(created_at, 'unixepoch') AS day, COUNT(*), SUM(state = 'completed'),
+                        SUM(completed_at IS NOT NULL AND answered_at IS NOT NULL), SUM(COALESCE(completed_at - answered_at, 0.0))
+                        FROM calls GROUP BY direction, day;
+                    CREATE TRIGGER call_day AFTER INSERT ON calls BEGIN
+                        INSERT INTO call_days VALUES (substr(new.outbound_id, 1, 2), date(new.created_at, 'unixepoch'), 1, 0, 0, 0.0)
+                            ON CONFLICT (direction, day) DO UPDATE SET total = total + 1;
+                    END;
+                    CREATE TRIGGER call_day_moved AFTER UPDATE OF state, answered_at, completed_at ON calls
+                        WHEN old.state <> new.state OR old.answered_at IS NOT new.answered_at OR old.completed_at IS NOT new.completed_at
+                    BEGIN
+                        UPDATE call_days SET completed = completed + (new.state = 'completed') - (old.state = 'completed'),
+                            ended = ended + (new.completed_at IS NOT NULL AND new.answered_at IS NOT NULL)
+                                - (old.completed_at IS NOT NULL AND old.answered_at IS NOT NULL),
+                            seconds = seconds + COALESCE(new.completed_at - new.answered_at, 0) - COALESCE(old.completed_at - old.answered_at, 0)
+                            WHERE direction = substr(new.outbound_id, 1, 2) AND day = date(new.created_at, 'unixepoch');
                     END;
                     """)
         }
