@@ -1,6 +1,7 @@
 """Calls that come in: baresip and sipp call the AI; a socket of our own sends what no good phone would."""
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -8,7 +9,7 @@ import wave
 
 import numpy
 import pytest
-from conftest import ATTEND, free_port
+from conftest import free_port
 from test_baresip import CONFIG, read_wav
 from test_sipp import SDP
 
@@ -152,6 +153,17 @@ def baresip(tmp_path):
         process.wait(timeout=10)
 
 
+def what_was_heard(folder, seconds=10):
+    """baresip writes the head of its recording when it closes it."""
+    deadline = time.time() + seconds
+    while True:
+        try:
+            return read_wav(sorted(folder.glob("dump-*-dec.wav"))[-1])[0]
+        except (wave.Error, EOFError, IndexError):
+            assert time.time() < deadline, "baresip did not close its recording"
+            time.sleep(0.1)
+
+
 def test_baresip_calls_the_ai(make_server, baresip, tmp_path):
     """Two questions are asked and answered by a microphone that says yes again and again; all of it stands in the record."""
     subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "silence.wav"), "trim", "0", "2.0"], check=True)
@@ -179,7 +191,7 @@ def test_baresip_calls_the_ai(make_server, baresip, tmp_path):
     (folder / "recording.wav").write_bytes(server.request("GET", result["recording_url"], raw=True)[1])
     with wave.open(str(folder / "recording.wav")) as file:
         stereo = numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(float).reshape(-1, 2)
-    heard, _ = read_wav(sorted(folder.glob("dump-*-dec.wav"))[-1])
+    heard = what_was_heard(folder)
     loud = lambda samples: numpy.count_nonzero(numpy.abs(samples) > 600)
     assert loud(stereo[:, 1]) == pytest.approx(loud(heard), rel=0.05) and loud(stereo[:, 0]) > 1000
 
@@ -204,7 +216,6 @@ def test_an_operator_hangs_up_and_speaks(make_server, baresip, tmp_path):
 
 
 def test_a_killed_server_leaves_no_call_ringing(make_server, baresip, tmp_path):
-    import signal
     subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True)
     server = make_server()
     baresip(f"sip:{NUMBER}@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")

@@ -105,6 +105,15 @@ import Testing
         #expect(!hear("You may leave your message at the desk.", &machine, at: 9_000).contains("hang up: voicemail"))
     }
 
+    @Test func whoCallsUsIsNoMachine() {
+        var machine = greeted { $0.detectsMachines = false }
+        #expect(!hear("I want to leave my name after the tone, please hold.", &machine, at: 5_000).contains("hang up: voicemail"))
+        #expect(machine.answeredBy == .human)
+        var other = greeted { $0.detectsMachines = false }
+        _ = other.speechStarted(at: 5_000)
+        #expect(other.monologue(at: 15_000).isEmpty)
+    }
+
     @Test(arguments: ["{}", "", #"{"digits":""}"#, #"{"digits":"1a"}"#, #"{"digits":1}"#, #"{"digits":"\#(String(repeating: "1", count: 33))"}"#])
     func keysThatAreNone(_ arguments: String) { #expect(DialogueTool.SendDTMF.keys(in: arguments) == nil) }
 }

@@ -130,7 +130,8 @@ actor SIPAttempt: CallAttempt {
     // MARK: Answering
 
     private func receive(_ incoming: IncomingCall) {
-        guard !isFinished else { return journal.arrived(call) }
+        // Gave up before we had begun.
+        guard !isFinished else { return finish() }
         dialog = incoming.dialog
         journal.arrived(call)
         do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
@@ -245,6 +246,7 @@ actor SIPAttempt: CallAttempt {
         guard !isFinished else { return }
         isFinished = true
         closeMedia()
+        if incoming != nil, dialog == nil { return finish() }
         if goesThroughTrunk, !isCancelled, !didRingTimeOut || !hasRung { line.trunk.took(ended, hasRung: hasRung) }
         var ended = ended
         if isCancelled {

@@ -26,6 +26,8 @@ public struct RealtimePolicy: Sendable, Equatable {
     public var disclosure: String?
     /// Left on an answering machine; nil: the call is ended.
     public var voicemailMessage: String?
+    /// Answering machines and the like are looked for. Nobody who calls us is one.
+    public var detectsMachines = true
     /// Silence that is borne while a person is being fetched, ms.
     public var holdMs = 45_000
     public init() {}
@@ -339,7 +341,9 @@ final class RealtimeTalker: Talker {
     private var lastEvidence: Answer.Evidence?
 
     /// Nobody has answered a question yet.
-    private var mayBeMachine: Bool { closing == nil && voicemail == nil && !tracker.answers.contains { $0.status == .answered } }
+    private var mayBeMachine: Bool {
+        policy.detectsMachines && closing == nil && voicemail == nil && !tracker.answers.contains { $0.status == .answered }
+    }
     /// A person is being fetched: screening, hold, a menu.
     private var isOnHold = false
     private var promptMs: Int { isOnHold ? policy.holdMs : policy.silencePromptMs }

@@ -58,6 +58,8 @@ public struct CallSettings: Sendable {
         var settings = conversation
         settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
         settings.canTransfer = canTransfer
+        settings.turns.detectsMachines = !call.isInbound
+        settings.realtime.detectsMachines = !call.isInbound
         settings.turns.voicemailMessage = voicemailMessage(of: call)
         settings.realtime.voicemailMessage = settings.turns.voicemailMessage
         return settings

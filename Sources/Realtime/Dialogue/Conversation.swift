@@ -29,6 +29,8 @@ public struct Conversation: Sendable, Equatable {
     public var tracker: TaskTracker
     /// Whether the callee's speech can be recognised in this language; if not, answers come by keypad.
     public var canRecognizeSpeech: Bool
+    /// An answering machine may have the other end.
+    public var detectsMachines = true
     /// What was found about the caller's last question.
     public var knowledge: [KnowledgeHit] = []
     /// What a response had said when its model failed: the next one goes on from there.

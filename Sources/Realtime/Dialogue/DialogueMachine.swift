@@ -26,6 +26,8 @@ public struct TurnPolicy: Sendable, Equatable {
     public var disclosure: String?
     /// Left on an answering machine, word for word; nil: the call is ended.
     public var voicemailMessage: String?
+    /// Answering machines and the like are looked for. Nobody who calls us is one.
+    public var detectsMachines = true
     /// Silence that is borne while a person is being fetched, ms: screening, hold, a menu.
     public var holdMs = 45_000
     public init() {}
@@ -120,6 +122,7 @@ public struct DialogueMachine: Sendable {
         self.conversation = Conversation(brief: brief, canRecognizeSpeech: canRecognizeSpeech)
         if let tracker { self.conversation.tracker = tracker }
         self.conversation.items = history
+        self.conversation.detectsMachines = policy.detectsMachines
         self.policy = policy
         self.silenceMs = silenceMs
     }
@@ -304,7 +307,7 @@ public struct DialogueMachine: Sendable {
 
     /// Nobody has answered a question yet.
     private var mayBeMachine: Bool {
-        conversation.callerTurns < Self.lineTalkTurns && !conversation.tracker.answers.contains { $0.status == .answered }
+        policy.detectsMachines && conversation.callerTurns < Self.lineTalkTurns && !conversation.tracker.answers.contains { $0.status == .answered }
     }
 
     /// A voice that is no person's.
@@ -339,7 +342,7 @@ public struct DialogueMachine: Sendable {
     public mutating func transcriptLength(_ count: Int) { transcriptCount = count }
 
     public mutating func monologue(at now: Int) -> [Action] {
-        guard phase == .talking, voicemail == nil, conversation.callerTurns == 0 else { return [] }
+        guard phase == .talking, voicemail == nil, conversation.callerTurns == 0, policy.detectsMachines else { return [] }
         switch LineTalk.read(interim, language: conversation.brief.language) {
         case .machine: return answeringMachine(at: now)
         case .screening, .hold, .menu: return []

@@ -20,12 +20,14 @@ enum Intent: Equatable {
 /// Reads words and keys in the light of a question.
 struct AnswerReading {
     let texts: PolicyTexts
+    /// Words may be an answering machine's.
+    var detectsMachines = true
 
     func intent(of text: String, question: Question?) -> Intent {
         let words = Self.normalize(text)
         guard !words.isEmpty else { return .nothing }
         func has(_ name: String) -> Bool { Self.contains(words, anyOf: texts.patterns[name] ?? []) }
-        if has("voicemail") { return .voicemail }
+        if detectsMachines, has("voicemail") { return .voicemail }
         if has("wrong_number") { return .wrongNumber }
         if has("refusal") { return .refusal }
         if has("call_back") || has("busy") { return .busy }

@@ -45,7 +45,7 @@ public struct EmbeddedPolicy: LanguageModel {
         init(_ conversation: Conversation) {
             self.conversation = conversation
             texts = PolicyTexts.of(conversation.brief.language)
-            reading = AnswerReading(texts: texts)
+            reading = AnswerReading(texts: texts, detectsMachines: conversation.detectsMachines)
             tracker = conversation.tracker
         }
 
