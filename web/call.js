@@ -28,6 +28,10 @@ export async function callPage(root, callID) {
   let call = await api.call(callID);
   let result = await api.result(callID);
   root.append(template("call"));
+  if (isInbound) {
+    cell(root, "crumb", "Incoming calls").setAttribute("href", "/inbound");
+    cell(root, "sides", "Caller on the left, AI on the right.");
+  }
   const audio = root.querySelector('[data-cell="audio"]');
   const transcript = part(root, "transcript");
   let clock = 0;
@@ -38,8 +42,9 @@ export async function callPage(root, callID) {
   }
 
   function showHead() {
-    document.title = `${call.purpose} · Trunkline`;
-    cell(root, "purpose", call.purpose);
+    const title = isInbound ? `Call from ${call.caller_number}` : call.purpose;
+    document.title = `${title} · Trunkline`;
+    cell(root, "purpose", title);
     showState(root.querySelector('[data-cell="state"]'), call.state);
     const button = (name) => root.querySelector(`[data-action="${name}"]`);
     button("cancel").hidden = !["queued", "dialing", "ringing"].includes(call.state) || isInbound;

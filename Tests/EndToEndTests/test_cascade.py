@@ -144,7 +144,7 @@ def test_a_call(make_server, callee, speech, stt, llm, tts):
     messages = mock.chats[1]["messages"]
     assert messages[0]["role"] == "system" and ATTEND in messages[0]["content"] and "dinner" in messages[0]["content"]
     assert [message["role"] for message in messages[1:]] == ["user", "assistant", "user"] and messages[2]["content"] == GREETING
-    assert messages[3]["content"] == said[1][1] and {tool["function"]["name"] for tool in mock.chats[1]["tools"]} == {"report_task_state", "end_call"}
+    assert messages[3]["content"] == said[1][1] and {tool["function"]["name"] for tool in mock.chats[1]["tools"]} == {"report_task_state", "end_call", "send_dtmf"}
     assert {chat["model"] for chat in mock.chats} == {
         {"openai": "gpt-4.1-mini", "groq": "llama-3.3-70b-versatile", "gemini": "gemini-2.5-flash", "ollama": "llama3.1"}[llm]}
     if stt == "openai":

@@ -174,6 +174,8 @@ def test_incoming_calls(server, browser):
     page.wait_for_selector("text=01098765432")
     facts = page.locator('[data-part="facts"]').inner_text()
     assert "Caller" in facts and "Called" in facts and "no codec we speak" in facts and "Callee" not in facts
+    assert page.get_by_role("heading", name="Call from 01098765432").is_visible()
+    assert page.get_by_role("link", name="Incoming calls").get_attribute("href") == "/inbound"
     assert page.locator('[data-action="retry"]').is_hidden() and page.locator('[data-part="attempts-card"]').is_hidden()
     shots(browser, server, "/inbound", "inbound")
     shots(browser, server, f"/inbound/{call_id}", "inbound-call")

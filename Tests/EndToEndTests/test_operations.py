@@ -1,4 +1,5 @@
 """Start-up errors, restarts, the two-process bridge, the demo."""
+import datetime
 import json
 import os
 import pathlib
@@ -73,6 +74,7 @@ def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee
             time.sleep(0.1)
         time.sleep(0.3)
         later = server.create("sip:later@127.0.0.1:9", scheduled_at="2099-01-01T00:00:00Z")
+        killed = time.time()
         server.kill(signal.SIGKILL)
         begun = time.time()
         server.start()
@@ -84,6 +86,10 @@ def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee
         assert server.call(later)["state"] == "queued"
         status, wav = server.request("GET", f"/api/outbound/{talking}/recording", raw=True)
         assert status == 200 and len(wav) > 32_000, "what was recorded is playable"
+        answered = datetime.datetime.fromisoformat(call["answered_at"].replace("Z", "+00:00")).timestamp()
+        # 8 kHz, 16 bit, two channels.
+        lost = killed - answered - (len(wav) - 44) / 32_000
+        assert lost < 2.05, f"{lost:.2f} s of the recording are lost"
     finally:
         server.kill()
 

@@ -63,6 +63,19 @@ extension CallStore {
         var conditions: [String] = []
         var arguments: [any DatabaseValueConvertible & Sendable] = []
 
+        var isByWords: Bool { position != "position" }
+
+        /// Those found by words come in the order of their positions by themselves: as many as are counted, newest first. What stands there
+        /// whole is enough where there is enough of it.
+        func newestByWords(_ db: Database) throws -> [Int64] {
+            let statement = sql(position, " ORDER BY \(position) DESC LIMIT \(countLimit)")
+            if let wholeWords {
+                let whole = try Int64.fetchAll(db, sql: statement, arguments: StatementArguments(arguments.dropLast() + [wholeWords]))
+                if whole.count >= countLimit { return whole }
+            }
+            return try Int64.fetchAll(db, sql: statement, arguments: StatementArguments(arguments))
+        }
+
         func sql(_ columns: String, _ more: String) -> String {
             let conditions = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
             return "SELECT \(columns) FROM \(tables)\(conditions)\(more)"
@@ -113,6 +126,13 @@ extension CallStore {
             for branch in branches {
                 var areFew = false
                 var branch = branch
+                if branch.isByWords, before == nil {
+                    let newest = try branch.newestByWords(db)
+                    isCapped = isCapped || newest.count >= branch.countLimit
+                    total += newest.count
+                    found.formUnion(newest.prefix(filter.limit + 1))
+                    continue
+                }
                 if !isUnfiltered {
                     var count = 0
                     if let words = branch.wholeWords {
