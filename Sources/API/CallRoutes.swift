@@ -241,6 +241,33 @@ struct CallRoutes: Sendable {
         return Routes.json([idName: .string(call.outboundID), "message": "it is being said"], status: 202)
     }
 
+    /// `POST …/transfer`: `{"operator_id"?, "to"?, "mode"?}`; the other party is told, and handed to whoever takes it.
+    func transfer(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        var fields = try FieldReader(body: request.body, known: ["operator_id", "to", "mode"])
+        let id = fields.text("operator_id", required: false, limit: 20)
+        let number = fields.text("to", required: false, limit: 256)
+        var mode: CallSettings.TransferMode?
+        if let text = fields.text("mode", required: false, limit: 20) {
+            mode = CallSettings.TransferMode(rawValue: text)
+            if mode == nil { fields.fail("mode", "must be one of \(CallSettings.TransferMode.allCases.map(\.rawValue).joined(separator: ", "))") }
+        }
+        if id != nil, number != nil { fields.fail("to", "cannot stand beside operator_id") }
+        if let id, services.operators.with(id: id) == nil { fields.fail("operator_id", "there is no such operator") }
+        if let number {
+            do { _ = try services.settings.routing.route(to: number) } catch { fields.fail("to", error.message) }
+        }
+        try fields.check()
+        let choice: TransferChoice = id.map { .operator(id: $0) } ?? number.map { .number($0) } ?? .anybody
+        guard mode == .blind || services.dialler.canHand(to: choice) || services.settings.operatorNumber != nil else {
+            throw APIError.conflict(
+                id == nil ? "no operator can be rung now" : "the operator cannot be rung now: away, in a call, or without a phone")
+        }
+        try await services.dialler.transfer(call.outboundID, to: choice, mode: mode)
+        await services.audit(principal, "call.transfer", target: call.outboundID)
+        return Routes.json([idName: .string(call.outboundID), "message": "the call is being handed over"], status: 202)
+    }
+
     /// `POST …/answers/{qid}`: an answer given by hand; who and when is kept, and what it was before.
     func correct(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)

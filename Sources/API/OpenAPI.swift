@@ -179,6 +179,27 @@ enum OpenAPI {
         "TranscriptEntry": Schema.object(
             ["timestamp": ["type": "number"], "end": ["type": "number"], "speaker": Schema.choice(["ai", "customer"]), "text": Schema.text],
             required: ["timestamp", "speaker", "text"]),
+        "Transfer": Schema.object(
+            [
+                "operator_id": Schema.nullable(Schema.text(20, minimum: 0)), "to": Schema.nullable(Schema.text(256, minimum: 0)),
+                "mode": Schema.nullable(Schema.choice(CallSettings.TransferMode.allCases.map(\.rawValue))),
+            ], isClosed: true),
+        "NewOperator": Schema.object(
+            [
+                "name": Schema.text(OperatorRoutes.nameLimit), "sip_user": Schema.text(OperatorRoutes.userLimit),
+                "sip_password": Schema.nullable(Schema.text(OperatorRoutes.passwordRange.upperBound, minimum: 0)),
+                "number": Schema.nullable(Schema.text(64, minimum: 0)), "address": Schema.nullable(Schema.text(256, minimum: 0)),
+                "status": Schema.nullable(Schema.choice(Operator.Status.allCases.map(\.rawValue))),
+                "away_message": Schema.nullable(Schema.text(OperatorRoutes.messageLimit, minimum: 0)),
+                "ring_timeout": Schema.nullable(Schema.whole(OperatorRoutes.ringRange)), "order": Schema.nullable(Schema.whole(0...1_000)),
+            ], required: ["name", "sip_user"], isClosed: true),
+        "Operator": Schema.object(
+            [
+                "id": Schema.text, "name": Schema.text, "number": Schema.nullable(Schema.text), "sip_user": Schema.text, "has_password": Schema.flag,
+                "address": Schema.nullable(Schema.text), "status": Schema.choice(Operator.Status.allCases.map(\.rawValue)),
+                "away_message": Schema.nullable(Schema.text), "ring_timeout": Schema.count, "order": Schema.count, "in_call": Schema.flag,
+                "registered": Schema.flag, "phones": Schema.list(Schema.any), "created_at": Schema.time, "updated_at": Schema.time,
+            ], required: ["id", "name", "sip_user", "status", "registered", "in_call"]),
         "NewTemplate": Schema.object(
             [
                 "name": Schema.text(100), "purpose": Schema.text(CallRequest.purposeLimit), "questions": questions,
@@ -358,6 +379,30 @@ enum OpenAPI {
             summary: "Has something said, now.", tag: "inbound",
             body: Schema.object(["text": Schema.text(CallRoutes.sayLimit)], required: ["text"], isClosed: true), status: 202,
             problems: [400, 404, 409, 422, 503]),
+        "POST /api/inbound/{id}/transfer": Operation(
+            summary: "Hands the caller to a person, who is told what it is about.", tag: "inbound", body: Schema.reference("Transfer"), status: 202,
+            problems: [400, 404, 409, 422, 503]),
+        "POST /api/outbound/{id}/transfer": Operation(
+            summary: "Hands the callee to a person, who is told what it is about.", tag: "calls", body: Schema.reference("Transfer"), status: 202,
+            problems: [400, 404, 409, 422, 503]),
+        "GET /api/operators": Operation(
+            summary: "Who answers calls, and whether their phones are there.", tag: "operators", answer: Schema.page(Schema.reference("Operator")),
+            problems: [503]),
+        "POST /api/operators": Operation(
+            summary: "Adds one.", tag: "operators", body: Schema.reference("NewOperator"), status: 201, answer: Schema.reference("Operator"),
+            problems: [400, 409, 422, 503, 507]),
+        "GET /api/operators/{id}": Operation(summary: "One operator.", tag: "operators", answer: Schema.reference("Operator"), problems: [404, 503]),
+        "PUT /api/operators/{id}": Operation(
+            summary: "Replaces what is known of him; without sip_password his stays.", tag: "operators", body: Schema.reference("NewOperator"),
+            answer: Schema.reference("Operator"), problems: [400, 404, 409, 422, 503, 507]),
+        "DELETE /api/operators/{id}": Operation(summary: "Removes him.", tag: "operators", status: 204, answer: nil, problems: [404, 503]),
+        "PUT /api/operators/{id}/status": Operation(
+            summary: "Whether he takes calls now.", tag: "operators",
+            body: Schema.object(
+                [
+                    "status": Schema.choice(Operator.Status.allCases.map(\.rawValue)),
+                    "away_message": Schema.nullable(Schema.text(OperatorRoutes.messageLimit, minimum: 0)),
+                ], required: ["status"], isClosed: true), answer: Schema.reference("Operator"), problems: [400, 404, 422, 503]),
         "POST /api/inbound/{id}/answers/{qid}": Operation(
             summary: "An answer given by hand.", tag: "inbound", body: Schema.reference("Correction"), answer: Schema.reference("InboundResult"),
             problems: [400, 404, 409, 422, 503]),

@@ -38,6 +38,14 @@ enum Payloads {
         members["voicemail"] = .optional(call.voicemail?.action?.rawValue)
         members["voicemail_message"] = .optional(call.voicemail?.message)
         members["blocked"] = .array((call.blocks ?? []).map(block))
+        members["transfers"] = .array(
+            (call.transfers ?? []).map {
+                [
+                    "at": time($0.at), "operator_id": .optional($0.operatorID),
+                    "name": .string($0.operatorID == nil && isMasked ? masked($0.name) : $0.name),
+                    "outcome": .string($0.outcome.rawValue), "reason": .optional($0.reason),
+                ]
+            })
         members["metadata"] = call.metadata.flatMap { try? JSONValue(parsing: Array($0.utf8)) } ?? .null
         if call.state.isTerminal, call.answeredAt != nil {
             members["result"] = result(call, transcript: nil, now: now)
@@ -53,6 +61,7 @@ enum Payloads {
         members["inbound_id"] = members.removeValue(forKey: "outbound_id")
         members["caller_number"] = number(call.calleeNumber)
         members["called_number"] = .string(call.callerNumber)
+        members["operator_name"] = .optional(call.operatorName)
         for name in [
             "callee_number", "priority", "scheduled_at", "retry_on_no_answer", "max_retries", "attempt_count", "attempts", "next_attempt_at",
             "blocked",

@@ -34,6 +34,7 @@ public struct Routes: Sendable {
         public var hosts: Set<String>?
         /// Another server of ours stands in front and tells who asks (`X-Forwarded-For`).
         public var isBehindProxy = false
+        public var operators: OperatorDirectory
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -43,6 +44,7 @@ public struct Routes: Sendable {
             analyst: CallAnalyst? = nil, hosts: Set<String>? = nil, now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
+            operators = OperatorDirectory(realm: "trunkline", algorithms: [.md5], plan: settings.routing.plan)
             self.dialler = dialler
             self.authenticator = authenticator
             self.settings = settings
@@ -134,6 +136,7 @@ public struct Routes: Sendable {
         add("POST", "/api/outbound/{id}/retry", .operator, calls.retry)
         add("POST", "/api/outbound/{id}/hangup", .operator, calls.hangUp)
         add("POST", "/api/outbound/{id}/say", .operator, calls.say)
+        add("POST", "/api/outbound/{id}/transfer", .operator, calls.transfer)
         add("POST", "/api/outbound/{id}/answers/{qid}", .operator, calls.correct)
 
         let inbound = CallRoutes(services: services, isInbound: true)
@@ -147,7 +150,16 @@ public struct Routes: Sendable {
         add("GET", "/api/inbound/{id}/events", .viewer, inbound.events)
         add("POST", "/api/inbound/{id}/hangup", .operator, inbound.hangUp)
         add("POST", "/api/inbound/{id}/say", .operator, inbound.say)
+        add("POST", "/api/inbound/{id}/transfer", .operator, inbound.transfer)
         add("POST", "/api/inbound/{id}/answers/{qid}", .operator, inbound.correct)
+
+        let operators = OperatorRoutes(services: services)
+        add("GET", "/api/operators", .viewer, operators.list)
+        add("POST", "/api/operators", .admin, operators.create)
+        add("GET", "/api/operators/{id}", .viewer, operators.one)
+        add("PUT", "/api/operators/{id}", .admin, operators.replace)
+        add("DELETE", "/api/operators/{id}", .admin, operators.remove)
+        add("PUT", "/api/operators/{id}/status", .operator, operators.setStatus)
 
         let templates = TemplateRoutes(services: services)
         add("GET", "/api/templates", .viewer, templates.list)

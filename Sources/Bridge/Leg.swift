@@ -27,6 +27,8 @@ public final class Leg {
     private var ticker: EventLoop.Ticker?
     private var timestampMs: UInt32 = 0
     private var isHeld = false
+    /// What comes is a live call's, not a voice that is made faster than it is spoken.
+    private var isRelaying = false
     private var frameSeen = false
 
     public init(rtp: RTPSession, stream: any MediaStream, start: StreamStart) {
@@ -46,6 +48,13 @@ public final class Leg {
         ticker = rtp.loop.addTicker { [unowned self] in self.beat($0) }
     }
 
+    /// From now on the other end of the stream is a person: two clocks that differ must not add up to a delay.
+    public func relay(_ relays: Bool) { isRelaying = relays }
+
+    /// Frames that a relayed call may lag behind, and how far it is cut back: 160 and 60 ms.
+    private static let relayLimit = 8
+    private static let relayDepth = 3
+
     /// The far end put us on hold: it sends nothing, and that is no media time-out.
     public func setHeld(_ held: Bool) { isHeld = held }
 
@@ -58,7 +67,9 @@ public final class Leg {
 
     private func received(_ message: MediaStreamMessage) {
         switch message {
-        case .media(let frame): playout.append(frame)
+        case .media(let frame):
+            playout.append(frame)
+            if isRelaying, playout.frames > Self.relayLimit { playout.trim(to: Self.relayDepth) }
         case .mark(let name):
             if playout.frames == 0 { stream.send(.mark(name)) } else { playout.append(mark: name) }
         case .clear:

@@ -61,8 +61,25 @@ public struct Call: Sendable, Equatable, Codable {
     public var media: MediaFigures?
     /// Rules that stood in the way, oldest first.
     public var blocks: [Block]?
+    /// Whom a call was for that came in for an operator.
+    public var operatorName: String?
+    /// Attempts to hand it to a person, oldest first.
+    public var transfers: [Transfer]?
     /// Answers that somebody changed by hand, oldest first.
     public var corrections: [Correction]?
+
+    /// An attempt to hand the call to a person.
+    public struct Transfer: Sendable, Equatable, Codable {
+        public enum Outcome: String, Sendable, Codable { case ringing, connected, failed }
+        public var at: Date
+        /// Whoever it was: an operator, or a number.
+        public var operatorID: String?
+        public var name: String
+        public var outcome: Outcome
+        public var reason: String?
+    }
+    /// Transfers of one call that are kept.
+    static let transferLimit = 50
 
     /// An answer as it was before somebody changed it.
     public struct Correction: Sendable, Equatable, Codable {

@@ -26,6 +26,7 @@ public final class Recording {
     /// The pair of samples that `samples[0]` begins.
     private var base = 0
     private var callerEnd = 0
+    private var personEnd = 0
     private var file: File?
 
     /// Only used on `files`, and closed there.
@@ -118,6 +119,14 @@ public final class Recording {
         if abs(arrived - callerEnd) > Self.realignMs * Self.sampleRate / 1_000 { callerEnd = arrived }
         write(frame, at: callerEnd, toLeft: true)
         callerEnd += EncodedFrame.byteCount
+    }
+
+    /// A frame of the person who talks in the AI's place, as it was passed on at `now`.
+    public func person(_ frame: EncodedFrame, now: Int) {
+        let passed = max(0, now) * Self.sampleRate / 1_000
+        if abs(passed - personEnd) > Self.realignMs * Self.sampleRate / 1_000 { personEnd = passed }
+        write(frame, at: personEnd, toLeft: false)
+        personEnd += EncodedFrame.byteCount
     }
 
     /// A frame of ours that was heard from `startMs` on.

@@ -90,6 +90,9 @@ public struct SpeechCatalog: Sendable {
             textToSpeech: voice(voices.filter { $0.engine.speaks(language: language) }, usage))
     }
 
+    /// A voice alone.
+    public func voice(language: String, usage: UsageMeter? = nil) -> any TextToSpeech { engines(language: language, usage: usage).textToSpeech }
+
     /// Some recogniser knows the language.
     public func understands(_ language: String) -> Bool {
         settings.speechToText.contains { recognizer($0, language).recognizes(language: language) }

@@ -21,6 +21,9 @@ struct Configuration {
     var certificate: String?
     var key: String?
     var sip = UserAgent.Configuration()
+    var sipRealm = "trunkline"
+    var digestAlgorithms: [DigestAuthenticator.Algorithm] = [.md5]
+    private var inboundAccounts: [(user: String, password: String)] = []
     var data = "data"
     var calls = CallSettings()
     var modelFolder = AcousticModel.defaultFolder
@@ -308,6 +311,34 @@ struct Configuration {
         },
         Setting(key: "operators.number", help: "number or sip: address that a call is handed to when a person is asked for (none)") {
             $0.calls.operatorNumber = $1
+        },
+        Setting(key: "operators.transfer_mode", help: "attended: we ring, brief and join; blind: REFER, or the provider dials (attended)") {
+            configuration, text in
+            guard let mode = CallSettings.TransferMode(rawValue: text) else { throw ConfigurationError("must be attended or blind") }
+            configuration.calls.transferMode = mode
+        },
+        Setting(key: "sip.realm", help: "realm of the passwords of operators' phones; changing it voids them (trunkline)") { configuration, text in
+            guard (1...64).contains(text.count), text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }) else {
+                throw ConfigurationError("must have 1 to 64 letters, digits, '-', '_' and '.'")
+            }
+            configuration.sipRealm = text
+        },
+        Setting(key: "sip.digest", help: "algorithms offered to phones, comma-separated: SHA-256, MD5 (MD5: most phones know no other)") {
+            configuration, text in
+            configuration.digestAlgorithms = try list(text).map { name in
+                guard let algorithm = DigestAuthenticator.Algorithm(rawValue: name.uppercased()) else {
+                    throw ConfigurationError("must be SHA-256, MD5 or both")
+                }
+                return algorithm
+            }
+        },
+        Setting(key: "inbound.accounts", help: "trunks that prove who they are: user:password, comma-separated (none)", isSecret: true) {
+            configuration, text in
+            configuration.inboundAccounts = try list(text).map { account in
+                let parts = account.split(separator: ":", maxSplits: 1)
+                guard parts.count == 2 else { throw ConfigurationError("must be user:password, comma-separated") }
+                return (String(parts[0]), String(parts[1]))
+            }
         },
         Setting(key: "agent.media_timeout_ms", help: "a stream that brings no media for so long is dead (30000)") {
             $0.calls.conversation.mediaTimeoutMs = try integer($1, 500...600_000)
@@ -626,6 +657,9 @@ struct Configuration {
                 // Twilio dials numbers though no gateway of ours may.
                 if error.code == .invalid || twilio == nil { throw ConfigurationError("operators.number: \(error.message)") }
             }
+        }
+        for (user, password) in inboundAccounts {
+            calls.inbound.accounts[user] = DigestAuthenticator.Secret(user: user, realm: sipRealm, password: password)
         }
         calls.inbound.brief.language = calls.language
         calls.inbound.brief.maxTurns = calls.maxTurns

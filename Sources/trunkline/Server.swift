@@ -27,6 +27,7 @@ final class Server: Sendable {
     let newWebhookSecret: String?
     private let keyWatch: Task<Void, Never>
     private let retention: Task<Void, Never>?
+    private let registrations: Task<Void, Never>
     /// Seconds until a key that was made or revoked by another process is known.
     private static let keyWatchSeconds = 2.0
     let logger: Logger
@@ -93,9 +94,17 @@ final class Server: Sendable {
         // Network.
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
-        let switchboard = Switchboard(loops: loops, settings: settings.calls)
+        let operators = OperatorDirectory(realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
+        operators.replace(try await store.operators())
+        let switchboard = Switchboard(loops: loops, settings: settings.calls, operators: operators)
         self.switchboard = switchboard
-        userAgent = try UserAgent(settings.sip) { switchboard.take($0) }
+        let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
+        userAgent = try UserAgent(settings.sip, handlers: Self.handlers(switchboard, operators, guardian))
+        guardian.onBlock = { [userAgent, logger] addresses, newest in
+            if let newest { logger.warning("a source of SIP is shut out", metadata: ["source": "\(newest)"]) }
+            userAgent.shutOut(addresses)
+        }
+        registrations = Task { [logger] in await Self.watch(operators, guardian, logger: logger) }
         var web = HTTPClient.Configuration()
         web.caFile = settings.realtime.caFile
         let client = HTTPClient(web)
@@ -120,7 +129,10 @@ final class Server: Sendable {
         analysis.prices = settings.calls.prices
         let analyst = CallAnalyst(analysis, store: store, logger: logger)
         self.analyst = analyst
-        let line = CallLine(userAgent: userAgent, twilio: carrier, modes: modes, store: store, logger: logger)
+        let line = CallLine(
+            userAgent: userAgent, twilio: carrier, modes: modes, voice: { catalog.voice(language: $0, usage: $1) }, operators: operators,
+            store: store,
+            logger: logger)
         if settings.alerts.url.isEmpty {
             alerts = nil
         } else {
@@ -153,6 +165,7 @@ final class Server: Sendable {
             analyst: analyst,
             hosts: settings.knownHosts)
         services.isBehindProxy = settings.isBehindProxy
+        services.operators = operators
         let routes = Routes(services)
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
@@ -176,6 +189,42 @@ final class Server: Sendable {
         switchboard.open(line)
         await analyst.start()
         await alerts?.start()
+    }
+
+    /// What comes in by SIP, past the guard.
+    private static func handlers(_ switchboard: Switchboard, _ operators: OperatorDirectory, _ guardian: SourceGuard) -> UserAgent.Handlers {
+        var handlers = UserAgent.Handlers()
+        handlers.incoming = { call in
+            guard guardian.admits(call.source, agent: call.agent) else {
+                call.dialog.reject(403)
+                return { _ in }
+            }
+            return switchboard.take(call) { guardian.failed(call.source) }
+        }
+        handlers.register = { request in
+            guard guardian.admits(request.source, agent: request.agent) else { return SIPReply(403) }
+            let (reply, isRefused) = operators.registrar.answer(request, now: Date())
+            if isRefused { guardian.failed(request.source) } else if reply.status == 200 { guardian.trust(request.source) }
+            return reply
+        }
+        handlers.options = { SIPReply(guardian.admits($0.source, agent: $0.agent) ? 200 : 403) }
+        return handlers
+    }
+
+    /// Phones that come and go, and sources that are let in again.
+    private static func watch(_ operators: OperatorDirectory, _ guardian: SourceGuard, logger: Logger) async {
+        async let expiry: Void = {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(5))
+                operators.registrar.expire(now: Date())
+                guardian.expire()
+            }
+        }()
+        for await change in operators.registrations {
+            guard let known = operators.with(user: change.user) else { continue }
+            logger.info("an operator's phone has \(change.isRegistered ? "come" : "gone")", metadata: ["operator": "\(known.id)"])
+        }
+        await expiry
     }
 
     /// Silero's detector, where it is wanted and there.
@@ -222,6 +271,7 @@ final class Server: Sendable {
         await alerts?.stop()
         await webhooks.stop()
         keyWatch.cancel()
+        registrations.cancel()
         retention?.cancel()
         userAgent.stop()
         for loop in loops { loop.stop() }

@@ -184,7 +184,9 @@ import Testing
         sip.port = UInt16.random(in: 20_000..<30_000)
         let userAgent = try UserAgent(sip)
         defer { userAgent.stop() }
-        let line = CallLine(userAgent: userAgent, modes: { _, _ in [] }, store: store, logger: Logger(label: "test"))
+        let line = CallLine(
+            userAgent: userAgent, modes: { _, _ in [] }, voice: { _, _ in EmbeddedSpeech(workers: WorkerPool(name: "test", threads: 1)) },
+            store: store, logger: Logger(label: "test"))
         let settings = CallSettings()
         return Routes(
             .init(

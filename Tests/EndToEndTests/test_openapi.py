@@ -1,5 +1,6 @@
 """The server against its own description, by `schemathesis`: it sends what the document allows, and what it forbids."""
 import os
+import re
 import subprocess
 
 from conftest import KEY, ROOT, clean_environment
@@ -17,7 +18,7 @@ def test_the_server_does_what_its_document_says(make_server):
         cwd=server.folder, env={**clean_environment(), "SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": os.path.dirname(__file__)},
         capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-1000:]
-    assert "Tested: 5" in done.stdout, done.stdout[-1500:]
+    assert re.search(r"Tested: [67]\d", done.stdout), done.stdout[-1500:]
     assert server.process.poll() is None
 
 

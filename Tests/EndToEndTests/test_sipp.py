@@ -210,7 +210,7 @@ ASKED = {"text": GREETING, "ms": 400, "tools": [("transfer_to_operator", {})]}
 def transferring(make_server, tmp_path, model, turns, steps):
     """A call whose model wants an operator at once; the callee does what `steps` say."""
     mock = model(turns)
-    server = make_server(**realtime(mock, TRUNKLINE_OPERATORS_NUMBER="sip:operator@127.0.0.1:9", TRUNKLINE_OUTBOUND_RING_TIMEOUT="3"))
+    server = make_server(**realtime(mock, TRUNKLINE_OPERATORS_TRANSFER_MODE="blind", TRUNKLINE_OPERATORS_NUMBER="sip:operator@127.0.0.1:9", TRUNKLINE_OUTBOUND_RING_TIMEOUT="3"))
     bye = '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST
     peer = Sipp(tmp_path, answer(free_port()) + steps(server, bye) + '  <Reference variables="from,target"/>\n', invite=TAKE_FROM)
     call_id = server.create(peer.address, [ATTEND])

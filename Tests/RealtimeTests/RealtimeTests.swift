@@ -126,7 +126,7 @@ import Testing
                     perform(machine.turnHeard(said.joined(separator: " "), turn: turn, isInterrupted: false, at: now))
                 case .expect(let hints): expects.append(hints)
                 case .hangUp(let reason): ended = reason
-                case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence, .source, .press: break
+                case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence, .source, .press, .transfer: break
                 }
             }
         }

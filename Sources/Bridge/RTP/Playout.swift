@@ -13,6 +13,7 @@ struct Playout {
     private var head = 0
     private(set) var frames = 0
     private(set) var refused = 0
+    private(set) var trimmed = 0
 
     mutating func append(_ frame: EncodedFrame) {
         guard frames < Self.capacity else {
@@ -51,6 +52,15 @@ struct Playout {
         head = 0
         frames = 0
         return marks
+    }
+
+    /// Drops the oldest frames beyond this many; marks stay. A relayed call has no use for what is late.
+    mutating func trim(to limit: Int) {
+        while frames > limit, let index = items[head...].firstIndex(where: { if case .frame = $0 { true } else { false } }) {
+            items.remove(at: index)
+            frames -= 1
+            trimmed += 1
+        }
     }
 
     private mutating func compact() {

@@ -1,3 +1,5 @@
+internal import CSofia
+
 /// What happens to a call, told to its owner in order.
 public enum DialogEvent: Sendable, Equatable {
     /// 101–199; with SDP it is early media, which is heard but not answered.
@@ -7,9 +9,15 @@ public enum DialogEvent: Sendable, Equatable {
     /// The ACK of a call that came in; with SDP it answers our offer (RFC 3264, late offer).
     case acknowledged(sdp: String?)
     /// Final 3xx–6xx, or a local failure (408 time-out, 503 unreachable, 904 credentials refused).
-    case failed(status: Int, phrase: String, retryAfterSeconds: Int?)
+    /// A 3xx tells with `contact` where to call instead.
+    case failed(status: Int, phrase: String, retryAfterSeconds: Int?, contact: String? = nil)
     /// re-INVITE: answer with `Dialog.answer` or `Dialog.reject`.
     case reoffer(sdp: String?)
+    /// How the far end took our re-INVITE.
+    case reanswered(sdp: String?)
+    case reofferRefused(status: Int)
+    /// The far end asks us to call somebody else in its place (REFER, accepted); answer with `Dialog.report`.
+    case referralRequested(target: String, reference: UInt32)
     /// The far end cancelled its INVITE before we answered.
     case cancelled
     /// How the far end's call to where we referred it goes: 100–199 on its way, 2xx there, else not (RFC 3515 §2.4.4).
@@ -19,10 +27,12 @@ public enum DialogEvent: Sendable, Equatable {
 }
 
 /// One SIP dialog. Commands may be given from any thread; they take effect on the SIP thread, in order.
-public final class Dialog: Sendable {
+public final class Dialog: Sendable, Equatable {
     public let callID: String
     let id: Int
     private let agent: UserAgent
+
+    public static func == (a: Dialog, b: Dialog) -> Bool { a === b }
 
     init(id: Int, callID: String, agent: UserAgent) {
         self.id = id
@@ -32,12 +42,23 @@ public final class Dialog: Sendable {
 
     /// 180, for an incoming call.
     public func ring() { agent.command(id) { csofiaRespond($0, 180, nil) } }
-    /// 183 or 200 with SDP, for an incoming call or a re-INVITE.
+    /// 183 with SDP, for an incoming call: what is sent from now on is heard before the answer. Acknowledged (RFC 3262) where the far end can.
+    public func progress(sdp: String) { agent.command(id) { csofia_progress($0, 183, sdp, 1) } }
+    /// 200 with SDP, for an incoming call or a re-INVITE.
     public func answer(sdp: String) { agent.command(id) { csofiaRespond($0, 200, sdp) } }
     /// A final refusal of an incoming INVITE or re-INVITE.
     public func reject(_ status: Int, headers: [(name: String, value: String)] = []) { agent.command(id) { csofiaRespond($0, status, nil, headers) } }
     /// Asks the far end to call somebody else instead of us (REFER, RFC 3515); `DialogEvent.referral` tells how that goes.
     public func refer(to uri: String, by referrer: String) { agent.command(id) { csofiaRefer($0, "<\(uri)>", "<\(referrer)>") } }
+    /// From now on the far end may refer us; others hear 603.
+    public func acceptReferrals() { agent.acceptReferrals(id) }
+    /// Tells who referred us how the call goes that we placed for it (RFC 3515 §2.4.5).
+    public func report(_ status: Int, reference: UInt32) {
+        let fragment = "SIP/2.0 \(status) \(status < 200 ? "Trying" : status < 300 ? "OK" : "Failed")"
+        agent.command(id) { csofia_notify($0, reference, fragment, status >= 200 ? 1 : 0) }
+    }
+    /// A new offer within the dialog: hold, resume, or another codec.
+    public func reoffer(sdp: String) { agent.reoffer(id, sdp: sdp) }
     /// Ends whatever there is: CANCEL before the answer, BYE after it. A 200 that crosses the CANCEL is ended by BYE.
     public func hangUp(reason: String? = nil) { agent.hangUp(id, reason: reason) }
 }

@@ -55,6 +55,22 @@ public struct IncomingCall: Sendable {
     public var source = ""
     /// Of the body; nil without one.
     public var contentType: String?
+    /// Value of Authorization or Proxy-Authorization.
+    public var authorization: String?
+    /// Value of User-Agent.
+    public var agent: String?
+    /// User part of P-Asserted-Identity (RFC 3325), as anybody may write it.
+    public var assertedIdentity: String?
+    /// Whose place the caller wants to take, where it is a dialog of ours (RFC 3891).
+    public var replaces: Dialog?
+    /// It names a dialog, but none of ours.
+    public var replacesUnknown = false
+}
+
+/// A request outside a dialog that wants an answer at once.
+public struct OptionsRequest: Sendable {
+    public var source: String
+    public var agent: String?
 }
 
 /// The SIP stack: sofia-sip's `nua` on a thread of its own, spoken to by messages.
@@ -68,6 +84,23 @@ public final class UserAgent: @unchecked Sendable {
         public var port: UInt16 = 5060
         /// What peers are told, where it differs from the address we bind (NAT).
         public var advertisedHost: String?
+        /// TCP port of SIP over TLS; nil: none.
+        public var tlsPort: UInt16?
+        /// Folder with `agent.pem` (certificate and key) and `cafile.pem`.
+        public var tlsFolder: String?
+        /// Certificates of servers that we connect to are checked.
+        public var verifiesTLS = true
+        /// Seconds of a session timer (RFC 4028); 0: only where the far end wants one.
+        public var sessionExpires: UInt32 = 1_800
+        public init() {}
+    }
+
+    /// Who decides about what comes in. All are called on the SIP thread, where nothing may wait.
+    public struct Handlers: Sendable {
+        /// A new call: returns who hears its events, or nil to refuse it with 404.
+        public var incoming: @Sendable (IncomingCall) -> (@Sendable (DialogEvent) -> Void)? = { _ in nil }
+        public var register: @Sendable (Registration) -> SIPReply = { _ in SIPReply(405) }
+        public var options: @Sendable (OptionsRequest) -> SIPReply = { _ in SIPReply(200) }
         public init() {}
     }
 
@@ -82,6 +115,10 @@ public final class UserAgent: @unchecked Sendable {
         var onEvent: @Sendable (DialogEvent) -> Void
         let credentials: Invitation.Credentials?
         let isIncoming: Bool
+        /// Hears the answers to OPTIONS or REGISTER of ours; such an entry is no dialog.
+        var onAnswer: (@Sendable (_ status: Int) -> Void)?
+        var acceptsReferrals = false
+        var isReoffering = false
         var challenges = 0
         var isAnswered = false
         var isHangingUp = false
@@ -104,8 +141,7 @@ public final class UserAgent: @unchecked Sendable {
     }
 
     public let configuration: Configuration
-    /// Decides on a new incoming call: returns who hears its events, or nil to refuse it with 404.
-    private let onIncoming: @Sendable (IncomingCall) -> (@Sendable (DialogEvent) -> Void)?
+    private let handlers: Handlers
     private var agent: OpaquePointer?
     private var calls: [Int: Entry] = [:]
     private let lock = NSLock()
@@ -115,27 +151,19 @@ public final class UserAgent: @unchecked Sendable {
     /// Binds UDP and TCP and starts the thread.
     /// - Throws: `NetError` when the port is taken or the address is not ours.
     public init(
-        _ configuration: Configuration, onIncoming: @escaping @Sendable (IncomingCall) -> (@Sendable (DialogEvent) -> Void)? = { _ in nil }
+        _ configuration: Configuration, handlers: Handlers = Handlers()
     ) throws(NetError) {
         self.configuration = configuration
-        self.onIncoming = onIncoming
+        self.handlers = handlers
         let started = DispatchSemaphore(value: 0)
         let thread = Thread { [self] in
             Thread.current.name = "sip"
             csofia_init()
             let host = configuration.advertisedHost ?? configuration.host
             let maddr = host == configuration.host ? "" : ";maddr=\(configuration.host)"
-            "sip:\(host):\(configuration.port)\(maddr)".withCString { url in
-                "Trunkline".withCString { name in
-                    var settings = csofia_configuration(bind_url: url, user_agent: name)
-                    agent = csofia_create(
-                        &settings,
-                        { application, event in
-                            guard let application, let event else { return }
-                            Unmanaged<UserAgent>.fromOpaque(application).takeUnretainedValue().handle(event.pointee)
-                        }, Unmanaged.passUnretained(self).toOpaque())
-                }
-            }
+            let tls = configuration.tlsFolder == nil ? nil : configuration.tlsPort.map { "sips:\(host):\($0)\(maddr)" }
+            agent = Self.create(
+                url: "sip:\(host):\(configuration.port)\(maddr)", tls: tls, configuration, Unmanaged.passUnretained(self).toOpaque())
             started.signal()
             guard let agent else { return }
             csofia_run(agent)
@@ -155,6 +183,24 @@ public final class UserAgent: @unchecked Sendable {
                 .addressInUse,
                 "cannot bind SIP to \(configuration.host):\(configuration.port): is the port taken, or the address not this machine's?")
         }
+    }
+
+    private static func create(url: String, tls: String?, _ configuration: Configuration, _ me: UnsafeMutableRawPointer) -> OpaquePointer? {
+        let strings = [url, "Trunkline", tls, tls == nil ? nil : configuration.tlsFolder].map { $0.map { strdup($0) } }
+        defer { for string in strings { free(string ?? nil) } }
+        var settings = csofia_configuration()
+        settings.bind_url = UnsafePointer(strings[0] ?? nil)
+        settings.user_agent = UnsafePointer(strings[1] ?? nil)
+        settings.tls_url = UnsafePointer(strings[2] ?? nil)
+        settings.tls_folder = UnsafePointer(strings[3] ?? nil)
+        settings.verifies_tls = configuration.verifiesTLS ? 1 : 0
+        settings.session_expires = configuration.sessionExpires
+        return csofia_create(
+            &settings,
+            { application, event in
+                guard let application, let event else { return }
+                Unmanaged<UserAgent>.fromOpaque(application).takeUnretainedValue().handle(event.pointee)
+            }, me)
     }
 
     /// Ends all dialogs (BYE, CANCEL) and the thread.
@@ -219,6 +265,75 @@ public final class UserAgent: @unchecked Sendable {
         return dialog
     }
 
+    /// Sends OPTIONS; `answer` hears the status of the final response, 408 where none came.
+    public func options(to uri: String, proxy: String? = nil, answer: @escaping @Sendable (_ status: Int) -> Void) {
+        let id = nextID()
+        post { agent in
+            guard let call = agent.standing(id, to: uri, onAnswer: answer) else { return answer(400) }
+            csofia_options(call, uri, proxy)
+        }
+    }
+
+    /// Registers us at a trunk, and again before it runs out, until `Enrolment.end`. `answer` hears each final response.
+    public func register(
+        _ address: String, at registrar: String, proxy: String? = nil, credentials: Invitation.Credentials?, seconds: Int,
+        answer: @escaping @Sendable (_ status: Int) -> Void
+    ) -> Enrolment {
+        let id = nextID()
+        post { agent in
+            guard let call = agent.standing(id, to: address, credentials: credentials, onAnswer: answer) else { return answer(400) }
+            csofia_register(call, registrar, proxy, Int32(clamping: seconds))
+        }
+        return Enrolment(id: id, agent: self)
+    }
+
+    /// A registration of ours at a trunk.
+    public struct Enrolment: Sendable {
+        fileprivate let id: Int
+        fileprivate let agent: UserAgent
+        /// Takes it back.
+        public func end() { agent.command(id) { csofia_unregister($0) } }
+        /// Forgets it without a word: it has failed.
+        public func abandon() { agent.post { $0.forget(self.id) } }
+    }
+
+    /// The kernel drops what comes from these IPv4 addresses (host byte order) to our SIP ports; they replace those given before.
+    public func shutOut(_ addresses: [UInt32]) {
+        post { agent in
+            var ports = [agent.configuration.port]
+            if agent.configuration.tlsFolder != nil, let port = agent.configuration.tlsPort { ports.append(port) }
+            csofia_shut_out(ports, Int32(ports.count), addresses, Int32(addresses.count))
+        }
+    }
+
+    private func standing(
+        _ id: Int, to uri: String, credentials: Invitation.Credentials? = nil, onAnswer: @escaping @Sendable (Int) -> Void
+    ) -> csofia_call? {
+        let from = credentials == nil ? "<sip:trunkline@\(advertised)>" : "<\(uri)>"
+        guard let call = csofia_handle(agent, "<\(uri)>", from, UnsafeMutableRawPointer(bitPattern: id)) else { return nil }
+        let entry = Entry(
+            call: call, dialog: Dialog(id: id, callID: "", agent: self), credentials: credentials, isIncoming: false, onEvent: { _ in })
+        entry.onAnswer = onAnswer
+        calls[id] = entry
+        return call
+    }
+
+    private func forget(_ id: Int) {
+        guard let entry = calls.removeValue(forKey: id) else { return }
+        csofia_bind(entry.call, nil)
+        csofia_release(entry.call)
+    }
+
+    func acceptReferrals(_ id: Int) { post { $0.calls[id]?.acceptsReferrals = true } }
+
+    func reoffer(_ id: Int, sdp: String) {
+        post { agent in
+            guard let entry = agent.calls[id], entry.isAnswered, !entry.isHangingUp else { return }
+            entry.isReoffering = true
+            csofia_reinvite(entry.call, sdp)
+        }
+    }
+
     static func headerLines(_ headers: [(name: String, value: String)]) -> String {
         headers.map { "\($0.name): \(headerSafe($0.value))" }.joined(separator: "\r\n")
     }
@@ -258,9 +373,13 @@ public final class UserAgent: @unchecked Sendable {
 
     private func handle(_ event: csofia_event) {
         let id = Int(bitPattern: event.context)
-        guard id != 0 else {
-            if Int(event.kind) == Int(CSOFIA_INCOMING.rawValue) { incoming(event) }
-            return
+        switch UInt32(event.kind) {
+        case CSOFIA_REGISTER.rawValue: return reply(handlers.register(registration(event)), to: event)
+        case CSOFIA_OPTIONS.rawValue:
+            return reply(handlers.options(OptionsRequest(source: text(event.source), agent: event.agent.map { String(cString: $0) })), to: event)
+        case CSOFIA_REFERRED.rawValue where id == 0: return reply(SIPReply(403), to: event)
+        case CSOFIA_INCOMING.rawValue where id == 0: return incoming(event)
+        default: break
         }
         guard let entry = calls[id] else { return }
         let sdp = event.sdp.map { String(cString: $0) }
@@ -273,6 +392,11 @@ public final class UserAgent: @unchecked Sendable {
             if isFirst { entry.onEvent(.acknowledged(sdp: sdp)) }
         case CSOFIA_CANCELLED.rawValue: entry.end(.cancelled)
         case CSOFIA_REFER.rawValue: referred(event, entry)
+        case CSOFIA_REFERRED.rawValue:
+            guard entry.acceptsReferrals, entry.isAnswered, let target = event.refer_to else { return reply(SIPReply(603), to: event) }
+            reply(SIPReply(202), to: event)
+            entry.onEvent(.referralRequested(target: String(cString: target), reference: event.reference))
+        case CSOFIA_ALIVE.rawValue, CSOFIA_REGISTERED.rawValue: answered(event, entry)
         case CSOFIA_NOTIFY.rawValue:
             // A status line and perhaps headers (RFC 3420).
             let fragment = event.body.map { String(cString: $0) } ?? ""
@@ -298,6 +422,18 @@ public final class UserAgent: @unchecked Sendable {
 
     private func response(_ event: csofia_event, _ entry: Entry, _ sdp: String?) {
         let status = Int(event.status)
+        if entry.isReoffering {
+            switch status {
+            case ..<200: return
+            case 200..<300:
+                entry.isReoffering = false
+                return entry.onEvent(.reanswered(sdp: sdp))
+            case 401, 407: if answerChallenge(entry) { return }
+            default: break
+            }
+            entry.isReoffering = false
+            return entry.onEvent(.reofferRefused(status: status))
+        }
         switch status {
         case ..<101: break
         case 101..<200: entry.onEvent(.progress(status: status, sdp: sdp))
@@ -318,8 +454,19 @@ public final class UserAgent: @unchecked Sendable {
             entry.end(
                 .failed(
                     status: status, phrase: text(event.phrase),
-                    retryAfterSeconds: event.retry_after >= 0 ? Int(event.retry_after) : nil))
+                    retryAfterSeconds: event.retry_after >= 0 ? Int(event.retry_after) : nil,
+                    contact: (300..<400).contains(status) ? event.contact.map { String(cString: $0) } : nil))
         }
+    }
+
+    /// A response to OPTIONS or REGISTER of ours.
+    private func answered(_ event: csofia_event, _ entry: Entry) {
+        let status = Int(event.status)
+        guard status >= 200 else { return }
+        if status == 401 || status == 407, answerChallenge(entry) { return }
+        if status < 300 { entry.challenges = 0 }
+        entry.onAnswer?(status)
+        if UInt32(event.kind) == CSOFIA_ALIVE.rawValue { forget(entry.dialog.id) }
     }
 
     /// False: we have no answer to the digest challenge of the event now being delivered.
@@ -343,19 +490,48 @@ public final class UserAgent: @unchecked Sendable {
         }
     }
 
+    /// To a request outside a dialog, or a REFER within one; only while its event is being delivered.
+    private func reply(_ reply: SIPReply, to event: csofia_event) {
+        guard let call = event.call else { return }
+        let headers = Self.headerLines(reply.headers.map { ($0.name, $0.value) })
+        csofia_reply_now(agent, call, Int32(reply.status), headers.isEmpty ? nil : headers)
+    }
+
+    private func registration(_ event: csofia_event) -> Registration {
+        let contacts = text(event.contacts).split(separator: "\n").map { line in
+            let parts = line.split(separator: "\t", maxSplits: 1)
+            return Registration.Contact(uri: String(parts.first ?? ""), expires: parts.count > 1 ? Int(parts[1]).flatMap { $0 < 0 ? nil : $0 } : nil)
+        }
+        return Registration(
+            user: text(event.to_user), callID: text(event.call_id), sequence: event.cseq, contacts: contacts,
+            expires: event.expires < 0 ? nil : Int(event.expires), authorization: event.authorization.map { String(cString: $0) },
+            source: text(event.source), port: event.source_port, transport: text(event.transport),
+            agent: event.agent.map { String(cString: $0) })
+    }
+
     private func incoming(_ event: csofia_event) {
         guard let call = event.call else { return }
         let id = nextID()
         let dialog = Dialog(id: id, callID: text(event.call_id), agent: self)
-        let incoming = IncomingCall(
+        var incoming = IncomingCall(
             dialog: dialog, from: text(event.from_user), to: text(event.request_user),
             sdp: event.sdp.map { String(cString: $0) }, outboundID: event.outbound_id.map { String(cString: $0) },
             source: text(event.source), contentType: event.body == nil ? nil : event.content_type.map { String(cString: $0) })
+        incoming.authorization = (event.authorization ?? event.proxy_authorization).map { String(cString: $0) }
+        incoming.agent = event.agent.map { String(cString: $0) }
+        incoming.assertedIdentity = event.asserted.map { String(cString: $0) }
+        if let replaces = event.replaces {
+            if let found = csofia_replaced(agent, replaces) {
+                incoming.replaces = calls[Int(bitPattern: csofia_context(found))]?.dialog
+                csofia_unreference(found)
+            }
+            incoming.replacesUnknown = incoming.replaces == nil
+        }
         csofia_bind(call, UnsafeMutableRawPointer(bitPattern: id))
         // In place before the owner can answer: his commands come by `post`, after this event.
         let entry = Entry(call: call, dialog: dialog, credentials: nil, isIncoming: true, onEvent: { _ in })
         calls[id] = entry
-        guard let owner = onIncoming(incoming) else {
+        guard let owner = handlers.incoming(incoming) else {
             csofia_respond(call, 404, nil, nil)
             return
         }

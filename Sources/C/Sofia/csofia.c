@@ -11,9 +11,14 @@ struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/sip_status.h>
 #include <sofia-sip/su_wait.h>
 #include <sofia-sip/su_log.h>
+#include <sofia-sip/sip_extra.h>
+#include <sofia-sip/sip_util.h>
 #include <sofia-sip/msg_header.h>
 #include <sofia-sip/msg_addr.h>
 #include <arpa/inet.h>
+#include <sys/socket.h>
+#include <linux/filter.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -28,6 +33,33 @@ struct csofia_agent {
     sip_t const *current; /* the message of the event being delivered: digest challenges are answered from it */
 };
 
+static const char *last_uri(su_home_t *home, url_t const *url) { return url ? url_as_string(home, url) : NULL; }
+
+/* The value of a header, put together again. (sip_header_as_string loses the last parameter of some that do not fit into its buffer.) */
+static const char *credentials(su_home_t *home, msg_auth_t const *header) {
+    if (!header) return NULL;
+    char const *all = su_sprintf(home, "%s", header->au_scheme ? header->au_scheme : "");
+    for (size_t i = 0; all && header->au_params && header->au_params[i] && i < 64; i++)
+        all = su_sprintf(home, "%s%s%s", all, i ? ", " : " ", header->au_params[i]);
+    return all;
+}
+static const char *replaced(su_home_t *home, sip_replaces_t const *header) {
+    if (!header) return NULL;
+    char const *all = su_sprintf(home, "%s", header->rp_call_id ? header->rp_call_id : "");
+    for (size_t i = 0; all && header->rp_params && header->rp_params[i] && i < 64; i++) all = su_sprintf(home, "%s;%s", all, header->rp_params[i]);
+    return all;
+}
+
+static const char *contact_lines(su_home_t *home, sip_contact_t const *contact) {
+    char const *all = "";
+    for (int n = 0; contact && n < 32; contact = contact->m_next, n++) {
+        char const *uri = contact->m_url->url_type == url_any ? "*" : url_as_string(home, contact->m_url);
+        all = su_sprintf(home, "%s%s\t%s\n", all, uri ? uri : "", contact->m_expires ? contact->m_expires : "-1");
+        if (!all) return "";
+    }
+    return all;
+}
+
 static void on_event(nua_event_t event, int status, char const *phrase, nua_t *nua, struct csofia_agent *agent,
                      nua_handle_t *nh, nua_hmagic_t *context, sip_t const *sip, tagi_t tags[])
 {
@@ -37,7 +69,9 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
     }
     csofia_event e;
     memset(&e, 0, sizeof e);
-    e.status = status; e.phrase = phrase; e.call = nh; e.context = context; e.retry_after = -1;
+    e.status = status; e.phrase = phrase; e.call = nh; e.context = context; e.retry_after = -1; e.expires = -1;
+    su_home_t home[1] = { SU_HOME_INIT(home) };
+    su_home_init(home);
     if (sip) {
         if (sip->sip_call_id) e.call_id = sip->sip_call_id->i_id;
         if (sip->sip_from) { e.from_user = sip->sip_from->a_url->url_user; e.from_host = sip->sip_from->a_url->url_host; }
@@ -47,15 +81,40 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
         if (sip->sip_payload) e.body = sip->sip_payload->pl_data;
         if (e.content_type && e.body && !strcasecmp(e.content_type, "application/sdp")) e.sdp = e.body;
         if (sip->sip_retry_after) e.retry_after = (int)sip->sip_retry_after->af_delta;
+        if (sip->sip_cseq) e.cseq = sip->sip_cseq->cs_seq;
+        if (sip->sip_to) e.to_host = sip->sip_to->a_url->url_host;
+        if (sip->sip_user_agent) e.agent = sip->sip_user_agent->g_string;
+        if (sip->sip_expires) e.expires = sip->sip_expires->ex_delta > 0x7FFFFFFF ? 0x7FFFFFFF : (int)sip->sip_expires->ex_delta;
+        if (sip->sip_contact && event != nua_i_register) e.contact = last_uri(home, sip->sip_contact->m_url);
         for (sip_unknown_t *u = sip->sip_unknown; u; u = u->un_next)
             if (!strcasecmp(u->un_name, "X-Outbound-Call-ID")) e.outbound_id = u->un_value;
     }
     char source[INET_ADDRSTRLEN] = "";
-    if (event == nua_i_invite) {
+    if (sip && (event == nua_i_invite || event == nua_i_register || event == nua_i_options || event == nua_i_refer)) {
         msg_t *message = nua_current_request(nua);
         su_sockaddr_t *address = message ? msg_addr(message) : NULL;
-        if (address && address->su_family == AF_INET) inet_ntop(AF_INET, &address->su_sin.sin_addr, source, sizeof source);
+        if (address && address->su_family == AF_INET) {
+            inet_ntop(AF_INET, &address->su_sin.sin_addr, source, sizeof source);
+            e.source_port = ntohs(address->su_sin.sin_port);
+        }
         e.source = source;
+        e.transport = "udp";
+        if (sip->sip_via && sip->sip_via->v_protocol) {
+            if (!strcasecmp(sip->sip_via->v_protocol, "SIP/2.0/TCP")) e.transport = "tcp";
+            if (!strcasecmp(sip->sip_via->v_protocol, "SIP/2.0/TLS")) e.transport = "tls";
+        }
+        if (sip->sip_request) {
+            e.method = sip->sip_request->rq_method_name;
+            e.request_uri = last_uri(home, sip->sip_request->rq_url);
+        }
+        e.authorization = credentials(home, sip->sip_authorization);
+        e.proxy_authorization = credentials(home, sip->sip_proxy_authorization);
+        e.replaces = replaced(home, sip->sip_replaces);
+        sip_p_asserted_identity_t const *asserted = sip_p_asserted_identity(sip);
+        if (asserted) e.asserted = asserted->paid_url->url_user;
+        if (event == nua_i_register) e.contacts = contact_lines(home, sip->sip_contact);
+        if (sip->sip_refer_to) e.refer_to = last_uri(home, sip->sip_refer_to->r_url);
+        if (sip->sip_referred_by) e.referred_by = last_uri(home, sip->sip_referred_by->b_url);
     }
     switch (event) {
     case nua_i_invite: e.kind = CSOFIA_INCOMING; break;
@@ -66,6 +125,16 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
     case nua_i_info: e.kind = CSOFIA_INFO; break;
     case nua_r_refer: e.kind = CSOFIA_REFER; break;
     case nua_i_notify: e.kind = CSOFIA_NOTIFY; break;
+    case nua_i_refer: {
+        sip_event_t const *reference = NULL;
+        tl_gets(tags, NUTAG_REFER_EVENT_REF(reference), TAG_END());
+        e.kind = CSOFIA_REFERRED;
+        if (reference && reference->o_id) e.reference = (unsigned)strtoul(reference->o_id, NULL, 10);
+        break; }
+    case nua_i_register: e.kind = CSOFIA_REGISTER; break;
+    case nua_i_options: e.kind = CSOFIA_OPTIONS; break;
+    case nua_r_register: case nua_r_unregister: e.kind = CSOFIA_REGISTERED; break;
+    case nua_r_options: e.kind = CSOFIA_ALIVE; break;
     case nua_i_state: {
         int state = -1;
         tl_gets(tags, NUTAG_CALLSTATE_REF(state), TAG_END());
@@ -76,11 +145,30 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
     agent->current = sip;
     agent->callback(agent->application, &e);
     agent->current = NULL;
+    su_home_deinit(home);
+}
+
+static csofia_tracer tracer;
+static void *tracer_application;
+
+/* sofia would print to standard error; what matters is reported as events, or traced. */
+static void on_log(void *stream, char const *format, va_list arguments) {
+    (void)stream;
+    if (!tracer) return;
+    char line[4096];
+    vsnprintf(line, sizeof line, format, arguments);
+    tracer(tracer_application, line);
 }
 
 void csofia_init(void) {
     su_init();
-    su_log_set_level(NULL, 0); /* sofia would print to standard error; what matters is reported as events */
+    su_log_redirect(NULL, on_log, NULL);
+    su_log_set_level(NULL, 0);
+}
+
+void csofia_trace(csofia_tracer function, void *application) {
+    tracer_application = application;
+    tracer = function;
 }
 
 csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callback, void *application) {
@@ -93,12 +181,17 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
     su_root_threading(agent->root, 0);
     agent->nua = nua_create(agent->root, on_event, agent,
         NUTAG_URL(c->bind_url),
+        TAG_IF(c->tls_url, NUTAG_SIPS_URL(c->tls_url)),
+        TAG_IF(c->tls_folder, NUTAG_CERTIFICATE_DIR(c->tls_folder)),
+        TPTAG_TLS_VERIFY_POLICY(c->verifies_tls ? TPTLS_VERIFY_OUT | TPTLS_VERIFY_SUBJECTS_OUT : TPTLS_VERIFY_NONE),
+        TPTAG_LOG(1),
         NUTAG_USER_AGENT(c->user_agent),
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
-        SIPTAG_ALLOW_STR("INVITE, ACK, BYE, CANCEL, OPTIONS, UPDATE, INFO, NOTIFY") /* NUTAG_ALLOW would only add to the default */,
-        SIPTAG_SUPPORTED_STR("timer"),
-        NUTAG_SESSION_TIMER(0),
+        SIPTAG_ALLOW_STR("INVITE, ACK, BYE, CANCEL, OPTIONS, PRACK, UPDATE, INFO, REFER, NOTIFY, REGISTER") /* NUTAG_ALLOW would only add to the default */,
+        NUTAG_APPL_METHOD("REGISTER"), NUTAG_APPL_METHOD("OPTIONS"),
+        SIPTAG_SUPPORTED_STR("timer, 100rel, replaces"),
+        NUTAG_SESSION_TIMER(c->session_expires), NUTAG_MIN_SE(90),
         NUTAG_DETECT_NETWORK_UPDATES(NUA_NW_DETECT_NOTHING),
         NUTAG_MAX_RETRY_AFTER(0),   /* a 503 with Retry-After is our retry policy's business, not nua's */
         NUTAG_AUTO302(0),           /* redirects are followed by policy only: toll fraud */
@@ -137,12 +230,78 @@ csofia_call csofia_invite(csofia_agent *agent, const char *request_uri, const ch
         TAG_END());
     return nh;
 }
+/* A filter of classic BPF: one comparison an address (Linux, socket(7), SO_ATTACH_FILTER). */
+int csofia_shut_out(const unsigned short *ports, int port_count, const unsigned *addresses, int count) {
+    if (count > 1000) { addresses += count - 1000; count = 1000; }
+    struct sock_filter *code = calloc((size_t)count * 2 + 2, sizeof *code);
+    if (!code) return -1;
+    unsigned short n = 0;
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)SKF_NET_OFF + 12);
+    for (int i = 0; i < count; i++) {
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, addresses[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0xFFFFFFFF);
+    struct sock_fprog program = { .len = n, .filter = code };
+    int failed = 0;
+    for (int fd = 3; fd < 65536; fd++) {
+        struct sockaddr_in own;
+        socklen_t length = sizeof own;
+        if (getsockname(fd, (struct sockaddr *)&own, &length)) { if (errno == EBADF && fd > 4096) break; continue; }
+        if (own.sin_family != AF_INET) continue;
+        for (int p = 0; p < port_count; p++)
+            if (ntohs(own.sin_port) == ports[p] && setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program)) failed = -1;
+    }
+    free(code);
+    return failed;
+}
+
+csofia_call csofia_handle(csofia_agent *agent, const char *to, const char *from, void *context) {
+    return nua_handle(agent->nua, context, SIPTAG_TO_STR(to), SIPTAG_FROM_STR(from), TAG_END());
+}
+void csofia_options(csofia_call call, const char *request_uri, const char *proxy) {
+    nua_options(call, NUTAG_URL(request_uri), TAG_IF(proxy, NUTAG_PROXY(proxy)), TAG_END());
+}
+void csofia_register(csofia_call call, const char *registrar, const char *proxy, int expires) {
+    char seconds[16];
+    snprintf(seconds, sizeof seconds, "%d", expires);
+    nua_register(call, NUTAG_REGISTRAR(registrar), TAG_IF(proxy, NUTAG_PROXY(proxy)), SIPTAG_EXPIRES_STR(seconds),
+        NUTAG_OUTBOUND("no-outbound no-validate no-options-keepalive no-natify"), TAG_END());
+}
+void csofia_unregister(csofia_call call) { nua_unregister(call, TAG_END()); }
+void *csofia_context(csofia_call call) { return nua_handle_magic(call); }
 void csofia_bind(csofia_call call, void *context) { nua_handle_bind(call, context); }
 void csofia_respond(csofia_call call, int status, const char *sdp, const char *headers) {
     nua_respond(call, status, sip_status_phrase(status),
         TAG_IF(sdp, SIPTAG_CONTENT_TYPE_STR("application/sdp")), TAG_IF(sdp, SIPTAG_PAYLOAD_STR(sdp)),
         TAG_IF(headers, SIPTAG_HEADER_STR(headers)), TAG_END());
 }
+void csofia_progress(csofia_call call, int status, const char *sdp, int reliable) {
+    nua_respond(call, status, sip_status_phrase(status), NUTAG_EARLY_MEDIA(reliable),
+        TAG_IF(sdp, SIPTAG_CONTENT_TYPE_STR("application/sdp")), TAG_IF(sdp, SIPTAG_PAYLOAD_STR(sdp)), TAG_END());
+}
+void csofia_reply_now(csofia_agent *agent, csofia_call call, int status, const char *headers) {
+    nua_respond(call, status, sip_status_phrase(status), NUTAG_WITH_THIS(agent->nua), TAG_IF(headers, SIPTAG_HEADER_STR(headers)), TAG_END());
+    if (!nua_handle_magic(call)) nua_handle_destroy(call);
+}
+void csofia_reinvite(csofia_call call, const char *sdp) {
+    nua_invite(call, SIPTAG_CONTENT_TYPE_STR("application/sdp"), SIPTAG_PAYLOAD_STR(sdp), TAG_END());
+}
+void csofia_notify(csofia_call call, unsigned reference, const char *fragment, int is_last) {
+    char event[32];
+    if (reference) snprintf(event, sizeof event, "refer;id=%u", reference); else snprintf(event, sizeof event, "refer");
+    nua_notify(call, SIPTAG_EVENT_STR(event), SIPTAG_CONTENT_TYPE_STR("message/sipfrag"), SIPTAG_PAYLOAD_STR(fragment),
+        NUTAG_SUBSTATE(is_last ? nua_substate_terminated : nua_substate_active), TAG_END());
+}
+csofia_call csofia_replaced(csofia_agent *agent, const char *text) {
+    su_home_t home[1] = { SU_HOME_INIT(home) };
+    su_home_init(home);
+    sip_replaces_t *replaces = sip_replaces_make(home, text);
+    nua_handle_t *found = replaces ? nua_handle_by_replaces(agent->nua, replaces) : NULL;
+    su_home_deinit(home);
+    return found; /* referenced: the caller's csofia_unreference gives it back */
+}
+void csofia_unreference(csofia_call call) { nua_handle_unref(call); }
 void csofia_bye(csofia_call call, const char *reason) { nua_bye(call, TAG_IF(reason, SIPTAG_REASON_STR(reason)), TAG_END()); }
 void csofia_cancel(csofia_call call) { nua_cancel(call, TAG_END()); }
 void csofia_refer(csofia_call call, const char *refer_to, const char *referred_by) {

@@ -13,12 +13,19 @@ public struct CallLine: Sendable {
     public var modes: @Sendable (_ language: String, UsageMeter) -> [ConversationMode]
     public var store: CallStore
     public var logger: Logger
+    /// nil: there are none.
+    public var operators: OperatorDirectory?
+    /// A voice for what is said outside conversations; what it uses is counted.
+    public var voice: @Sendable (_ language: String, UsageMeter) -> any TextToSpeech
     public let calls = ProviderCalls()
     public let trunk = TrunkHealth()
     public init(
         userAgent: UserAgent, twilio: TwilioCarrier? = nil, modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
-        store: CallStore, logger: Logger
+        voice: @escaping @Sendable (_ language: String, UsageMeter) -> any TextToSpeech, operators: OperatorDirectory? = nil, store: CallStore,
+        logger: Logger
     ) {
+        self.voice = voice
+        self.operators = operators
         self.userAgent = userAgent
         self.twilio = twilio
         self.modes = modes
@@ -43,6 +50,8 @@ protocol CallAttempt: Actor {
     func hangUp(_ reason: EndReason)
     /// Has something said to a connected callee. False: it cannot be done now.
     func say(_ text: String) async -> Bool
+    /// Has a connected callee handed to a person. False: it cannot be done now.
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool
     /// Queue depths of the conversation.
     var edges: [EdgeReading] { get async }
 }
@@ -53,5 +62,6 @@ protocol CarriedConversation: Actor {
     /// An answering machine has the call.
     func answeringMachine() async
     func say(_ text: String) async -> Bool
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool
     var edges: [EdgeReading] { get }
 }

@@ -199,6 +199,34 @@ final class CallJournal: Sendable {
     /// Who answered, as the carrier has found out.
     func answered(by whom: AnsweredBy) { state.withLock { $0.answeredBy = whom } }
 
+    /// Whom the call is being handed to, and how that goes.
+    func transfer(to name: String, operatorID: String?, _ outcome: Call.Transfer.Outcome, reason: String? = nil) {
+        guard !isEnded else { return }
+        let id = outboundID
+        let at = now()
+        update { call in
+            var transfers = call.transfers ?? []
+            if outcome == .ringing {
+                transfers.append(Call.Transfer(at: at, operatorID: operatorID, name: name, outcome: outcome))
+            } else if let last = transfers.lastIndex(where: { $0.name == name && $0.operatorID == operatorID }) {
+                transfers[last].outcome = outcome
+                transfers[last].reason = reason
+            }
+            call.transfers = transfers.suffix(Call.transferLimit)
+            return [
+                CallEvent(
+                    name: "operator_" + outcome.rawValue, at: at, outboundID: id,
+                    payload: CallEvent.payload(OperatorPayload(operatorId: operatorID, operatorName: name, reason: reason)))
+            ]
+        }
+    }
+
+    private struct OperatorPayload: Encodable {
+        var operatorId: String?
+        var operatorName: String
+        var reason: String?
+    }
+
     func transcript(_ entry: TranscriptEntry, position: Int) {
         guard settings.savesTranscript, !isEnded else { return }
         let id = outboundID

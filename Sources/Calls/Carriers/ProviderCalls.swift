@@ -12,6 +12,7 @@ public final class ProviderCalls: Sendable {
     struct Control: Sendable {
         var hangUp: @Sendable (EndReason) async -> Void
         var say: @Sendable (String) async -> Bool
+        var transfer: @Sendable (TransferChoice, CallSettings.TransferMode?) async -> Bool
         var edges: @Sendable () async -> [EdgeReading]
     }
 

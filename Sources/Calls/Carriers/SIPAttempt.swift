@@ -24,6 +24,11 @@ actor SIPAttempt: CallAttempt {
 
     /// The call came in by it.
     private let incoming: IncomingCall?
+    /// Whom it is for, where that is a person who may be rung.
+    private let person: Handover.Target?
+    /// He has answered: the other end of his leg.
+    private var personStream: (any MediaStream)?
+    private var desk: TransferDesk?
     /// When a call that rings with us is answered.
     private var answerAt: UInt64?
     private var dialog: Dialog?
@@ -48,9 +53,11 @@ actor SIPAttempt: CallAttempt {
     private var done: CheckedContinuation<Void, Never>?
 
     init(
-        loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date, incoming: IncomingCall? = nil
+        loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date, incoming: IncomingCall? = nil,
+        person: Handover.Target? = nil
     ) {
         self.incoming = incoming
+        self.person = person
         self.loop = loop
         self.call = call
         self.line = line
@@ -84,6 +91,8 @@ actor SIPAttempt: CallAttempt {
         graph?.say(text)
         return graph != nil
     }
+
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
 
     var edges: [EdgeReading] { graph?.edges ?? [] }
 
@@ -150,10 +159,34 @@ actor SIPAttempt: CallAttempt {
             answer = offerBody
         }
         incoming.dialog.ring()
-        answerAt = EventLoop.nowMs() + UInt64(max(0, settings.inbound.ringSeconds) * 1_000)
         ringDeadline = .max
         ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
         logger.info("a call comes in")
+        guard let person else {
+            answerAt = EventLoop.nowMs() + UInt64(max(0, settings.inbound.ringSeconds) * 1_000)
+            return
+        }
+        desk = makeDesk()
+        desk?.ring(person) { [weak self, loop] stream in
+            let stream = Confined(stream, to: loop)
+            self?.assumeIsolated { $0.personDecided(stream.value) }
+        }
+    }
+
+    /// The person has answered, or the AI takes the call in his place.
+    private func personDecided(_ stream: (any MediaStream)?) {
+        guard !isFinished, !isConnected else {
+            stream?.close()
+            return
+        }
+        personStream = stream
+        dialog?.answer(sdp: answer)
+    }
+
+    private func makeDesk() -> TransferDesk {
+        TransferDesk(loop: loop, line: line, settings: settings, journal: journal, call: call) { [weak self] choice in
+            self?.assumeIsolated { $0.refer(choice) } ?? false
+        }
     }
 
     /// What a call that came in is answered with.
@@ -224,7 +257,8 @@ actor SIPAttempt: CallAttempt {
         case .reoffer(let sdp): reoffer(sdp)
         case .cancelled: attemptEnded(AttemptOutcome(state: .failed, code: 487, reason: "the caller gave up before the answer"))
         case .referral(let status): referred(status)
-        case .failed(let status, let phrase, _):
+        case .reanswered, .reofferRefused, .referralRequested: break
+        case .failed(let status, let phrase, _, _):
             guard !isConnected else { return conversationEnded(outcome, reason: .providerError) }
             attemptEnded(AttemptOutcome(sipStatus: status, phrase: phrase))
         case .ended:
@@ -260,17 +294,16 @@ actor SIPAttempt: CallAttempt {
 
     // MARK: Transfer
 
-    /// Where the far end is sent for an operator.
-    private var operatorRoute: Routing.SIPRoute? {
-        guard let number = settings.operatorNumber, case .sip(let route)? = try? settings.routing.route(to: number) else { return nil }
-        return route
-    }
-
     /// Blind: the far end is asked to call the operator instead of us.
-    private func transfer() {
-        guard let dialog, let route = operatorRoute else { return transferFailed("there is no operator") }
+    private func refer(_ choice: TransferChoice) -> Bool {
+        let routes =
+            if case .anybody = choice, let number = settings.operatorNumber { line.targets(settings, choice: .number(number)) } else {
+                line.targets(settings, choice: choice)
+            }
+        guard let dialog, let route = routes.first?.routes.first else { return false }
         transferDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
         dialog.refer(to: route.requestURI, by: "sip:\(Routing.normalize(call.callerNumber) ?? "anonymous")@\(line.userAgent.advertised)")
+        return true
     }
 
     private func referred(_ status: Int) {
@@ -324,12 +357,17 @@ actor SIPAttempt: CallAttempt {
         let loop = loop
         let graph = CallGraph(
             loop: loop, stream: pair.application, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: operatorRoute != nil), usage: journal.usage, recording: recording
+            settings: settings.conversation(of: call, canTransfer: TransferDesk.hasSomebody(line, settings)), usage: journal.usage,
+            recording: recording
         ) { [weak self] event in
             self?.assumeIsolated { $0.handle(event) }
         }
         self.graph = graph
-        graph.start()
+        let desk = desk ?? makeDesk()
+        desk.graph = graph
+        self.desk = desk
+        graph.start(with: personStream)
+        personStream = nil
         open(Leg(rtp: rtp, stream: pair.carrier, start: start))
     }
 
@@ -397,6 +435,7 @@ actor SIPAttempt: CallAttempt {
         }
         guard let offer = try? SessionDescription(parsing: sdp), let law = offer.codecs.first else { return dialog.reject(488) }
         rtp.negotiate(offer, law: law)
+        graph?.setHeld(offer.direction != .sendrecv || offer.address == nil)
         leg?.setHeld(offer.direction != .sendrecv || offer.address == nil)
         dialog.answer(
             sdp: SessionDescription.body(
@@ -405,7 +444,7 @@ actor SIPAttempt: CallAttempt {
     }
 
     private func handle(_ event: CallGraph.Event) {
-        if case .transfer = event { return transfer() }
+        if case .transfer = event { desk?.begin() }
         if let outcome = journal.took(event) { conversationEnded(outcome, reason: outcome.endReason) }
     }
 
@@ -442,6 +481,10 @@ actor SIPAttempt: CallAttempt {
     private func closeMedia() {
         ticker?.cancel()
         ticker = nil
+        desk?.close()
+        desk = nil
+        personStream?.close()
+        personStream = nil
         if let leg { leg.close() } else { rtp?.close() }
         leg = nil
         rtp = nil

@@ -15,6 +15,7 @@ actor StreamedCall: CarriedConversation {
     private let attempt: CallJournal?
     private let providerCallID: String
     private var graph: CallGraph?
+    private var desk: TransferDesk?
 
     /// - Parameter providerCallID: as the stream told it, e.g. Twilio's `CallSid`.
     init(loop: EventLoop, call: Call, providerCallID: String, line: CallLine, settings: CallSettings, journal: CallJournal?) {
@@ -37,19 +38,26 @@ actor StreamedCall: CarriedConversation {
         let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
         let graph = CallGraph(
             loop: loop, stream: stream.value, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: transferTwiML != nil), usage: journal.usage, recording: recording
+            settings: settings.conversation(of: call, canTransfer: hasSomebody), usage: journal.usage, recording: recording
         ) { [weak self] event in
-            if case .transfer = event { self?.assumeIsolated { $0.transfer() } }
+            if case .transfer = event { self?.assumeIsolated { $0.desk?.begin() } }
             guard let outcome = journal.took(event) else { return }
             journal.conversationEnded(outcome, reason: outcome.endReason)
             self?.assumeIsolated { $0.close(stream, journal) { ended(outcome.endReason) } }
         }
         self.graph = graph
+        let desk = TransferDesk(loop: loop, line: line, settings: settings, journal: journal, call: call) { [weak self] choice in
+            self?.assumeIsolated { $0.redirect(choice) } ?? false
+        }
+        desk.graph = graph
+        self.desk = desk
         graph.start()
         graph.streamStarted()
         line.calls.add(
             call.outboundID,
-            .init(hangUp: { reason in await self.hangUp(reason) }, say: { text in await self.say(text) }, edges: { await self.edges }))
+            .init(
+                hangUp: { reason in await self.hangUp(reason) }, say: { text in await self.say(text) },
+                transfer: { choice, mode in await self.transfer(to: choice, mode: mode) }, edges: { await self.edges }))
     }
 
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }
@@ -61,20 +69,30 @@ actor StreamedCall: CarriedConversation {
         return graph != nil
     }
 
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
+
     var edges: [EdgeReading] { graph?.edges ?? [] }
 
+    private var hasSomebody: Bool { twiML(.anybody) != nil || TransferDesk.hasSomebody(line, settings) }
+
     /// What Twilio is to do with a call that is handed to an operator; nil where it does not carry this one.
-    private var transferTwiML: String? {
-        guard let twilio = line.twilio, TwilioREST.isSID(providerCallID), let number = settings.operatorNumber else { return nil }
+    private func twiML(_ choice: TransferChoice) -> String? {
+        let number: String? =
+            switch choice {
+            case .anybody: settings.operatorNumber
+            case .number(let number): number
+            case .operator(let id): line.operators?.with(id: id)?.address
+            }
+        guard let twilio = line.twilio, TwilioREST.isSID(providerCallID), let number else { return nil }
         let language = LanguageTag.primary(call.brief.language)
         return TwiML.dial(
             number, callerID: Routing.normalize(call.callerNumber), ringSeconds: Int(settings.ringTimeout),
             next: "\(twilio.publicURL)/twilio/transferred?language=\(language)")
     }
 
-    /// Twilio takes the call from our stream and dials.
-    private func transfer() {
-        guard let twilio = line.twilio, let twiML = transferTwiML else { return }
+    /// Twilio takes the call from our stream and dials. False: it cannot.
+    private func redirect(_ choice: TransferChoice) -> Bool {
+        guard let twilio = line.twilio, let twiML = twiML(choice) else { return false }
         Task {
             do {
                 // The stream may be gone before the answer is here.
@@ -82,10 +100,13 @@ actor StreamedCall: CarriedConversation {
                 _ = try await twilio.rest.redirect(providerCallID, to: twiML)
             } catch { graph?.transferFailed("\(error)") }
         }
+        return true
     }
 
     private func close(_ stream: Confined<any MediaStream>, _ journal: CallJournal, _ ended: @escaping @Sendable () -> Void) {
         // The carrier plays what it has; the close ends the stream (and, at Twilio, goes on with the TwiML).
+        desk?.close()
+        desk = nil
         stream.value.close()
         graph = nil
         let isOwn = attempt == nil

@@ -254,7 +254,7 @@ public actor TurnBasedCall: CarriedConversation {
             case .progress(let tracker): journal.progress(tracker)
             case .customerSaid(let entry): append(entry)
             case .hangUp(let reason): ending = ending ?? reason
-            case .cancelModel, .turnComplete, .awaitSilence, .source, .press: break  // one response is awaited after the other
+            case .cancelModel, .turnComplete, .awaitSilence, .source, .press, .transfer: break  // one response is awaited after the other
             }
         }
     }
@@ -343,6 +343,7 @@ public actor TurnBasedCall: CarriedConversation {
 
     /// Our turn is a file that is being played: nothing can be put in.
     func say(_ text: String) -> Bool { false }
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { false }
 
     public func hangUp(_ reason: EndReason) async {
         await finish(ending == nil && !machine.isClosing ? reason : nil)

@@ -61,7 +61,7 @@ public final class TurnServer: Sendable {
                 hangUp: { [line] reason in
                     await conversation.hangUp(reason)
                     _ = try? await line.twilio?.rest.complete(providerCallID)
-                }, say: { text in await conversation.say(text) }, edges: { await conversation.edges }))
+                }, say: { text in await conversation.say(text) }, transfer: { _, _ in false }, edges: { await conversation.edges }))
         return conversation
     }
 

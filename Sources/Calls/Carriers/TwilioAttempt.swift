@@ -136,6 +136,10 @@ actor TwilioAttempt: CallAttempt {
 
     func say(_ text: String) async -> Bool { await conversation?.say(text) ?? false }
 
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool {
+        await conversation?.transfer(to: choice, mode: mode) ?? false
+    }
+
     var edges: [EdgeReading] {
         get async { await conversation?.edges ?? [] }
     }

@@ -86,9 +86,15 @@ public final class CallGraph {
     private var startedAt: UInt64 = 0
     private var hasMedia = false
     private var isOver = false
-    /// The caller is being handed over: nobody talks meanwhile.
+    /// The caller is being handed over, or with a person: the AI does not talk meanwhile.
     private(set) var isTransferring = false
     private var isTransferAccepted = false
+    /// The other end of a person's leg, who talks with the caller in the AI's place.
+    private var partner: (any MediaStream)?
+    /// What the caller hears while he waits.
+    private var music: HoldMusic?
+    /// The caller has put us on hold.
+    private var isHeld = false
     private var failure: String?
     private var lastRecordingFlush = 0
     private var lastFrameAt = 0
@@ -113,13 +119,16 @@ public final class CallGraph {
     }
 
     /// Begins the conversation; the answer is now.
-    public func start() {
+    /// - Parameter person: who talks with the caller from the start, instead of the AI.
+    public func start(with person: (any MediaStream)? = nil) {
         startedAt = loop.timeMs
         // `finish` takes these back, and whoever owns the graph calls it: `unowned` costs less than `weak`.
         stream.onMessage = { [unowned self] in self.received($0) }
         stream.onClose = { [unowned self] _ in self.farEndLeft() }
         ticker = loop.addTicker { [unowned self] _ in self.beat() }
-        nextTalker(tracker: nil)
+        guard let person else { return nextTalker(tracker: nil) }
+        isTransferring = true
+        bridge(to: person)
     }
 
     /// The stream's `start` came before the graph was there.
@@ -141,7 +150,8 @@ public final class CallGraph {
         case .connected, .clear: break
         case .start: mediaStarted()
         case .media(let frame): heard(frame)
-        case .dtmf(let digit): talker?.key(digit, at: now)
+        case .dtmf(let digit):
+            if let partner { partner.send(.dtmf(digit)) } else if !isTransferring { talker?.key(digit, at: now) }
         case .mark(let name):
             let now = now
             if let turn = speaker.reached(mark: name, at: now) { turnHeard(turn, at: now) }
@@ -150,7 +160,7 @@ public final class CallGraph {
     }
 
     /// The far end has hung up, or gone over to the operator.
-    public func farEndLeft() { finish(isTransferAccepted ? .transferred : .calleeHangup) }
+    public func farEndLeft() { finish(isTransferAccepted || partner != nil ? .transferred : .calleeHangup) }
 
     private func mediaStarted() {
         guard !hasMedia else { return }
@@ -162,7 +172,10 @@ public final class CallGraph {
         let now = now
         lastFrameAt = now
         recording?.caller(frame, now: now)
-        guard !isTransferring else { return }
+        guard !isTransferring else {
+            partner?.send(.media(frame))
+            return
+        }
         // Look at the μ-law bytes as they are.
         var verdict = detector.detect(frame)
         if let trainedDetector { verdict.isSpeech = trainedDetector.isSpeech(frame) && !frame.isConcealed }
@@ -250,7 +263,8 @@ public final class CallGraph {
             lastRecordingFlush = now
             recording?.flush(now: now)
         }
-        guard !isTransferring else { return }
+        guard !isTransferring else { return play(now) }
+        guard !isHeld else { return }
         if stream.isRemote, now > lastFrameAt + settings.mediaTimeoutMs { return finish(.mediaTimeout) }
         if now >= settings.maxDurationMs { talker?.timeIsUp(at: now) }
         talker?.tick(at: now)
@@ -316,6 +330,78 @@ public final class CallGraph {
         observer(.transfer)
     }
 
+    /// An operator wants the caller handed over. False: that cannot be done now.
+    public func requestTransfer() -> Bool {
+        guard !isOver, !isTransferring, canTransfer, hasMedia, let talker else { return false }
+        talker.transferRequested(at: now)
+        return true
+    }
+
+    /// The caller hears music until somebody talks with him again.
+    public func playMusic() {
+        guard isTransferring, !isOver, music == nil else { return }
+        music = HoldMusic()
+    }
+
+    private func play(_ now: Int) {
+        guard var music else { return }
+        let frame = music.next()
+        self.music = music
+        stream.send(.media(frame))
+        recording?.ai(frame, startMs: now)
+    }
+
+    /// The caller and the other end of this stream talk with each other now; it leaves by closing.
+    public func bridge(to person: any MediaStream) {
+        guard isTransferring, !isOver else { return person.close() }
+        music = nil
+        partner?.close()
+        if stream.isRemote { stream.send(.clear) }
+        partner = person
+        person.onMessage = { [unowned self] in self.said($0) }
+        person.onClose = { [unowned self] _ in
+            self.partner = nil
+            self.finish(.transferred)
+        }
+    }
+
+    /// The person has sent the caller on, who waits for somebody else.
+    public func detach() {
+        partner?.onClose = nil
+        partner?.onMessage = nil
+        partner = nil
+        playMusic()
+    }
+
+    /// The person puts the caller on hold, and takes him back.
+    public func holdByPerson(_ isOnHold: Bool) {
+        guard partner != nil else { return }
+        music = isOnHold ? music ?? HoldMusic() : nil
+    }
+
+    /// By the person in the AI's place.
+    private func said(_ message: MediaStreamMessage) {
+        guard !isOver else { return }
+        switch message {
+        case .media(let frame):
+            guard music == nil else { return }
+            stream.send(.media(frame))
+            recording?.person(frame, now: now)
+        case .dtmf(let digit): stream.send(.dtmf(digit))
+        case .connected, .start, .mark, .clear, .stop: break
+        }
+    }
+
+    /// The caller's telephone has put us on hold: nothing that we say is heard.
+    public func setHeld(_ isHeld: Bool) { self.isHeld = isHeld }
+
+    /// What whoever takes the call should know.
+    public var briefing: Briefing {
+        Briefing(
+            purpose: brief.purpose, questions: brief.questions, answers: talker?.tracker.answers ?? [],
+            lastWords: transcript.last { $0.speaker == .customer && !$0.text.isEmpty }?.text, language: brief.language)
+    }
+
     /// The far end is calling the operator: when it leaves us now, it has been transferred.
     public func transferAccepted() { isTransferAccepted = isTransferring }
 
@@ -324,6 +410,8 @@ public final class CallGraph {
         guard isTransferring, !isOver else { return }
         isTransferring = false
         isTransferAccepted = false
+        music = nil
+        if stream.isRemote { stream.send(.clear) }
         lastFrameAt = now
         observer(.warning("the call could not be transferred: \(reason)"))
         talker?.transferFailed(at: now)
@@ -383,6 +471,10 @@ public final class CallGraph {
         ticker = nil
         stream.onMessage = nil
         stream.onClose = nil
+        music = nil
+        partner?.onClose = nil
+        partner?.close()
+        partner = nil
         talker?.stop()
         var tracker = talker?.tracker ?? TaskTracker(questions: brief.questions)
         tracker.close()

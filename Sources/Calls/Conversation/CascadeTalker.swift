@@ -173,8 +173,8 @@ final class CascadeTalker: Talker {
     func interrupted(at now: Int) { perform(machine.interrupted(at: now)) }
     func resumed(at now: Int) {}
     func key(_ digit: Character, at now: Int) { perform(machine.key(digit, at: now)) }
-    /// It asks for no transfer.
-    func transferFailed(at now: Int) {}
+    func transferRequested(at now: Int) { perform(machine.transferRequested(at: now)) }
+    func transferFailed(at now: Int) { perform(machine.transferFailed(at: now)) }
     func answeringMachine(at now: Int) { perform(machine.answeringMachine(at: now)) }
     func say(_ text: String, at now: Int) { perform(machine.say(text, at: now)) }
     func timeIsUp(at now: Int) { perform(machine.timeIsUp(at: now)) }
@@ -225,6 +225,7 @@ final class CascadeTalker: Talker {
             graph.append(entry)
             machine.transcriptLength(graph.transcript.count)
         case .press(let keys): if !graph.press(keys) { graph.report(.warning("this line takes no keys")) }
+        case .transfer: graph.transfer()
         case .hangUp(let reason): graph.finish(reason)
         }
     }

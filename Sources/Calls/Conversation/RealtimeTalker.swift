@@ -590,6 +590,16 @@ final class RealtimeTalker: Talker {
         graph.transfer()
     }
 
+    func transferRequested(at now: Int) {
+        guard transferDeadline == nil, closing == nil else { return }
+        graph.flushSpeech()
+        if isResponding { session?.cancelResponse() }
+        hasAnnouncedTransfer = true
+        transferDeadline = now + policy.closingLimitMs
+        guard isReady else { return transfer() }
+        ask(RealtimeInstructions.puttingThrough, at: now)
+    }
+
     func transferFailed(at now: Int) {
         guard isReady else { return owesAnswer = true }
         session?.note(RealtimeInstructions.transferFailed)

@@ -52,6 +52,8 @@ protocol Talker: AnyObject {
     func say(_ text: String, at now: Int)
     /// The longest duration is reached.
     func timeIsUp(at now: Int)
+    /// An operator wants the caller handed over: he is told, and then handed over.
+    func transferRequested(at now: Int)
     /// The caller could not be handed to an operator, and is ours again.
     func transferFailed(at now: Int)
     /// The speaker takes audio again after it was full.

@@ -49,6 +49,15 @@ public struct CallSettings: Sendable {
     public var callerNumber: String?
     /// A number or SIP address that calls are handed to.
     public var operatorNumber: String?
+    public var transferMode = TransferMode.attended
+
+    /// How callers are handed over where nobody says how.
+    public enum TransferMode: String, Sendable, CaseIterable {
+        /// We ring, tell what it is about, and join the two (RFC 3725).
+        case attended
+        /// The caller's telephone is asked to call (REFER, RFC 3515).
+        case blind
+    }
     /// Whether a callee's speech can be recognised in a language; else answers are taken by keypad.
     public var understands: @Sendable (_ language: String) -> Bool = { LanguageTag.primary($0) == "en" }
     public init() {}
@@ -58,6 +67,7 @@ public struct CallSettings: Sendable {
         var settings = conversation
         settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
         settings.canTransfer = canTransfer
+        settings.turns.canTransfer = canTransfer
         settings.turns.detectsMachines = !call.isInbound
         settings.realtime.detectsMachines = !call.isInbound
         settings.turns.voicemailMessage = voicemailMessage(of: call)

@@ -168,6 +168,22 @@ public actor Dialler {
         guard isSaid else { throw StoreError(.conflict, "nothing can be put into this call now") }
     }
 
+    /// Has the other party of a connected call handed to a person, who is told what it is about.
+    public func transfer(_ outboundID: String, to choice: TransferChoice, mode: CallSettings.TransferMode?) async throws(StoreError) {
+        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
+        guard call.state == .connected else { throw StoreError(.conflict, "nobody can be handed over: the call is \(call.state.rawValue)") }
+        let isBegun: Bool
+        if let active = live[outboundID] {
+            isBegun = await active.attempt.transfer(to: choice, mode: mode)
+        } else {
+            isBegun = await line.calls.control(of: outboundID)?.transfer(choice, mode) ?? false
+        }
+        guard isBegun else { throw StoreError(.conflict, "this call cannot be handed over now") }
+    }
+
+    /// Whom a call may be handed to now.
+    public nonisolated func canHand(to choice: TransferChoice) -> Bool { !line.targets(settings, choice: choice).isEmpty }
+
     /// Queue depths of a live call; nil when it is not live.
     public func edges(of outboundID: String) async -> [EdgeReading]? {
         guard let active = live[outboundID] else { return await line.calls.control(of: outboundID)?.edges() }

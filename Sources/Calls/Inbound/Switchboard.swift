@@ -12,6 +12,8 @@ public struct InboundSettings: Sendable {
     public var numbers: [String]?
     /// Addresses whose INVITEs are taken, IPv4; nil: all.
     public var trustedSources: Set<String>?
+    /// Of trunks that prove who they are: user name and password, for our realm.
+    public var accounts: [String: DigestAuthenticator.Secret] = [:]
     public var maxConcurrentCalls = 20
     /// Seconds that it rings.
     public var ringSeconds = 1.0
@@ -42,12 +44,16 @@ public final class Switchboard: Sendable {
 
     private let loops: [EventLoop]
     private let settings: CallSettings
+    private let operators: OperatorDirectory
     private let now: @Sendable () -> Date
     private let state = Mutex(State())
 
-    public init(loops: [EventLoop], settings: CallSettings, now: @escaping @Sendable () -> Date = { Date() }) {
+    public init(
+        loops: [EventLoop], settings: CallSettings, operators: OperatorDirectory, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
         self.loops = loops
         self.settings = settings
+        self.operators = operators
         self.now = now
     }
 
@@ -58,24 +64,73 @@ public final class Switchboard: Sendable {
 
     public var liveCount: Int { state.withLock { $0.live } }
 
-    /// What a caller is told who is not let in (RFC 3261 §21).
-    private func refusal(of call: IncomingCall) -> Int? {
+    /// Why a call is not taken.
+    private struct Refusal: Error {
+        var status: Int
+        var headers: [(name: String, value: String)] = []
+    }
+
+    /// Who calls.
+    private enum Identity: Equatable {
+        /// Anybody: what he says of himself is what there is.
+        case anybody
+        /// A trunk of ours, by its address or by its password: it may speak for its callers (RFC 3325 §5).
+        case trunk
+        case `operator`(Operator)
+    }
+
+    /// By address, by password, or not at all (RFC 3261 §22).
+    private func identify(_ call: IncomingCall) throws(Refusal) -> Identity {
         let inbound = settings.inbound
-        if let trusted = inbound.trustedSources, !trusted.contains(call.source) { return 403 }
-        guard inbound.isEnabled else { return 404 }
+        let isTrustedSource = inbound.trustedSources?.contains(call.source) ?? false
+        if call.authorization != nil || call.replaces != nil || call.replacesUnknown {
+            let accounts = inbound.accounts
+            let verdict = operators.authenticator.verify(call.authorization, method: "INVITE", now: now()) { user in
+                accounts[user] ?? operators.secret(of: user)
+            }
+            switch verdict {
+            case .accepted(let user): return operators.with(user: user).map { .operator($0) } ?? .trunk
+            case .malformed: throw Refusal(status: 400)
+            case .challenge(let challenges):
+                // Who need not prove anything is not kept out by a password that another trunk of his knows.
+                if call.replaces == nil, !call.replacesUnknown, isTrustedSource || inbound.trustedSources == nil { break }
+                throw Refusal(status: 401, headers: challenges.map { ("WWW-Authenticate", $0) })
+            }
+        }
+        if isTrustedSource { return .trunk }
+        guard inbound.trustedSources != nil else { return .anybody }
+        // Everybody hears the same, whatever number he tries.
+        guard !inbound.accounts.isEmpty || operators.all.contains(where: { $0.secret != nil }) else { throw Refusal(status: 403) }
+        throw Refusal(status: 401, headers: operators.authenticator.challenges(at: now()).map { ("WWW-Authenticate", $0) })
+    }
+
+    /// Who is to be rung for a dialled number; nil: it is the AI's.
+    private func destination(of call: IncomingCall) throws(Refusal) -> Operator? {
+        let inbound = settings.inbound
+        guard inbound.isEnabled else { throw Refusal(status: 404) }
+        if let known = operators.with(number: call.to) { return known }
         if let numbers = inbound.numbers {
             let key = settings.routing.plan.key(call.to)
-            guard numbers.contains(where: { settings.routing.plan.key($0) == key }) else { return 404 }
+            guard numbers.contains(where: { settings.routing.plan.key($0) == key }) else { throw Refusal(status: 404) }
         }
-        if let type = call.contentType, type.lowercased() != "application/sdp" { return 415 }
         return nil
     }
 
     /// On the SIP thread.
+    /// - Parameter onFailure: hears of a caller who could not prove who he is, or tried a number that is none.
     /// - Returns: who hears what happens to the call; nil where it was refused.
-    public func take(_ call: IncomingCall) -> (@Sendable (DialogEvent) -> Void)? {
-        if let status = refusal(of: call) {
-            call.dialog.reject(status, headers: status == 415 ? [("Accept", "application/sdp")] : [])
+    public func take(_ call: IncomingCall, onFailure: () -> Void = {}) -> (@Sendable (DialogEvent) -> Void)? {
+        let identity: Identity, known: Operator?
+        do throws(Refusal) {
+            identity = try identify(call)
+            guard call.replaces == nil, !call.replacesUnknown else { throw Refusal(status: 481) }
+            known = try destination(of: call)
+            if let type = call.contentType, type.lowercased() != "application/sdp" {
+                throw Refusal(status: 415, headers: [("Accept", "application/sdp")])
+            }
+        } catch {
+            if error.status == 404 || error.status == 403 || error.status == 401 && call.authorization != nil { onFailure() }
+            call.dialog.reject(error.status, headers: error.headers)
             return { _ in }
         }
         let admitted = state.withLock { state -> (CallLine, EventLoop)? in
@@ -88,10 +143,26 @@ public final class Switchboard: Sendable {
             call.dialog.reject(503, headers: [("Retry-After", String(settings.inbound.retryAfterSeconds))])
             return { _ in }
         }
-        let record = Call(incoming: call, brief: settings.inbound.brief, maxDuration: settings.maxCallDuration, at: now())
-        let attempt = SIPAttempt(loop: loop, call: record, line: line, settings: settings, now: now, incoming: call)
+        var named = call
+        switch identity {
+        case .anybody: break
+        case .trunk: named.from = call.assertedIdentity ?? call.from
+        case .operator(let known): named.from = known.number ?? known.sipUser
+        }
+        var brief = settings.inbound.brief
+        if let known {
+            brief.greetingTemplate = known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language)
+        }
+        var record = Call(incoming: named, brief: brief, maxDuration: settings.maxCallDuration, at: now())
+        record.operatorName = known?.name
+        let person = known.flatMap { line.target($0, settings) }
+        let attempt = SIPAttempt(loop: loop, call: record, line: line, settings: settings, now: now, incoming: named, person: person)
         let id = record.outboundID
-        line.calls.add(id, .init(hangUp: { await attempt.hangUp($0) }, say: { await attempt.say($0) }, edges: { await attempt.edges }))
+        line.calls.add(
+            id,
+            .init(
+                hangUp: { await attempt.hangUp($0) }, say: { await attempt.say($0) }, transfer: { await attempt.transfer(to: $0, mode: $1) },
+                edges: { await attempt.edges }))
         Task {
             await attempt.run()
             line.calls.remove(id)

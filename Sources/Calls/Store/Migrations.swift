@@ -251,6 +251,12 @@ enum Migrations {
                     END;
                     """)
         }
+        migrator.registerMigration("8 operators") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE operators (id TEXT PRIMARY KEY, sip_user TEXT NOT NULL UNIQUE, number_key TEXT UNIQUE, entry BLOB NOT NULL) STRICT;
+                    """)
+        }
         return migrator
     }
 

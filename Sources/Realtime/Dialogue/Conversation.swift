@@ -18,6 +18,8 @@ public enum ConversationItem: Sendable, Equatable {
     case screened
     /// The caller's turn was a voice menu's.
     case menu
+    /// Nobody could take the call that the caller wanted to be handed over.
+    case transferFailed
     /// The longest duration is near: say goodbye.
     case timeIsUp
 }
@@ -31,6 +33,8 @@ public struct Conversation: Sendable, Equatable {
     public var canRecognizeSpeech: Bool
     /// An answering machine may have the other end.
     public var detectsMachines = true
+    /// The call can be handed to an operator.
+    public var canTransfer = false
     /// What was found about the caller's last question.
     public var knowledge: [KnowledgeHit] = []
     /// What a response had said when its model failed: the next one goes on from there.
@@ -58,7 +62,7 @@ public struct Conversation: Sendable, Equatable {
             switch item {
             case .silence: count += 1
             case .assistant: continue
-            case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .timeIsUp: return count
+            case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .transferFailed, .timeIsUp: return count
             }
         }
         return count

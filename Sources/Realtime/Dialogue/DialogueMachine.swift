@@ -26,6 +26,8 @@ public struct TurnPolicy: Sendable, Equatable {
     public var disclosure: String?
     /// Left on an answering machine, word for word; nil: the call is ended.
     public var voicemailMessage: String?
+    /// The call can be handed to an operator.
+    public var canTransfer = false
     /// Answering machines and the like are looked for. Nobody who calls us is one.
     public var detectsMachines = true
     /// Silence that is borne while a person is being fetched, ms: screening, hold, a menu.
@@ -56,10 +58,12 @@ public struct DialogueMachine: Sendable {
         case customerSaid(TranscriptEntry)
         /// Keys for a voice menu.
         case press(String)
+        /// The caller has been told, and is to be handed to an operator.
+        case transfer
         case hangUp(EndReason)
     }
 
-    private enum Phase: Equatable { case waiting, talking, closing(EndReason), ended }
+    private enum Phase: Equatable { case waiting, talking, closing(EndReason), transferring, ended }
 
     public private(set) var conversation: Conversation
     public private(set) var answeredBy: AnsweredBy = .unknown
@@ -98,6 +102,8 @@ public struct DialogueMachine: Sendable {
     private var voicemail: VoicemailMessage?
     /// A person is being fetched.
     private var isOnHold = false
+    /// The caller is to be handed over when he has heard what we are saying.
+    private var transferDeadline: Int?
     private let silenceMs: Int
 
     /// Turns of the other side in which it may be taken for no person.
@@ -123,12 +129,13 @@ public struct DialogueMachine: Sendable {
         if let tracker { self.conversation.tracker = tracker }
         self.conversation.items = history
         self.conversation.detectsMachines = policy.detectsMachines
+        self.conversation.canTransfer = policy.canTransfer
         self.policy = policy
         self.silenceMs = silenceMs
     }
 
     /// Our speech may be cut: not during the goodbye.
-    public var isInterruptible: Bool { phase == .talking }
+    public var isInterruptible: Bool { phase == .talking && transferDeadline == nil }
     public var isEnded: Bool { phase == .ended }
     public var isClosing: Bool { if case .closing = phase { true } else { false } }
 
@@ -452,6 +459,9 @@ public struct DialogueMachine: Sendable {
             }
             begin(closing: reason, at: now)
             return []
+        case .toolCall(DialogueTool.transferToOperator, _) where policy.canTransfer && phase == .talking:
+            transferDeadline = now + policy.closingLimitMs
+            return []
         case .toolCall(DialogueTool.sendDTMF, let arguments): return DialogueTool.SendDTMF.keys(in: arguments).map { [.press($0)] } ?? []
         case .toolCall: return []  // not on this call's list of tools
         case .source(let title): return [.source(title, turn: turn)]
@@ -487,6 +497,7 @@ public struct DialogueMachine: Sendable {
         splitter.finish(into: &sentences)
         var actions = speak(sentences)
         if phase == .talking, Int(turn) >= conversation.brief.maxTurns { begin(closing: .maxTurns, at: now) }
+        if transferDeadline != nil, !modelHasSpoken { actions += speak([putThrough]) }
         if modelHasSpoken || hasFilled {
             isTurnWhole = true
             actions.append(.turnComplete(turn: turn))
@@ -520,8 +531,40 @@ public struct DialogueMachine: Sendable {
         guard !isInterrupted, turn == self.turn else { return [] }
         isSpeaking = false
         if case .closing(let reason) = phase, !isModelRunning { return end(reason) }
+        if transferDeadline != nil, !isModelRunning { return transfer() }
         if phase == .talking, !isCallerSpeaking, transcriptDeadline == nil, !isModelRunning { silenceDeadline = now + promptMs }
         return []
+    }
+
+    // MARK: Handing over
+
+    private var putThrough: String { PolicyTexts.of(conversation.brief.language)("putting_through") }
+
+    /// An operator wants the caller handed over.
+    public mutating func transferRequested(at now: Int) -> [Action] {
+        guard phase == .talking, transferDeadline == nil else { return [] }
+        let actions = say(putThrough, at: now)
+        transferDeadline = now + policy.closingLimitMs
+        return actions
+    }
+
+    private mutating func transfer() -> [Action] {
+        transferDeadline = nil
+        silenceDeadline = nil
+        transcriptDeadline = nil
+        fillerDeadline = nil
+        isCallerSpeaking = false
+        phase = .transferring
+        return [.transfer]
+    }
+
+    /// Nobody took the caller: he is ours again.
+    public mutating func transferFailed(at now: Int) -> [Action] {
+        guard phase == .transferring else { return [] }
+        phase = .talking
+        isSpeaking = false
+        conversation.items.append(.transferFailed)
+        return requestModel(at: now)
     }
 
     /// Silence that is borne now.
@@ -566,7 +609,8 @@ public struct DialogueMachine: Sendable {
 
     /// Once a beat: deadlines.
     public mutating func tick(at now: Int) -> [Action] {
-        guard phase != .ended else { return [] }
+        guard phase != .ended, phase != .transferring else { return [] }
+        if let deadline = transferDeadline, now >= deadline { return transfer() }
         if let deadline = closingDeadline, now >= deadline, case .closing(let reason) = phase { return end(reason) }
         if let voicemail {
             switch voicemail.step(at: now) {

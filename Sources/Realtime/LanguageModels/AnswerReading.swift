@@ -11,6 +11,8 @@ enum Intent: Equatable {
     case refusal
     case dontKnow
     case voicemail
+    /// Wants to speak with a person.
+    case person
     /// An answer of the kind the question wants.
     case answer(Answer.Value)
     /// Words, but no answer to this question.
@@ -22,12 +24,15 @@ struct AnswerReading {
     let texts: PolicyTexts
     /// Words may be an answering machine's.
     var detectsMachines = true
+    /// There may be a person to speak with.
+    var canTransfer = false
 
     func intent(of text: String, question: Question?) -> Intent {
         let words = Self.normalize(text)
         guard !words.isEmpty else { return .nothing }
         func has(_ name: String) -> Bool { Self.contains(words, anyOf: texts.patterns[name] ?? []) }
         if detectsMachines, has("voicemail") { return .voicemail }
+        if canTransfer, has("person") { return .person }
         if has("wrong_number") { return .wrongNumber }
         if has("refusal") { return .refusal }
         if has("call_back") || has("busy") { return .busy }
@@ -56,6 +61,7 @@ struct AnswerReading {
 
     /// Keys as an answer: 1 yes, 2 no; a choice's place; a number as it is.
     func intent(ofKeys keys: String, question: Question?) -> Intent {
+        if canTransfer, keys == "0", question.map({ QuestionReading($0).kind != .number }) ?? true { return .person }
         guard let question else { return .other }
         switch QuestionReading(question).kind {
         case .boolean:

@@ -9,7 +9,6 @@ struct ChatPrompt {
     private static let pieceLimit = 1_200
 
     var canCallTools: Bool
-    var canTransfer = false
 
     func messages(_ conversation: Conversation, summary: ConversationSummary?) -> [[String: Any]] {
         var lines = [RealtimeInstructions.text(conversation.brief, tracker: conversation.tracker)]
@@ -63,6 +62,7 @@ struct ChatPrompt {
         case .screened:
             ("user", "[This is an automatic assistant that screens calls. Say in one sentence who is calling and why, ask nothing, and wait.]")
         case .menu: ("user", "[This is a voice menu. Press the key that leads to a person with \(DialogueTool.sendDTMF), and say nothing.]")
+        case .transferFailed: ("user", RealtimeInstructions.transferFailed)
         case .timeIsUp: ("user", "[The time is up. \(RealtimeInstructions.goodbye)]")
         }
     }

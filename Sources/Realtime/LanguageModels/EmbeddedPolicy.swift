@@ -41,11 +41,12 @@ public struct EmbeddedPolicy: LanguageModel {
         var ending: EndReason?
         /// Keys for a voice menu.
         var keys: String?
+        var isTransferring = false
 
         init(_ conversation: Conversation) {
             self.conversation = conversation
             texts = PolicyTexts.of(conversation.brief.language)
-            reading = AnswerReading(texts: texts, detectsMachines: conversation.detectsMachines)
+            reading = AnswerReading(texts: texts, detectsMachines: conversation.detectsMachines, canTransfer: conversation.canTransfer)
             tracker = conversation.tracker
         }
 
@@ -56,6 +57,7 @@ public struct EmbeddedPolicy: LanguageModel {
             }
             if !sentences.isEmpty { result.append(.text(sentences.joined(separator: " ") + " ")) }
             if let keys { result.append(.toolCall(name: DialogueTool.sendDTMF, arguments: #"{"digits":"\#(keys)"}"#)) }
+            if isTransferring { result.append(.toolCall(name: DialogueTool.transferToOperator, arguments: "{}")) }
             if let ending, let json = try? JSONEncoder().encode(DialogueTool.EndCall(reason: ending)) {
                 result.append(.toolCall(name: DialogueTool.endCall, arguments: String(decoding: json, as: UTF8.self)))
             }
@@ -72,6 +74,10 @@ public struct EmbeddedPolicy: LanguageModel {
             if news.last == .screened { return screened() }
             if news.last == .menu { return menu(news) }
             if news.last == .silence { return silence() }
+            if news.last == .transferFailed {
+                say(texts("nobody_takes_it"))
+                return tracker.current == nil ? finish() : ask(tracker.current, counts: false)
+            }
             let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }
             if !said.isEmpty, news.contains(.menu) || news.contains(.screened) || wasScreened { return greet() }
             if !said.isEmpty {
@@ -106,7 +112,7 @@ public struct EmbeddedPolicy: LanguageModel {
                 switch item {
                 case .assistant, .silence: continue
                 case .screened, .menu: return true
-                case .connected, .takenOver, .caller, .keys, .monologue, .timeIsUp: return false
+                case .connected, .takenOver, .caller, .keys, .monologue, .transferFailed, .timeIsUp: return false
                 }
             }
             return false
@@ -137,6 +143,9 @@ public struct EmbeddedPolicy: LanguageModel {
         private mutating func react(to intent: Intent, words: String) {
             switch intent {
             case .voicemail: ending = .voicemail
+            case .person:
+                say(texts("putting_through"))
+                isTransferring = true
             case .wrongNumber: end(.wrongNumber, "wrong_number")
             case .busy: end(.calleeBusy, "busy")
             case .refusal:

@@ -145,7 +145,7 @@ public struct OpenAIChat: LanguageModel {
     ) async throws -> (calls: [Call], hasText: Bool) {
         var body: [String: Any] = ["model": configuration.model, "messages": messages, "stream": true, "stream_options": ["include_usage": true]]
         if let temperature = configuration.temperature { body["temperature"] = temperature }
-        if configuration.canCallTools, allowsTools { body["tools"] = try Self.tools(conversation.brief) }
+        if configuration.canCallTools, allowsTools { body["tools"] = try Self.tools(conversation) }
         let response = try await network.send(try request(body), service: service)
         var filter = TaskStateFilter()
         var events: [LanguageModelEvent] = []
@@ -232,8 +232,8 @@ public struct OpenAIChat: LanguageModel {
         (try? JSONDecoder().decode(TaskReport.self, from: Data(arguments.utf8)))?.shouldEndCall == true
     }
 
-    private static func tools(_ brief: Brief) throws -> [[String: Any]] {
-        try DialogueTool.definitions(brief, canTransfer: false).map { tool in
+    private static func tools(_ conversation: Conversation) throws -> [[String: Any]] {
+        try DialogueTool.definitions(conversation.brief, canTransfer: conversation.canTransfer).map { tool in
             let parameters = try JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))
             return ["type": "function", "function": ["name": tool.name, "description": tool.purpose, "parameters": parameters]]
         }

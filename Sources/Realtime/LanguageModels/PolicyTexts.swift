@@ -53,6 +53,24 @@ public enum SpokenText {
         let known = PolicyTexts.languages.contains(LanguageTag.primary(language)) ? LanguageTag.primary(language) : "en"
         return (PolicyTexts.of(known)("nobody_available"), ["ko": "ko-KR", "ru": "ru-RU"][known] ?? "en-US")
     }
+
+    /// What a person is told before a caller is put through to him.
+    public static func briefing(
+        number: String, purpose: String, answers: [(question: String, answer: String)], lastWords: String?, language: String
+    ) -> [String] {
+        let texts = PolicyTexts.of(language)
+        var lines = [texts("briefing")]
+        if !number.isEmpty { lines.append(texts("briefing_from", ["number": number])) }
+        lines.append(texts("briefing_purpose", ["purpose": purpose]))
+        for answer in answers { lines.append(texts("briefing_answer", ["question": answer.question, "answer": answer.answer])) }
+        if let lastWords { lines.append(texts("briefing_last", ["words": lastWords])) }
+        return lines + [texts("briefing_end")]
+    }
+
+    /// How callers are greeted who cannot reach an operator.
+    public static func away(operator name: String, language: String) -> String {
+        PolicyTexts.of(language)("operator_away", ["operator": name])
+    }
 }
 
 /// BCP 47 tags, as far as we look into them.

@@ -18,6 +18,8 @@ struct AnswerGrammar: Equatable {
         "[sorry] [you have the] wrong number", "there is no one here by that name",
         "[please] stop calling me", "[please] don't call me [again]", "[i'm] not interested", "remove me from your list",
         "i don't know", "i'm not sure", "maybe", "i have to check", "no idea",
+        "[can i | could i | may i | i want to | i would like to | i'd like to | let me] (speak | talk) (to | with) (an operator | a person | somebody | someone | a human | an agent) [please]",
+        "operator [please]", "[a] (real | human) person [please]",
         "[please] leave [me | us] (a | your) message [after the (tone | beep)]", "you have reached the voicemail",
         "i'm not available right now", "i can't come to the phone [right now]",
     ]

@@ -85,8 +85,8 @@ actor CalleeCall {
         case .cancelled: report(["event": "cancelled"])
         case .ended(let byRemote):
             report(["event": "ended", "by": byRemote ? "caller" : "callee", "worst_rtp_gap_ms": Int(worstGapMs)])
-        case .failed(let status, _, _): report(["event": "failed", "status": status])
-        case .progress, .answered, .acknowledged, .referral: return
+        case .failed(let status, _, _, _): report(["event": "failed", "status": status])
+        case .progress, .answered, .acknowledged, .referral, .reanswered, .reofferRefused, .referralRequested: return
         case .reoffer: return dialog.reject(488)
         }
         leg?.close()

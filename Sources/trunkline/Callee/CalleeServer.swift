@@ -20,7 +20,8 @@ final class CalleeServer: Sendable {
         configuration.host = host
         configuration.port = port
         let model = try AcousticModel()
-        userAgent = try UserAgent(configuration) { incoming in
+        var handlers = UserAgent.Handlers()
+        handlers.incoming = { incoming in
             report(["event": "invite", "from": incoming.from, "outbound_id": incoming.outboundID ?? ""])
             let ear = persona == .load ? nil : try? CalleeEar(model: model)
             guard ear != nil || persona == .load else { return nil }
@@ -39,6 +40,7 @@ final class CalleeServer: Sendable {
             }
             return { event in loop.post { call.assumeIsolated { $0.handle(event) } } }
         }
+        userAgent = try UserAgent(configuration, handlers: handlers)
     }
 
     func stop() {

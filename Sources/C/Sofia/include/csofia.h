@@ -20,6 +20,11 @@ enum csofia_kind {
     CSOFIA_INFO,
     CSOFIA_REFER,         /* response to our REFER */
     CSOFIA_NOTIFY,        /* how what we referred to goes: body is message/sipfrag */
+    CSOFIA_REFERRED,      /* the far end asks us to call somebody else (202 has been sent); reference is its event id */
+    CSOFIA_REGISTER,      /* REGISTER from a phone: answer with csofia_reply_now before returning */
+    CSOFIA_OPTIONS,       /* OPTIONS outside a dialog: answer with csofia_reply_now before returning */
+    CSOFIA_REGISTERED,    /* response to our REGISTER */
+    CSOFIA_ALIVE,         /* response to our OPTIONS */
     CSOFIA_OTHER
 };
 enum csofia_state { CSOFIA_STATE_READY = 8, CSOFIA_STATE_TERMINATED = 10 };
@@ -32,17 +37,37 @@ typedef struct {
     void *context;         /* what csofia_bind stored on the handle; NULL: a new incoming call */
     const char *phrase, *call_id, *from_user, *to_user, *request_user, *from_host, *sdp, *content_type, *body;
     const char *outbound_id; /* X-Outbound-Call-ID */
-    const char *source;      /* of an INVITE: the IPv4 address it came from */
+    const char *source;      /* of a request outside a dialog: the IPv4 address it came from */
+    unsigned short source_port;
+    const char *transport;   /* udp, tcp or tls */
     int retry_after;
+    int expires;             /* seconds; -1: none told */
+    unsigned cseq;
+    const char *method, *request_uri, *to_host;
+    const char *contact;     /* URI of the first Contact; of a 3xx where it leads */
+    const char *contacts;    /* of a REGISTER: a line each, "URI TAB expires" (-1: none told) */
+    const char *authorization, *proxy_authorization; /* header values */
+    const char *asserted;    /* user of P-Asserted-Identity */
+    const char *replaces;    /* header value */
+    const char *refer_to, *referred_by; /* URIs */
+    const char *agent;       /* User-Agent */
+    unsigned reference;
 } csofia_event;
 typedef void (*csofia_callback)(void *application, const csofia_event *event);
 
 typedef struct {
     const char *bind_url;      /* sip:ADDRESS:PORT */
     const char *user_agent;
+    const char *tls_url;       /* sips:ADDRESS:PORT; NULL: no TLS */
+    const char *tls_folder;    /* agent.pem and cafile.pem */
+    int verifies_tls;          /* of servers we connect to */
+    unsigned session_expires;  /* seconds; 0: no session timer of ours */
 } csofia_configuration;
+/* A line of sofia's dump of the messages it sends and receives. On the SIP thread. */
+typedef void (*csofia_tracer)(void *application, const char *line);
 
 void csofia_init(void);
+void csofia_trace(csofia_tracer, void *application); /* NULL: no more */
 csofia_agent *csofia_create(const csofia_configuration *configuration, csofia_callback callback, void *application);
 void csofia_run(csofia_agent *);
 void csofia_destroy(csofia_agent *);
@@ -51,8 +76,28 @@ void csofia_shutdown(csofia_agent *); /* starts an orderly stop; csofia_run retu
 
 csofia_call csofia_invite(csofia_agent *, const char *request_uri, const char *to, const char *from, const char *call_id,
                           const char *proxy, const char *sdp, const char *headers, void *context);
+/* The same handle sends OPTIONS again and again. */
+csofia_call csofia_handle(csofia_agent *, const char *to, const char *from, void *context);
+void csofia_options(csofia_call, const char *request_uri, const char *proxy);
+/* Registers; nua refreshes it until csofia_unregister or csofia_release. */
+void csofia_register(csofia_call, const char *registrar, const char *proxy, int expires);
+void csofia_unregister(csofia_call);
+/* Has the kernel drop what comes from these IPv4 addresses (host order) to our sockets of these ports. 0: done. */
+int csofia_shut_out(const unsigned short *ports, int port_count, const unsigned *addresses, int count);
 void csofia_bind(csofia_call, void *context);
 void csofia_respond(csofia_call, int status, const char *sdp, const char *headers);
+/* 18x that the far end is to acknowledge (RFC 3262), where it can. */
+void csofia_progress(csofia_call, int status, const char *sdp, int reliable);
+/* Answers a request outside a dialog, from within its event, and forgets it. */
+void csofia_reply_now(csofia_agent *, csofia_call, int status, const char *headers);
+/* re-INVITE with a new offer. */
+void csofia_reinvite(csofia_call, const char *sdp);
+/* Tells who referred us how it goes: fragment is a status line; the last one ends it. */
+void csofia_notify(csofia_call, unsigned reference, const char *fragment, int is_last);
+/* The dialog that a Replaces header names, to be given back by csofia_unreference; NULL: none. */
+csofia_call csofia_replaced(csofia_agent *, const char *replaces);
+void csofia_unreference(csofia_call);
+void *csofia_context(csofia_call);
 void csofia_bye(csofia_call, const char *reason);
 void csofia_cancel(csofia_call);
 void csofia_refer(csofia_call, const char *refer_to, const char *referred_by); /* RFC 3515, within the dialog */

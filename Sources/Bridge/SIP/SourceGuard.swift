@@ -1,0 +1,133 @@
+public import Net
+internal import Synchronization
+
+/// Shuts out who scans for numbers, tries passwords or floods (SPEC §9): by address, first here, then in the kernel.
+public final class SourceGuard: Sendable {
+    /// Failures within the window that shut a source out.
+    static let failureLimit = 10
+    static let failureWindowMs: UInt64 = 60_000
+    /// Requests a second, over two seconds, that no phone and no trunk sends.
+    static let requestLimit = 50
+    static let blockMs: UInt64 = 600_000
+    /// Sources of which something is known.
+    static let sourceLimit = 10_000
+    /// Sources shut out at once.
+    static let blockLimit = 1_000
+    /// Beginnings of User-Agent by which the tools of scanners give themselves away.
+    private static let scanners = [
+        "friendly-scanner", "sipvicious", "sipcli", "sip-scan", "smap", "pplsip", "sundayddr", "sipsak", "vaxsipuseragent", "iwar", "sivus",
+    ]
+
+    private struct Source {
+        var failures = 0
+        var failuresSince: UInt64 = 0
+        var requests = 0
+        var requestsSince: UInt64 = 0
+        var blockedUntil: UInt64 = 0
+        /// A phone of ours is there: it is not shut out for what others behind its NAT do.
+        var trustedUntil: UInt64 = 0
+    }
+    private struct State {
+        var sources: [String: Source] = [:]
+        var onBlock: (@Sendable (_ addresses: [UInt32], _ newest: String?) -> Void)?
+    }
+
+    /// Never shut out: trunks of ours, and this machine.
+    private let exempt: Set<String>
+    private let now: @Sendable () -> UInt64
+    private let state = Mutex(State())
+
+    public init(exempt: Set<String>, now: @escaping @Sendable () -> UInt64 = { EventLoop.nowMs() }) {
+        self.exempt = exempt.union(["127.0.0.1"])
+        self.now = now
+    }
+
+    /// Hears all addresses that are shut out now, and the newest of them.
+    public var onBlock: (@Sendable (_ addresses: [UInt32], _ newest: String?) -> Void)? {
+        get { state.withLock { $0.onBlock } }
+        set { state.withLock { $0.onBlock = newValue } }
+    }
+
+    /// Whether a request is looked at at all.
+    public func admits(_ source: String, agent: String?) -> Bool {
+        guard !exempt.contains(source), !source.isEmpty else { return true }
+        let now = now()
+        let agent = agent?.lowercased() ?? ""
+        return change(source, now) { known in
+            guard known.blockedUntil <= now else { return (false, false) }
+            if Self.scanners.contains(where: agent.hasPrefix) { return (false, true) }
+            if now - known.requestsSince > 2_000 {
+                known.requestsSince = now
+                known.requests = 0
+            }
+            known.requests += 1
+            return known.requests > 2 * Self.requestLimit && known.trustedUntil <= now ? (false, true) : (true, false)
+        }
+    }
+
+    /// A wrong password, a number that is none.
+    public func failed(_ source: String) {
+        guard !exempt.contains(source), !source.isEmpty else { return }
+        let now = now()
+        _ = change(source, now) { known in
+            if now - known.failuresSince > Self.failureWindowMs {
+                known.failuresSince = now
+                known.failures = 0
+            }
+            known.failures += 1
+            return (true, known.failures >= Self.failureLimit && known.trustedUntil <= now)
+        }
+    }
+
+    /// A phone has proved who it is.
+    public func trust(_ source: String) {
+        let now = now()
+        _ = change(source, now) { known in
+            known.trustedUntil = now + 3_600_000
+            return (true, false)
+        }
+    }
+
+    /// Lets in again whose time is over.
+    public func expire() {
+        let now = now()
+        let report = state.withLock { state -> (() -> Void)? in
+            let before = state.sources.count { $0.value.blockedUntil > 0 }
+            state.sources = state.sources.filter { _, known in
+                known.blockedUntil > now || known.trustedUntil > now || now - min(now, known.failuresSince) < Self.failureWindowMs
+                    || now - min(now, known.requestsSince) < Self.failureWindowMs
+            }
+            for (source, known) in state.sources where known.blockedUntil > 0 && known.blockedUntil <= now { state.sources[source]?.blockedUntil = 0 }
+            guard before != state.sources.count(where: { $0.value.blockedUntil > 0 }) else { return nil }
+            return Self.report(state, newest: nil)
+        }
+        report?()
+    }
+
+    private func change(_ source: String, _ now: UInt64, _ body: (inout Source) -> (admitted: Bool, blocks: Bool)) -> Bool {
+        let (admitted, report) = state.withLock { state -> (Bool, (() -> Void)?) in
+            // A flood of forged addresses finds the table full, and changes nothing for those in it.
+            guard state.sources[source] != nil || state.sources.count < Self.sourceLimit else { return (true, nil) }
+            var known = state.sources[source] ?? Source()
+            let (admitted, blocks) = body(&known)
+            if blocks { known.blockedUntil = now + Self.blockMs }
+            state.sources[source] = known
+            return (admitted, blocks ? Self.report(state, newest: source) : nil)
+        }
+        report?()
+        return admitted
+    }
+
+    private static func report(_ state: State, newest: String?) -> (() -> Void)? {
+        guard let onBlock = state.onBlock else { return nil }
+        let blocked = state.sources.filter { $0.value.blockedUntil > 0 }.sorted { $0.value.blockedUntil > $1.value.blockedUntil }.prefix(blockLimit)
+        let addresses = blocked.compactMap { SocketAddress($0.key, port: 0).map { UInt32(bigEndian: $0.address) } }
+        return { onBlock(addresses, newest) }
+    }
+
+    /// Sources shut out now.
+    public var blockedCount: Int {
+        let now = now()
+        return state.withLock { $0.sources.values.count { $0.blockedUntil > now } }
+    }
+}

@@ -1,0 +1,44 @@
+public import Bridge
+public import Foundation
+
+/// Somebody who answers calls at a telephone.
+public struct Operator: Sendable, Equatable, Codable {
+    public enum Status: String, Sendable, Codable, CaseIterable {
+        case available
+        /// Speaks already, or wants no call now.
+        case busy
+        case away
+    }
+
+    /// `op-` and 8 hex digits.
+    public var id: String
+    public var name: String
+    /// What callers dial to reach him, in any spelling; nil: he is only reached through the AI.
+    public var number: String?
+    /// User of his phones at our registrar.
+    public var sipUser: String
+    /// nil: no phone can register.
+    public var secret: DigestAuthenticator.Secret?
+    /// A number or `sip:` address that is called where no phone of his is registered.
+    public var address: String?
+    public var status = Status.available
+    /// What the AI greets callers with who cannot reach him.
+    public var awayMessage: String?
+    /// Seconds that his phones ring before the AI takes the call.
+    public var ringSeconds = 20
+    /// Who has a lower one is rung first.
+    public var order = 0
+    public var createdAt: Date
+    public var updatedAt: Date
+
+    public init(
+        id: String = "op-" + Call.hex(.random(in: .min ... .max)), name: String, number: String? = nil, sipUser: String, createdAt: Date
+    ) {
+        self.id = id
+        self.name = name
+        self.number = number
+        self.sipUser = sipUser
+        self.createdAt = createdAt
+        updatedAt = createdAt
+    }
+}

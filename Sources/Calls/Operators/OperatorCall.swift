@@ -1,0 +1,179 @@
+internal import Bridge
+internal import Foundation
+internal import Logging
+internal import Net
+internal import Pipeline
+
+/// A call of ours to a person: all his phones ring, and the first to answer has it. Confined to its loop.
+final class OperatorCall {
+    enum Event {
+        /// The other end of the person's leg.
+        case answered(any MediaStream)
+        /// Nobody answered; the reason is for the record.
+        case failed(String)
+        case held(Bool)
+        /// The person wants the caller sent on.
+        case referral(target: String, reference: UInt32)
+        /// Was answered, and has hung up; or his line is dead.
+        case ended
+    }
+
+    let loop: EventLoop
+    private let line: CallLine
+    private let settings: CallSettings
+    private let onEvent: (Event) -> Void
+    private var dialogs: [Dialog] = []
+    private var answered: Dialog?
+    private var rtp: RTPSession?
+    private var leg: Leg?
+    private var ticker: EventLoop.Ticker?
+    private var deadline: UInt64 = 0
+    private var isOver = false
+    private let session = UInt64.random(in: 1..<1 << 53)
+    private var version: UInt64 = 1
+    private var lastFailure = "none of the phones could be reached"
+
+    init(loop: EventLoop, line: CallLine, settings: CallSettings, onEvent: @escaping (Event) -> Void) {
+        self.loop = loop
+        self.line = line
+        self.settings = settings
+        self.onEvent = onEvent
+    }
+
+    /// - Parameters:
+    ///   - routes: where his phones are; they ring together.
+    ///   - caller: number and name that the phones show.
+    func ring(_ routes: [Routing.SIPRoute], caller: (number: String, name: String), id: String, seconds: Int) {
+        guard !routes.isEmpty else { return fail("no phone is registered") }
+        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
+            return fail(error.message)
+        }
+        deadline = EventLoop.nowMs() + UInt64(clamping: max(1, seconds)) * 1_000
+        let me = Confined(self, to: loop), loop = loop
+        ticker = loop.addTicker { now in me.value.beat(now) }
+        let host = line.userAgent.advertised
+        let user = Routing.normalize(caller.number) ?? "anonymous"
+        for route in routes {
+            let place = dialogs.count
+            let invitation = Invitation(
+                requestURI: route.requestURI,
+                from: "\(UserAgentText.quoted(caller.name))<sip:\(user)@\(host)>;tag=oper-\(Call.hex(.random(in: .min ... .max)))",
+                to: "<\(route.requestURI)>", callID: "operator-\(id)-\(Call.hex(.random(in: .min ... .max)))", proxy: route.proxy,
+                sdp: body([.muLaw, .aLaw]), headers: [("X-Trunkline-Call-ID", id)], credentials: route.credentials)
+            dialogs.append(
+                line.userAgent.invite(invitation) { event in
+                    loop.post { me.value.handle(event, of: place) }
+                })
+        }
+    }
+
+    private func body(_ codecs: [CompandingLaw], event: UInt8? = 101, direction: SessionDescription.Direction = .sendrecv) -> String {
+        defer { version += 1 }
+        return SessionDescription.body(
+            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, codecs: codecs, telephoneEvent: event, session: session, version: version,
+            direction: direction)
+    }
+
+    private func beat(_ now: UInt64) {
+        guard answered == nil, now >= deadline else { return }
+        fail("nobody answered")
+    }
+
+    private func handle(_ event: DialogEvent, of place: Int) {
+        guard dialogs.indices.contains(place) else { return }
+        let dialog = dialogs[place]
+        guard !isOver else {
+            if case .answered = event { dialog.hangUp() }
+            return
+        }
+        switch event {
+        case .progress, .acknowledged, .cancelled, .reanswered, .reofferRefused, .referral: break
+        case .answered(let sdp): answered(dialog, sdp)
+        case .failed(let status, _, _, _):
+            guard answered == nil else { return }
+            lastFailure = Self.reason(status)
+            gone(place)
+        case .ended:
+            if answered == dialog { return end() }
+            gone(place)
+        case .reoffer(let sdp): if answered == dialog { reoffer(sdp, dialog) }
+        case .referralRequested(let target, let reference): if answered == dialog { onEvent(.referral(target: target, reference: reference)) }
+        }
+    }
+
+    private static func reason(_ status: Int) -> String {
+        switch status {
+        case 486, 600: "busy"
+        case 408, 480, 487: "nobody answered"
+        case 603, 607, 608: "declined"
+        default: "the phone says \(status)"
+        }
+    }
+
+    /// One of his phones will not answer. One that declines (6xx) could end it for all (RFC 3261 §16.7), but another may be somebody else's hand.
+    private var silent: Set<Int> = []
+    private func gone(_ place: Int) {
+        silent.insert(place)
+        if silent.count == dialogs.count, answered == nil { fail(lastFailure) }
+    }
+
+    private func answered(_ dialog: Dialog, _ sdp: String?) {
+        guard answered == nil else { return dialog.hangUp() }
+        guard let rtp, let description = sdp.flatMap({ try? SessionDescription(parsing: $0) }), let law = description.codecs.first else {
+            dialog.hangUp()
+            return
+        }
+        answered = dialog
+        for other in dialogs where other != dialog { other.hangUp() }
+        ticker?.cancel()
+        ticker = nil
+        rtp.negotiate(description, law: law)
+        let pair = MediaStreamPair.make()
+        let leg = Leg(rtp: rtp, stream: pair.carrier, start: StreamStart(streamID: "MZ" + dialog.callID, callID: dialog.callID))
+        self.leg = leg
+        leg.onFailure = { [weak self] _ in self?.end() }
+        leg.open()
+        dialog.acceptReferrals()
+        onEvent(.answered(pair.application))
+    }
+
+    /// From now on he talks with the caller: what lags is dropped.
+    func relay() { leg?.relay(true) }
+
+    private func reoffer(_ sdp: String?, _ dialog: Dialog) {
+        guard let rtp, let sdp else { return dialog.answer(sdp: body([.muLaw, .aLaw])) }
+        guard let offer = try? SessionDescription(parsing: sdp), let law = offer.codecs.first else { return dialog.reject(488) }
+        rtp.negotiate(offer, law: law)
+        let isHeld = offer.direction != .sendrecv || offer.address == nil
+        leg?.setHeld(isHeld)
+        dialog.answer(sdp: body([law], event: offer.telephoneEvent, direction: offer.answerDirection))
+        onEvent(.held(isHeld))
+    }
+
+    /// How the call goes that the person asked for.
+    func report(_ status: Int, reference: UInt32) { answered?.report(status, reference: reference) }
+
+    private func fail(_ reason: String) {
+        guard !isOver else { return }
+        close()
+        onEvent(.failed(reason))
+    }
+
+    private func end() {
+        guard !isOver else { return }
+        close()
+        onEvent(.ended)
+    }
+
+    /// Ends whatever there is, without a word.
+    func close() {
+        guard !isOver else { return }
+        isOver = true
+        ticker?.cancel()
+        ticker = nil
+        for dialog in dialogs { dialog.hangUp() }
+        if let leg { leg.close() } else { rtp?.close() }
+        leg = nil
+        rtp = nil
+    }
+}

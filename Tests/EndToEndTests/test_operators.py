@@ -1,0 +1,306 @@
+"""Operators: their phones register, ring, are bridged with callers, and the AI takes the call where nobody answers."""
+import hashlib
+import random
+import re
+import socket
+import time
+import wave
+
+import numpy
+import pytest
+from conftest import free_port
+from phones import Phone, seconds_of, silence, speech, tone
+from test_inbound import inbound, wait_for_call
+
+PASSWORD = "correct-horse-battery"
+FAST = {"TRUNKLINE_INBOUND_RING_MS": "100", "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "3000"}
+
+
+@pytest.fixture
+def phone(tmp_path):
+    running = []
+
+    def start(user, server, microphone, **options):
+        running.append(Phone(tmp_path / f"phone{len(running)}", user, f"127.0.0.1:{server.sip_port}", microphone, **options))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()
+
+
+def add_operator(server, name="Kim Minsu", user="kim", number="1001", password=PASSWORD, **fields):
+    status, known = server.request("POST", "/api/operators", {"name": name, "sip_user": user, "sip_password": password, "number": number, **fields})
+    assert status == 201, known
+    return known["id"]
+
+
+def wait_until(check, seconds=15, what="it did not happen"):
+    deadline = time.time() + seconds
+    while time.time() < deadline:
+        value = check()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(what() if callable(what) else what)
+
+
+def registered(server, known, is_registered=True):
+    wait_until(lambda: server.request("GET", f"/api/operators/{known}")[1]["registered"] == is_registered, what="the phone is not registered")
+
+
+def stereo(server, call_id, folder):
+    status, data = server.request("GET", f"/api/inbound/{call_id}/recording", raw=True)
+    assert status == 200
+    path = folder / "recording.wav"
+    path.write_bytes(data)
+    with wave.open(str(path)) as file:
+        return numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(float).reshape(-1, 2)
+
+
+def test_operators_by_the_api(server):
+    known = add_operator(server, away_message="Kim is at lunch.", ring_timeout=12)
+    status, one = server.request("GET", f"/api/operators/{known}")
+    assert status == 200 and one["name"] == "Kim Minsu" and one["has_password"] and not one["registered"] and one["ring_timeout"] == 12
+    assert PASSWORD not in str(one) and "secret" not in one
+    assert server.request("POST", "/api/operators", {"name": "Lee", "sip_user": "kim"})[0] == 409
+    assert server.request("POST", "/api/operators", {"name": "Lee", "sip_user": "lee", "number": "1001"})[0] == 409
+    status, problem = server.request("POST", "/api/operators", {"name": "", "sip_user": "a b", "sip_password": "short", "status": "asleep", "ring_timeout": 1})
+    assert status == 422 and {error["field"] for error in problem["errors"]} >= {"name", "sip_user", "sip_password", "status", "ring_timeout"}, problem
+    status, changed = server.request("PUT", f"/api/operators/{known}/status", {"status": "away", "away_message": "Back at two."})
+    assert status == 200 and changed["status"] == "away" and changed["away_message"] == "Back at two." and changed["has_password"]
+    assert [item["id"] for item in server.request("GET", "/api/operators")[1]["items"]] == [known]
+    assert server.request("PUT", f"/api/operators/{known}", {"name": "Kim", "sip_user": "kim2"})[0] == 422, "a new user needs a new password"
+    assert server.request("DELETE", f"/api/operators/{known}")[0] == 204 and server.request("GET", f"/api/operators/{known}")[0] == 404
+    actions = [entry["action"] for entry in server.request("GET", "/api/audit")[1]["items"]]
+    assert {"operator.create", "operator.status", "operator.delete"} <= set(actions)
+
+
+class Registering:
+    """REGISTER by hand."""
+
+    def __init__(self, server, source="127.0.0.1"):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((source, 0))
+        self.socket.settimeout(3)
+        self.port, self.source, self.server = self.socket.getsockname()[1], source, server
+        self.call_id, self.sequence = f"{random.getrandbits(64):x}", 0
+
+    def send(self, user, headers="", contact=True):
+        self.sequence += 1
+        contact = f"Contact: <sip:{user}@{self.source}:{self.port}>\r\n" if contact is True else contact
+        self.socket.sendto((
+            f"REGISTER sip:127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP {self.source}:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
+            f"Max-Forwards: 70\r\nFrom: <sip:{user}@127.0.0.1>;tag={random.getrandbits(32):x}\r\nTo: <sip:{user}@127.0.0.1>\r\nCall-ID: {self.call_id}\r\n"
+            f"CSeq: {self.sequence} REGISTER\r\n{contact}{headers}Content-Length: 0\r\n\r\n").encode(), ("127.0.0.1", self.server.sip_port))
+        answer = self.socket.recv(65_536).decode()
+        return int(answer.split(" ")[1]), answer
+
+    def challenge(self, user, algorithm="MD5"):
+        status, answer = self.send(user)
+        assert status == 401, answer
+        line = next(line for line in answer.splitlines() if line.startswith("WWW-Authenticate") and f"algorithm={algorithm}" in line)
+        return dict(re.findall(r'(\w+)="?([^",]+)"?', line))
+
+    @staticmethod
+    def authorization(user, password, challenge, algorithm="MD5", count=1, realm=None):
+        make = lambda text: hashlib.new(algorithm.replace("-", "").lower(), text.encode()).hexdigest()
+        realm, uri = realm or challenge["realm"], "sip:127.0.0.1"
+        first, second = make(f"{user}:{realm}:{password}"), make(f"REGISTER:{uri}")
+        response = make(f"{first}:{challenge['nonce']}:{count:08x}:abc:auth:{second}")
+        return (f'Authorization: Digest username="{user}", realm="{realm}", nonce="{challenge["nonce"]}", uri="{uri}", response="{response}", '
+                f'algorithm={algorithm}, qop=auth, nc={count:08x}, cnonce="abc"\r\n')
+
+
+@pytest.mark.parametrize("algorithm", ["MD5", "SHA-256"])
+def test_the_registrar_keeps_its_rules(make_server, algorithm):
+    server = make_server(TRUNKLINE_SIP_DIGEST="SHA-256,MD5")
+    known = add_operator(server)
+    phone = Registering(server)
+    challenge = phone.challenge("kim", algorithm)
+    prove = lambda count, **options: phone.authorization("kim", PASSWORD, challenge, algorithm, count, **options)
+    status, answer = phone.send("kim", prove(1) + "Expires: 120\r\n")
+    assert status == 200 and re.search(rf"Contact: <sip:kim@127.0.0.1:{phone.port}>;expires=1(20|19)", answer), answer
+    registered(server, known)
+    assert phone.send("kim", prove(1))[0] == 401, "a count of a nonce is taken once"
+    assert "stale=true" in phone.send("kim", prove(1))[1]
+    status, answer = phone.send("kim", prove(2) + "Expires: 10\r\n")
+    assert status == 423 and "Min-Expires: 60" in answer
+    assert phone.send("lee", prove(3))[0] == 403, "nobody registers for somebody else"
+    # Several phones, and all of them taken back.
+    status, answer = phone.send("kim", prove(4), contact="Contact: <sip:kim@127.0.0.1:7001>;expires=70, <sip:kim@127.0.0.1:7002>;expires=80\r\n")
+    assert status == 200 and answer.count("Contact: ") == 3, answer
+    assert phone.send("kim", prove(5) + "Expires: 60\r\n", contact="Contact: *\r\n")[0] == 400
+    assert phone.send("kim", prove(6) + "Expires: 0\r\n", contact="Contact: *\r\n")[0] == 200
+    registered(server, known, False)
+    many = "Contact: " + ", ".join(f"<sip:kim@127.0.0.1:{7100 + index}>" for index in range(9)) + "\r\n"
+    assert phone.send("kim", prove(7), contact=many)[0] == 403
+    assert phone.send("kim", 'Authorization: Digest username="kim", username="lee"\r\n')[0] == 400
+
+
+def test_who_is_unknown_and_who_is_wrong_hear_the_same(server):
+    add_operator(server)
+    answers = []
+    for user in ("kim", "nobody"):
+        phone = Registering(server)
+        challenge = phone.challenge(user)
+        status, answer = phone.send(user, phone.authorization(user, "wrong password!", challenge))
+        lines = [re.sub(r'nonce="[^"]+"|tag=\S+|branch=\S+|rport=\d+|:\d{4,5}|Call-ID.*|CSeq.*', "", line) for line in answer.splitlines()]
+        answers.append((status, [line.replace(user, "USER") for line in lines]))
+    assert answers[0] == answers[1] and answers[0][0] == 401
+
+
+def test_scanners_are_shut_out(server):
+    add_operator(server)
+    guesser = Registering(server, "127.0.0.77")
+    for attempt in range(10):
+        challenge = guesser.challenge("kim")
+        assert guesser.send("kim", guesser.authorization("kim", f"wrong password {attempt}", challenge))[0] == 401
+    with pytest.raises(TimeoutError):
+        guesser.send("kim")
+    scanner = Registering(server, "127.0.0.78")
+    assert scanner.send("kim", "User-Agent: friendly-scanner\r\n")[0] == 403
+    with pytest.raises(TimeoutError):
+        scanner.send("kim")
+    # Others are not touched by it.
+    other = Registering(server, "127.0.0.79")
+    assert other.send("kim", other.authorization("kim", PASSWORD, other.challenge("kim")))[0] == 200
+
+
+def test_a_caller_reaches_the_operator(make_server, phone, tmp_path):
+    """Both hear each other, and both stand in the recording; the operator hangs up."""
+    server = make_server(**FAST)
+    known = add_operator(server)
+    desk = phone("kim", server, tone(tmp_path / "desk.wav", 500), password=PASSWORD)
+    registered(server, known)
+    caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 1000))
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    assert server.request("GET", f"/api/operators/{known}")[1]["in_call"]
+    time.sleep(4)
+    desk.command("hangup")
+    call = wait_for_call(server)
+    assert (call["state"], call["end_reason"], call["operator_name"]) == ("completed", "transferred", "Kim Minsu"), call
+    assert [(item["outcome"], item["operator_id"]) for item in call["transfers"]] == [("connected", known)]
+    assert not server.request("GET", f"/api/operators/{known}")[1]["in_call"]
+    assert seconds_of(caller.heard(), 500) > 3 and seconds_of(desk.heard(), 1000) > 3
+    both = stereo(server, call_id, tmp_path)
+    assert seconds_of(both[:, 0], 1000) > 3 and seconds_of(both[:, 1], 500) > 3
+    names = [event["event"] for event in server.request("GET", f"/api/inbound/{call_id}/events")[1]["items"]]
+    assert names == ["inbound_ringing", "operator_ringing", "inbound_connected", "operator_connected", "inbound_completed"] or names == [
+        "inbound_ringing", "operator_ringing", "operator_connected", "inbound_connected", "inbound_completed"]
+
+
+@pytest.mark.parametrize("why", ["away", "no phone", "no answer", "declines"])
+def test_the_ai_answers_for_an_operator(make_server, phone, tmp_path, why):
+    server = make_server(**FAST)
+    known = add_operator(server, ring_timeout=5)
+    if why in ("no answer", "declines"):
+        desk = phone("kim", server, silence(tmp_path / "desk.wav"), password=PASSWORD, answers=False)
+        registered(server, known)
+    if why == "away":
+        server.request("PUT", f"/api/operators/{known}/status", {"status": "away", "away_message": "Kim Minsu is at lunch until two."})
+    caller = phone("01098765432", server, silence(tmp_path / "caller.wav"))
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    if why == "declines":
+        wait_until(lambda: "ncoming call" in desk.text(), what=desk.text)
+        desk.command("hangup")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    transcript = wait_until(lambda: server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"], 20)
+    assert transcript[0]["text"].startswith("Kim Minsu is at lunch until two." if why == "away" else "Hello, Kim Minsu cannot take your call right now.")
+    transfers = server.request("GET", f"/api/inbound/{call_id}")[1]["transfers"]
+    assert [item["reason"] for item in transfers] == {
+        "away": [], "no phone": [], "no answer": ["nobody answered"], "declines": ["busy"]}[why] or why == "declines" and transfers[0]["reason"] in ("declined", "busy"), transfers
+
+
+def test_asked_for_a_person_the_ai_hands_over(make_server, phone, tmp_path):
+    """The whole way: the operator is away, the AI answers, the caller wants a person, a colleague is briefed and bridged."""
+    server = make_server(**FAST, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?")
+    add_operator(server, status="away")
+    known = add_operator(server, "Lee Jiwoo", "lee", "1002")
+    desk = phone("lee", server, tone(tmp_path / "desk.wav", 500), password=PASSWORD)
+    registered(server, known)
+    mic = speech(tmp_path / "mic.wav", [9.5, "I want to speak to an operator please.", 60])
+    caller = phone("01098765432", server, mic)
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
+    wait_until(lambda: any(item["outcome"] == "connected" for item in get()["transfers"]), 45, lambda: str(get()) + str(server.request("GET", f"/api/inbound/{call_id}/transcript")[1]))
+    time.sleep(3)
+    desk.command("hangup")
+    call = wait_for_call(server)
+    assert (call["state"], call["end_reason"], call["transfers"][0]["name"]) == ("completed", "transferred", "Lee Jiwoo"), call
+    said = [entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"] if entry["speaker"] == "ai"]
+    assert said[-1] == "One moment please, I will put you through to a colleague."
+    # He was told what it is about (seconds of speech), the caller heard music meanwhile, then both heard each other.
+    briefing = desk.heard()
+    assert numpy.count_nonzero(numpy.abs(briefing) > 600) > 8000, "no briefing was heard"
+    both = stereo(server, call_id, tmp_path)
+    assert seconds_of(both[:, 1], 500) > 2 and seconds_of(caller.heard(), 500) > 2
+    assert max(seconds_of(both[:, 1], hertz) for hertz in (261.63, 329.63, 392.0)) > 0.3, "no music was heard"
+
+
+def test_nobody_takes_it_and_the_ai_goes_on(make_server, phone, tmp_path):
+    """An operator has the call handed over; nobody answers; the AI says so, and asks on."""
+    server = make_server(**FAST, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?")
+    known = add_operator(server, ring_timeout=5)
+    phone("kim", server, silence(tmp_path / "desk.wav"), password=PASSWORD, answers=False)
+    registered(server, known)
+    caller = phone("01098765432", server, silence(tmp_path / "caller.wav"))
+    caller.dial(f"sip:0255501234@127.0.0.1:{server.sip_port}")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    transcript = lambda: [entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]]
+    time.sleep(1)
+    path = f"/api/inbound/{call_id}/transfer"
+    assert server.request("POST", path, {"operator_id": "op-00000000"})[0] == 422
+    assert server.request("POST", path, {"mode": "sideways"})[0] == 422
+    assert server.request("POST", path, {"operator_id": known})[0] == 202
+    wait_until(lambda: any("I am sorry, nobody can take your call" in text for text in transcript()), 30, lambda: str(transcript()))
+    wait_until(lambda: "Shall we call you back?" in transcript()[-1], 10, lambda: str(transcript()))
+    call = server.request("GET", f"/api/inbound/{call_id}")[1]
+    assert call["state"] == "connected" and call["transfers"][0]["reason"] == "nobody answered"
+    server.request("PUT", f"/api/operators/{known}/status", {"status": "away"})
+    assert server.request("POST", path, {"operator_id": known})[0] == 409
+
+
+def test_the_operator_sends_the_caller_on(make_server, phone, tmp_path):
+    """A blind transfer by the operator's own telephone (REFER): a colleague gets the caller."""
+    server = make_server(**FAST)
+    first, second = add_operator(server), add_operator(server, "Lee Jiwoo", "lee", "1002")
+    desk = phone("kim", server, tone(tmp_path / "kim.wav", 500), password=PASSWORD)
+    other = phone("lee", server, tone(tmp_path / "lee.wav", 700), password=PASSWORD)
+    registered(server, first)
+    registered(server, second)
+    caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 1000))
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    time.sleep(2)
+    desk.command("transfer", f"sip:1002@127.0.0.1:{server.sip_port}")
+    get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
+    wait_until(lambda: [item["outcome"] for item in get()["transfers"]] == ["connected", "connected"], 15, lambda: str(get()) + desk.text()[-2000:])
+    time.sleep(2)
+    assert not server.request("GET", f"/api/operators/{first}")[1]["in_call"] and server.request("GET", f"/api/operators/{second}")[1]["in_call"]
+    caller.command("hangup")
+    call = wait_for_call(server)
+    assert call["state"] == "completed" and call["transfers"][1]["name"] == "Lee Jiwoo"
+    assert seconds_of(caller.heard(), 500) > 1 and seconds_of(caller.heard(), 700) > 1.5 and seconds_of(other.heard(), 1000) > 1.5
+
+
+def test_hold_with_music(make_server, phone, tmp_path):
+    server = make_server(**FAST)
+    known = add_operator(server)
+    desk = phone("kim", server, tone(tmp_path / "kim.wav", 500), password=PASSWORD)
+    registered(server, known)
+    caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 1000))
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    wait_for_call(server, {"connected"})
+    time.sleep(2)
+    desk.command("hold")
+    time.sleep(3)
+    desk.command("resume")
+    time.sleep(2)
+    caller.command("hangup")
+    assert wait_for_call(server)["state"] == "completed"
+    heard = caller.heard()
+    assert seconds_of(heard, 500) > 3, "before and after"
+    assert max(seconds_of(heard, hertz) for hertz in (261.63, 329.63, 392.0)) > 0.3, "music meanwhile"
