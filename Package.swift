@@ -31,6 +31,7 @@ let package = Package(
         .systemLibrary(name: "CFlite", path: "Sources/C/Flite"),
         .systemLibrary(name: "CPocketSphinx", path: "Sources/C/PocketSphinx", pkgConfig: "pocketsphinx"),
         .systemLibrary(name: "CSofiaHeaders", path: "Sources/C/SofiaHeaders", pkgConfig: "sofia-sip-ua"),
+        .systemLibrary(name: "CSrtp", path: "Sources/C/Srtp"),
         .target(name: "CSherpa", path: "Sources/C/Sherpa", linkerSettings: [.linkedLibrary("dl")]),
         .target(name: "CSofia", dependencies: ["CSofiaHeaders"], path: "Sources/C/Sofia"),
 
@@ -41,7 +42,7 @@ let package = Package(
         .target(
             name: "Bridge",
             dependencies: [
-                "Pipeline", "Net", "CSofia", .product(name: "Crypto", package: "swift-crypto"), .product(name: "Logging", package: "swift-log"),
+                "Pipeline", "Net", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"), .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(

@@ -263,6 +263,13 @@ enum Payloads {
 }
 
 extension Payloads {
+    static func trunk(_ standing: TrunkKeeper.Standing) -> JSONValue {
+        [
+            "address": .string(standing.address), "reachable": standing.isReachable.map { .bool($0) } ?? .null,
+            "registered": standing.isRegistered.map { .bool($0) } ?? .null, "last_status": .optional(standing.lastStatus.map(Double.init)),
+        ]
+    }
+
     static func template(_ template: CallTemplate) -> JSONValue {
         [
             "id": .string(template.id), "name": .string(template.name), "purpose": .string(template.purpose),

@@ -35,6 +35,7 @@ public struct Routes: Sendable {
         /// Another server of ours stands in front and tells who asks (`X-Forwarded-For`).
         public var isBehindProxy = false
         public var operators: OperatorDirectory
+        public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -194,7 +195,9 @@ public struct Routes: Sendable {
         add("DELETE", "/api/knowledge/{id}", .operator, knowledge.remove)
         add("POST", "/api/knowledge/search", .viewer, knowledge.search)
 
-        add("GET", "/api/providers", .viewer) { _, _ in Self.json(.object(["items": .array(services.standings().map(Payloads.standing))])) }
+        add("GET", "/api/providers", .viewer) { _, _ in Self.json([
+                "items": .array(services.standings().map(Payloads.standing)), "trunks": .array(services.trunks().map(Payloads.trunk)),
+            ]) }
 
         let orchestrator = OrchestratorRoutes(services: services)
         add("POST", "/receive", .operator, orchestrator.receive)

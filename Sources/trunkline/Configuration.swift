@@ -69,6 +69,12 @@ struct Configuration {
     var gatewayUser: String?
     var gatewayPassword: String?
     var gatewayProxy: String?
+    var gatewayRealm: String?
+    var trunks: TrunkKeeper.Settings = {
+        var settings = TrunkKeeper.Settings()
+        settings.keepaliveSeconds = 60
+        return settings
+    }()
 
     enum Mode: String { case cascade, realtime }
 
@@ -109,6 +115,25 @@ struct Configuration {
         Setting(key: "sip.gateway.username", help: "digest user at the gateway") { $0.gatewayUser = $1 },
         Setting(key: "sip.gateway.password", help: "digest password at the gateway", isSecret: true) { $0.gatewayPassword = $1 },
         Setting(key: "sip.gateway.outbound_proxy", help: "sip: URI of an outbound proxy") { $0.gatewayProxy = $1 },
+        Setting(key: "sip.gateway.realm", help: "only challenges of this realm are answered (any of the gateway's)") { $0.gatewayRealm = $1 },
+        Setting(key: "sip.gateway.register", help: "register with each gateway (false)") { $0.trunks.registers = try boolean($1) },
+        Setting(key: "sip.gateway.register_seconds", help: "asked for (3600)") { $0.trunks.registrationSeconds = try integer($1, 60...86_400) },
+        Setting(key: "sip.gateway.keepalive_seconds", help: "seconds between two OPTIONS to each gateway; 0: none (60)") {
+            $0.trunks.keepaliveSeconds = Double(try integer($1, 0...3_600))
+        },
+        Setting(key: "sip.follow_redirects", help: "follow 3xx to hosts that are called anyway (false: toll fraud)") {
+            $0.calls.routing.followsRedirects = try boolean($1)
+        },
+        Setting(key: "sip.session_expires", help: "seconds of the session timer, RFC 4028; 0: only where the far end wants one (1800)") {
+            $0.sip.sessionExpires = UInt32(try integer($1, 0...86_400))
+        },
+        Setting(key: "sip.tls_port", help: "TCP port of SIP over TLS, with tls.certificate and tls.key (none)") { $0.sip.tlsPort = try port($1) },
+        Setting(key: "sip.verify_tls", help: "check the certificates of SIP servers (true)") { $0.sip.verifiesTLS = try boolean($1) },
+        Setting(key: "sip.srtp", help: "auto: SRTP where the signalling is TLS; required: always; off: only where it is offered (auto)") {
+            configuration, text in
+            guard let policy = CallSettings.SRTPPolicy(rawValue: text) else { throw ConfigurationError("must be auto, required or off") }
+            configuration.calls.srtp = policy
+        },
         Setting(key: "rtp.ports", help: "UDP ports for RTP (10000-20000)") { configuration, text in
             let parts = text.split(separator: "-").compactMap { UInt16($0.trimmingCharacters(in: .whitespaces)) }
             guard parts.count == 2, parts[0] < parts[1] else { throw ConfigurationError("must be LOW-HIGH, e.g. 10000-20000") }
@@ -116,7 +141,7 @@ struct Configuration {
         },
         Setting(key: "data", help: "folder of the database and the recordings (data)") { $0.data = $1 },
         Setting(key: "outbound.enabled", help: "dial at all (true)") { $0.calls.isEnabled = try boolean($1) },
-        Setting(key: "outbound.default_gateway", help: "who takes numbers: a SIP trunk, host[:port], or twilio") { $0.gatewayAddress = $1 },
+        Setting(key: "outbound.default_gateway", help: "who takes numbers: SIP trunks, host[:port][;transport=tls], in order, comma-separated; or twilio") { $0.gatewayAddress = $1 },
         Setting(key: "outbound.max_concurrent_calls", help: "calls at once (5)") { $0.calls.maxConcurrentCalls = try integer($1, 1...10_000) },
         Setting(key: "outbound.ring_timeout", help: "seconds from INVITE to CANCEL (30)") { $0.calls.ringTimeout = Double(try integer($1, 1...600)) },
         Setting(key: "outbound.max_call_duration", help: "seconds (300)") { $0.calls.maxCallDuration = try integer($1, 10...3_600) },
@@ -632,6 +657,33 @@ struct Configuration {
         return configuration
     }
 
+    private static func isTrunk(_ text: String) -> Bool {
+        let parts = text.split(separator: ";", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let host = parts.first, !host.isEmpty, host.utf8.count <= 255,
+            host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._:[]".contains($0)) })
+        else { return false }
+        return parts.count == 1 || ["transport=udp", "transport=tcp", "transport=tls"].contains(parts[1].lowercased())
+    }
+
+    /// What sofia wants: a folder with certificate and key in one file, and the authorities in another.
+    mutating func prepareSIPTLS() throws {
+        guard sip.tlsPort != nil, let certificate, let key else { return }
+        let folder = data + "/sip-tls"
+        do {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            let pair = try String(contentsOfFile: key, encoding: .utf8) + "\n" + String(contentsOfFile: certificate, encoding: .utf8)
+            let authorities = try realtime.caFile.map { try String(contentsOfFile: $0, encoding: .utf8) } ?? String(contentsOfFile: certificate, encoding: .utf8)
+            for (name, text) in [("agent.pem", pair), ("cafile.pem", authorities)] {
+                let path = folder + "/" + name
+                try? FileManager.default.removeItem(atPath: path)
+                guard FileManager.default.createFile(atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]) else {
+                    throw ConfigurationError("cannot write \(path)")
+                }
+            }
+        } catch let error as ConfigurationError { throw error } catch { throw ConfigurationError("sip.tls_port: \(error.localizedDescription)") }
+        sip.tlsFolder = folder
+    }
+
     private mutating func finish() throws {
         guard (twilioKey == nil) == (twilioKeySecret == nil) else {
             throw ConfigurationError("twilio.api_key_sid and twilio.api_key_secret are needed both")
@@ -648,8 +700,12 @@ struct Configuration {
         if gatewayAddress == "twilio" {
             calls.routing.gateway = .twilio
         } else if let gatewayAddress {
-            let credentials = gatewayUser.map { Invitation.Credentials(user: $0, password: gatewayPassword ?? "") }
-            calls.routing.gateway = .sip(Routing.Trunk(address: gatewayAddress, credentials: credentials, outboundProxy: gatewayProxy))
+            let credentials = gatewayUser.map { Invitation.Credentials(user: $0, password: gatewayPassword ?? "", realm: gatewayRealm) }
+            let addresses = Self.list(gatewayAddress)
+            guard (1...8).contains(addresses.count), addresses.allSatisfy(Self.isTrunk) else {
+                throw ConfigurationError("outbound.default_gateway must be 1 to 8 of host[:port][;transport=udp|tcp|tls], comma-separated, or twilio")
+            }
+            calls.routing.gateway = .sip(addresses.map { Routing.Trunk(address: $0, credentials: credentials, outboundProxy: gatewayProxy) })
         }
         calls.routing.isBoundToLoopback = sip.host.hasPrefix("127.") && httpHost.hasPrefix("127.")
         if let number = calls.operatorNumber {
@@ -676,6 +732,7 @@ struct Configuration {
             guard let path, !FileManager.default.isReadableFile(atPath: path) else { continue }
             throw ConfigurationError("\(key): cannot read \(path)")
         }
+        if sip.tlsPort != nil, certificate == nil { throw ConfigurationError("sip.tls_port needs tls.certificate and tls.key") }
         guard (certificate == nil) == (key == nil) else { throw ConfigurationError("tls.certificate and tls.key are needed both") }
         if streams.isOpen, !httpHost.hasPrefix("127.") {
             throw ConfigurationError("bridge.open_streams lets anybody in: it is refused beyond loopback (http.host is \(httpHost))")

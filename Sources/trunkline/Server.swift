@@ -20,6 +20,7 @@ final class Server: Sendable {
     let catalog: SpeechCatalog
     let webhooks: WebhookSender
     private let switchboard: Switchboard
+    private let keeper: TrunkKeeper
     private let analyst: CallAnalyst
     private let alerts: AlertWatch?
     /// Made at the first start, to be shown once.
@@ -92,6 +93,7 @@ final class Server: Sendable {
         settings.calls.conversation.trainedDetector = try Self.trainedDetector(settings, logger: logger)
 
         // Network.
+        try settings.prepareSIPTLS()
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
         let operators = OperatorDirectory(realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
@@ -129,10 +131,16 @@ final class Server: Sendable {
         analysis.prices = settings.calls.prices
         let analyst = CallAnalyst(analysis, store: store, logger: logger)
         self.analyst = analyst
-        let line = CallLine(
+        var trunks: [Routing.Trunk] = []
+        if case .sip(let known)? = settings.calls.routing.gateway { trunks = known }
+        let keeper = TrunkKeeper(
+            trunks, settings: settings.trunks, userAgent: userAgent, caller: settings.calls.callerNumber ?? "trunkline", logger: logger)
+        self.keeper = keeper
+        var line = CallLine(
             userAgent: userAgent, twilio: carrier, modes: modes, voice: { catalog.voice(language: $0, usage: $1) }, operators: operators,
             store: store,
             logger: logger)
+        line.trunks = keeper
         if settings.alerts.url.isEmpty {
             alerts = nil
         } else {
@@ -166,6 +174,7 @@ final class Server: Sendable {
             hosts: settings.knownHosts)
         services.isBehindProxy = settings.isBehindProxy
         services.operators = operators
+        services.trunks = { keeper.standings }
         let routes = Routes(services)
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)
         var http = HTTPServer.Configuration()
@@ -187,6 +196,7 @@ final class Server: Sendable {
         await webhooks.start()
         // Only now: who called before was told to try again.
         switchboard.open(line)
+        keeper.start()
         await analyst.start()
         await alerts?.start()
     }
@@ -270,6 +280,7 @@ final class Server: Sendable {
         await analyst.stop()
         await alerts?.stop()
         await webhooks.stop()
+        keeper.stop()
         keyWatch.cancel()
         registrations.cancel()
         retention?.cancel()

@@ -313,7 +313,7 @@ private final class LegPair {
                 for (mine, theirs) in [(a, b), (b, a)] {
                     let sdp = SessionDescription.body(
                         host: "127.0.0.1", port: theirs.localPort, codecs: [.aLaw], telephoneEvent: 101, session: 1, version: 1)
-                    if let description = try? SessionDescription(parsing: sdp) { mine.negotiate(description, law: .aLaw) }
+                    if let description = try? SessionDescription(parsing: sdp) { mine.negotiate(MediaTerms(remote: description, law: .aLaw)) }
                     let stream = MediaStreamPair.make()
                     pair.ends.append(stream.application)
                     pair.legs.append(Leg(rtp: mine, stream: stream.carrier, start: StreamStart(streamID: "s", callID: "c")))

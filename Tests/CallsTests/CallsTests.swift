@@ -101,7 +101,7 @@ extension Routing.Route {
         return nil
     }
     @Test func numbersGoThroughTheGateway() throws {
-        let routing = routing { $0.gateway = .sip(.init(address: "10.1.2.3:5070")) }
+        let routing = routing { $0.gateway = .sip([.init(address: "10.1.2.3:5070")]) }
         #expect(try routing.route(to: "010-9876 5432").uri == "sip:01098765432@10.1.2.3:5070")
         #expect(try routing.route(to: "+82 10 9876 5432").uri == "sip:+821098765432@10.1.2.3:5070")
         #expect(code { () throws(Routing.Refusal) in _ = try self.routing().route(to: "01098765432") } == .noRoute)
@@ -116,7 +116,7 @@ extension Routing.Route {
         #expect(try routing.route(to: "sip:bob@127.0.0.1").uri == "sip:bob@127.0.0.1")
     }
     @Test(arguments: ["911", "119", "1-1-2"]) func emergencyNumbersAreNeverDialled(number: String) {
-        let routing = routing { $0.gateway = .sip(.init(address: "10.1.2.3")) }
+        let routing = routing { $0.gateway = .sip([.init(address: "10.1.2.3")]) }
         #expect(code { () throws(Routing.Refusal) in _ = try routing.route(to: number) } == .emergency)
     }
     @Test(arguments: [

@@ -87,7 +87,7 @@ import Testing
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
     private var policy: DiallingPolicy {
         var policy = DiallingPolicy()
-        policy.routing.gateway = .sip(.init(address: "10.1.2.3"))
+        policy.routing.gateway = .sip([.init(address: "10.1.2.3")])
         policy.homeZone = .gmt
         return policy
     }

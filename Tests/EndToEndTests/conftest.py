@@ -104,7 +104,7 @@ class Server:
         self.environment = {
             "TRUNKLINE_API_KEY": KEY, "TRUNKLINE_DATA": str(self.folder / "data"), "TRUNKLINE_OUTBOUND_RETRY_ENABLED": "false",
             "TRUNKLINE_SECURITY_RATE_LIMIT_PER_SECOND": "1000", "TRUNKLINE_SECURITY_RATE_LIMIT_BURST": "1000",
-            "TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW": "0", "TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "template", "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"), **environment,
+            "TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW": "0", "TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "template", "TRUNKLINE_SIP_GATEWAY_KEEPALIVE_SECONDS": "0", "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"), **environment,
         }
         self.process = None
 
@@ -279,3 +279,21 @@ def mocks(kind):
 
 
 model = mocks(MockRealtime)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A CA, and certificates of it for this machine; `other` is a CA that signed none of them."""
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    for name in ("ca", "other"):
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name} of the test")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    # sofia-sip looks for an address in the common name alone.
+    for name, subject in (("one", "one"), ("two", "two"), ("host", "127.0.0.1")):
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={subject}")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", f"{name}.pem")
+    return folder

@@ -46,7 +46,7 @@ class Phone:
         rtp = free_port() & ~1
         shutil.copy(microphone, folder / "mic.wav")
         (folder / "config").write_text(
-            CONFIG.format(port=self.port, folder=folder, rtp=rtp, rtp_end=rtp + 100) + f"module_app ctrl_tcp.so\nctrl_tcp_listen 127.0.0.1:{self.control_port}\n")
+            CONFIG.format(port=self.port, folder=folder, rtp=rtp, rtp_end=rtp + 100) + f"module srtp.so\nmodule_app ctrl_tcp.so\nctrl_tcp_listen 127.0.0.1:{self.control_port}\n")
         account = f"<sip:{user}@{registrar}>;audio_codecs=PCMU/8000/1"
         account += f";auth_user={user};auth_pass={password};regint=60" if password else ";regint=0"
         (folder / "accounts").write_text(account + (";answermode=auto" if answers else "") + extra + "\n")
@@ -87,7 +87,12 @@ class Phone:
             self.control.close()
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(timeout=10)
+            try:
+                self.process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                # Its registrar is gone, and it wants to say goodbye.
+                self.process.kill()
+                self.process.wait()
 
 
 def power(samples, hertz, rate=8000):

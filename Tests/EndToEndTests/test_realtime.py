@@ -398,23 +398,6 @@ def test_open_streams_are_refused_beyond_loopback(tmp_path):
     assert result.returncode == 1 and "bridge.open_streams" in result.stderr
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    """A CA, and certificates of it for this machine; `other` is a CA that signed none of them."""
-    folder = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*words):
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-
-    for name in ("ca", "other"):
-        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name} of the test")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    for name in ("one", "two"):
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", f"{name}.pem")
-    return folder
-
-
 def test_tls_on_both_sides(make_server, model, certificates, tmp_path):
     """wss: to the model, its certificate verified; wss: and https: from the world, the certificate read again at SIGHUP."""
     mock = model([{"text": "Good morning.", "ms": 600}] * 3, tls=(certificates / "one.pem", certificates / "one.key"))

@@ -55,7 +55,14 @@ public final class RTPSession {
     private var timestamp = UInt32.random(in: 0...UInt32.max)
     private var needsMarker = true
     private var counted = Statistics()
-    private let packet = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPPacket.headerLength + EncodedFrame.byteCount, alignment: 8)
+    private let packet = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: RTPPacket.headerLength + EncodedFrame.byteCount + SecureRTP.overhead, alignment: 8)
+    /// SRTP, each way, and the keys that it was made of.
+    private var sealing: SecureRTP?
+    private var opening: SecureRTP?
+    private var keys: MediaTerms.Keys?
+    /// What came, opened in place.
+    private let opened = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 8)
     /// Digits that wait, and what is left of the one that is being sent.
     private var digits: [Character] = []
     private var digitPayloads: [[UInt8]] = []
@@ -85,7 +92,10 @@ public final class RTPSession {
         throw NetError(.addressInUse, "no RTP port is free in \(ports.ports.lowerBound)-\(ports.ports.upperBound)")
     }
 
-    deinit { packet.deallocate() }
+    deinit {
+        packet.deallocate()
+        opened.deallocate()
+    }
 
     public var statistics: Statistics {
         var result = counted
@@ -97,14 +107,34 @@ public final class RTPSession {
     }
 
     /// What offer and answer agreed on.
-    public func negotiate(_ remote: SessionDescription, law: CompandingLaw) {
-        self.remote = remote.address
-        self.law = law
-        eventType = remote.telephoneEvent
-        lock.move(to: remote.address)
+    public func negotiate(_ terms: MediaTerms) {
+        remote = terms.remote.address
+        law = terms.law
+        eventType = terms.remote.telephoneEvent
+        lock.move(to: terms.remote.address)
+        guard terms.keys != keys else { return }
+        // The counters of a key go on as long as it does.
+        if terms.keys?.local != keys?.local { sealing = terms.keys.flatMap { SecureRTP($0.local, isInbound: false) } }
+        if terms.keys?.remote != keys?.remote { opening = terms.keys.flatMap { SecureRTP($0.remote, isInbound: true) } }
+        keys = terms.keys
     }
 
     private func received(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
+        guard keys != nil else { return take(datagram, from: source) }
+        // Nothing is heard that is not sealed with the far end's key.
+        guard let opening, datagram.count <= opened.count else {
+            counted.malformed += 1
+            return
+        }
+        opened.copyMemory(from: datagram)
+        guard let length = opening.unprotect(UnsafeMutableRawBufferPointer(rebasing: opened[..<datagram.count])) else {
+            counted.malformed += 1
+            return
+        }
+        take(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(opened)[..<length]), from: source)
+    }
+
+    private func take(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
         guard let parsed = RTPPacket(parsing: datagram) else {
             counted.malformed += 1
             return
@@ -197,8 +227,13 @@ public final class RTPSession {
             into: packet, payloadType: payloadType, marker: marker, sequence: sequence, timestamp: timestamp, ssrc: ssrc)
         let count = min(payload.count, EncodedFrame.byteCount)
         for index in 0..<count { packet[RTPPacket.headerLength + index] = payload[index] }
-        if socket.send(UnsafeRawBufferPointer(rebasing: packet[..<(RTPPacket.headerLength + count)]), to: remote) { counted.sent += 1 }
-        sequence &+= 1
+        defer { sequence &+= 1 }
+        var length = RTPPacket.headerLength + count
+        if keys != nil {
+            guard let sealed = sealing?.protect(packet, length: length) else { return }
+            length = sealed
+        }
+        if socket.send(UnsafeRawBufferPointer(rebasing: packet[..<length]), to: remote) { counted.sent += 1 }
     }
 
     public func close() {

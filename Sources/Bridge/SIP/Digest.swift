@@ -71,6 +71,8 @@ public final class DigestAuthenticator: Sendable {
     ///   - secret: of a user; who is unknown costs as much time as who gives a wrong password.
     public func verify(_ header: String?, method: String, now: Date, secret: (_ user: String) -> Secret?) -> Verdict {
         guard let header else { return .challenge(challenges(at: now)) }
+        // Another scheme is none of ours: that is no mistake (RFC 4475 §3.3.7).
+        guard header.prefix(6).lowercased() == "digest" else { return .challenge(challenges(at: now)) }
         guard let fields = Self.parse(header) else { return .malformed }
         guard let user = fields["username"], let nonce = fields["nonce"], let uri = fields["uri"], let response = fields["response"],
             let claimed = fields["realm"], let count = fields["nc"], let number = UInt32(count, radix: 16), count.utf8.count == 8,

@@ -18,6 +18,10 @@ public struct SessionDescription: Sendable, Equatable {
     /// Packet time, milliseconds.
     public var ptime: Int
     public var direction: Direction
+    /// Media are to be SRTP (RTP/SAVP, RFC 3711).
+    public var isSecure: Bool
+    /// Keys of suites that we take, in the peer's order (RFC 4568).
+    public var keys: [SRTPKey]
 
     /// An RTP payload type of RFC 3551.
     public static func payloadType(_ law: CompandingLaw) -> UInt8 { law == .muLaw ? 0 : 8 }
@@ -32,6 +36,8 @@ public struct SessionDescription: Sendable, Equatable {
         var maps: [UInt8: String] = [:]
         var ptime = 20
         var direction = Direction.sendrecv
+        var isSecure = false
+        var keys: [SRTPKey] = []
         var inAudio = false
         var seenMedia = false
         for (number, raw) in text.split(whereSeparator: \.isNewline).enumerated() {
@@ -45,9 +51,10 @@ public struct SessionDescription: Sendable, Equatable {
                 guard inAudio else { continue }
                 seenMedia = true
                 guard let number = UInt16(words[1].split(separator: "/").first ?? "") else { throw SDPError("m=audio has no port") }
-                guard words[2] == "RTP/AVP" || words[2] == "RTP/AVPF" else {
+                guard ["RTP/AVP", "RTP/AVPF", "RTP/SAVP", "RTP/SAVPF"].contains(words[2]) else {
                     throw SDPError("media protocol \(words[2]) is not supported")
                 }
+                isSecure = words[2].hasPrefix("RTP/S")
                 port = number
                 formats = words.dropFirst(3).prefix(64).compactMap { UInt8($0) }
             case "c":
@@ -59,6 +66,8 @@ public struct SessionDescription: Sendable, Equatable {
                 guard inAudio || !seenMedia else { continue }
                 if let parsed = Direction(rawValue: String(value)) {
                     direction = parsed
+                } else if value.hasPrefix("crypto:"), inAudio, keys.count < 8 {
+                    if let key = SRTPKey(parsing: value.dropFirst(7)) { keys.append(key) }
                 } else if value.hasPrefix("rtpmap:"), inAudio {
                     let words = value.dropFirst(7).split(separator: " ", maxSplits: 1)
                     if words.count == 2, let type = UInt8(words[0]), type < 128 { maps[type] = words[1].lowercased() }
@@ -84,17 +93,19 @@ public struct SessionDescription: Sendable, Equatable {
         self.telephoneEvent = event
         self.ptime = ptime
         self.direction = direction
+        self.isSecure = isSecure
+        self.keys = keys
     }
 
     /// The body we send: offer with both laws, or answer with the one chosen.
     public static func body(
         host: String, port: UInt16, codecs: [CompandingLaw], telephoneEvent: UInt8?, session: UInt64, version: UInt64,
-        direction: Direction = .sendrecv
+        direction: Direction = .sendrecv, key: SRTPKey? = nil
     ) -> String {
         let types = codecs.map { String(payloadType($0)) } + (telephoneEvent.map { [String($0)] } ?? [])
         var lines = [
             "v=0", "o=trunkline \(session) \(version) IN IP4 \(host)", "s=Talk", "c=IN IP4 \(host)", "t=0 0",
-            "m=audio \(port) RTP/AVP \(types.joined(separator: " "))",
+            "m=audio \(port) RTP/\(key == nil ? "" : "S")AVP \(types.joined(separator: " "))",
         ]
         for codec in codecs {
             lines.append("a=rtpmap:\(payloadType(codec)) \(codec == .muLaw ? "PCMU" : "PCMA")/8000")
@@ -103,6 +114,7 @@ public struct SessionDescription: Sendable, Equatable {
             lines.append("a=rtpmap:\(telephoneEvent) telephone-event/8000")
             lines.append("a=fmtp:\(telephoneEvent) 0-15")
         }
+        if let key { lines.append(key.attribute) }
         lines += ["a=ptime:20", "a=rtcp:\(port == .max ? port : port + 1)", "a=\(direction.rawValue)"]
         return lines.joined(separator: "\r\n") + "\r\n"
     }

@@ -13,9 +13,12 @@ public struct Invitation: Sendable {
     public struct Credentials: Sendable, Equatable {
         public var user: String
         public var password: String
-        public init(user: String, password: String) {
+        /// Challenges of other realms are not answered; nil: that of whoever the request goes to.
+        public var realm: String?
+        public init(user: String, password: String, realm: String? = nil) {
             self.user = user
             self.password = password
+            self.realm = realm
         }
     }
     public var requestURI: String
@@ -59,6 +62,8 @@ public struct IncomingCall: Sendable {
     public var authorization: String?
     /// Value of User-Agent.
     public var agent: String?
+    /// It wants no SDP in the answer.
+    public var rejectsSDP = false
     /// User part of P-Asserted-Identity (RFC 3325), as anybody may write it.
     public var assertedIdentity: String?
     /// Whose place the caller wants to take, where it is a dialog of ours (RFC 3891).
@@ -373,6 +378,13 @@ public final class UserAgent: @unchecked Sendable {
 
     private func handle(_ event: csofia_event) {
         let id = Int(bitPattern: event.context)
+        if event.is_unreadable != 0, id == 0 {
+            if UInt32(event.kind) == CSOFIA_INCOMING.rawValue, let call = event.call {
+                csofia_respond(call, 400, nil, nil)
+                return csofia_release(call)
+            }
+            if [CSOFIA_REGISTER.rawValue, CSOFIA_OPTIONS.rawValue].contains(UInt32(event.kind)) { return reply(SIPReply(400), to: event) }
+        }
         switch UInt32(event.kind) {
         case CSOFIA_REGISTER.rawValue: return reply(handlers.register(registration(event)), to: event)
         case CSOFIA_OPTIONS.rawValue:
@@ -473,7 +485,7 @@ public final class UserAgent: @unchecked Sendable {
     private func answerChallenge(_ entry: Entry) -> Bool {
         guard let credentials = entry.credentials, entry.challenges < Self.challengeLimit, !entry.isHangingUp else { return false }
         entry.challenges += 1
-        return csofia_authenticate(agent, entry.call, credentials.user, credentials.password) == 0
+        return csofia_authenticate(agent, entry.call, credentials.user, credentials.password, credentials.realm) == 0
     }
 
     private func referred(_ event: csofia_event, _ entry: Entry) {
@@ -518,6 +530,7 @@ public final class UserAgent: @unchecked Sendable {
             sdp: event.sdp.map { String(cString: $0) }, outboundID: event.outbound_id.map { String(cString: $0) },
             source: text(event.source), contentType: event.body == nil ? nil : event.content_type.map { String(cString: $0) })
         incoming.authorization = (event.authorization ?? event.proxy_authorization).map { String(cString: $0) }
+        incoming.rejectsSDP = event.rejects_sdp != 0
         incoming.agent = event.agent.map { String(cString: $0) }
         incoming.assertedIdentity = event.asserted.map { String(cString: $0) }
         if let replaces = event.replaces {

@@ -1,3 +1,6 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #define NUA_MAGIC_T struct csofia_agent
 #define SU_ROOT_MAGIC_T struct csofia_agent
 #define SU_MSG_ARG_T struct posted
@@ -14,8 +17,13 @@ struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/sip_extra.h>
 #include <sofia-sip/sip_util.h>
 #include <sofia-sip/msg_header.h>
+#include <sofia-sip/msg_mclass.h>
+#include <sofia-sip/msg_parser.h>
+#include <sofia-sip/sip_parser.h>
 #include <sofia-sip/msg_addr.h>
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <sys/socket.h>
 #include <linux/filter.h>
 #include <errno.h>
@@ -23,6 +31,65 @@ struct posted { void (*function)(void *); void *argument; };
 #include <string.h>
 #include <stdio.h>
 #include <strings.h>
+
+/* Where a response cannot be sent to the address that its request came from, sofia asks for the name in its Via with getaddrinfo, and all calls wait
+ * until a name server has answered or has not: one forged request would silence us for seconds. (Names that we call are looked up by sofia's own
+ * resolver, which waits for nothing.) So on the SIP thread getaddrinfo reads addresses and knows no names. */
+static __thread int is_sip_thread;
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
+    static int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (!real) return EAI_SYSTEM;
+    if (!is_sip_thread) return real(node, service, hints, result);
+    struct addrinfo numeric = { .ai_family = AF_UNSPEC };
+    if (hints) numeric = *hints;
+    numeric.ai_flags |= AI_NUMERICHOST | AI_NUMERICSERV;
+    return real(node, service, &numeric, result);
+}
+
+/* A request line that sofia cannot read (RFC 4475 §3.1.2.13, lwsruri) is no reason for silence: where method and version are there, the
+ * request goes on with an address that is nobody's, and is refused as any other. */
+#define UNREADABLE "sip:unreadable.invalid"
+static struct msg_hclass_s request_class[1];
+
+static issize_t parse_request(su_home_t *home, msg_header_t *header, char *line, isize_t length) {
+    char const *version = "SIP/2.0";
+    size_t method = 0, end = (size_t)length;
+    /* sofia writes into what it parses */
+    char *copy = su_strndup(home, line, end);
+    issize_t parsed = sip_request_class->hc_parse(home, header, line, length);
+    if (parsed >= 0 || !copy) { su_free(home, copy); return parsed; }
+    while (method < end && copy[method] > ' ' && copy[method] != ':' && copy[method] != '/' && (unsigned char)copy[method] < 0x7F) method++;
+    while (end > method && (unsigned char)copy[end - 1] <= ' ') end--;
+    size_t tail = strlen(version);
+    if (!method || method > 80 || copy[method] != ' ' || end < method + 1 + tail || strncasecmp(copy + end - tail, version, tail)) {
+        su_free(home, copy);
+        return -1;
+    }
+    char plain[128];
+    snprintf(plain, sizeof plain, "%.*s " UNREADABLE " SIP/2.0", (int)method, copy);
+    su_free(home, copy);
+    char *again = su_strdup(home, plain);
+    return again ? sip_request_class->hc_parse(home, header, again, (isize_t)strlen(again)) : -1;
+}
+
+static msg_mclass_t const *message_class(void) {
+    msg_mclass_t *own = msg_mclass_clone(sip_default_mclass(), 0, 0);
+    if (!own) return sip_default_mclass();
+    request_class[0] = *sip_request_class;
+    request_class->hc_parse = parse_request;
+    own->mc_request->hr_class = request_class;
+    msg_mclass_t *extended = sip_extend_mclass(own); /* P-Asserted-Identity and the like */
+    return extended ? extended : own;
+}
+
+static int accepts_sdp(sip_accept_t const *accept) {
+    if (!accept) return 1;
+    for (; accept; accept = accept->ac_next)
+        if (accept->ac_type && (!strcasecmp(accept->ac_type, "application/sdp") || !strcasecmp(accept->ac_type, "application/*") || !strcmp(accept->ac_type, "*/*"))) return 1;
+    return 0;
+}
 
 struct csofia_agent {
     su_home_t home[1];
@@ -106,9 +173,13 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
         if (sip->sip_request) {
             e.method = sip->sip_request->rq_method_name;
             e.request_uri = last_uri(home, sip->sip_request->rq_url);
+            url_t const *url = sip->sip_request->rq_url;
+            e.is_unreadable = (url->url_host && !strcmp(url->url_host, "unreadable.invalid"))
+                || (url->url_port && strspn(url->url_port, "0123456789") != strlen(url->url_port));
         }
         e.authorization = credentials(home, sip->sip_authorization);
         e.proxy_authorization = credentials(home, sip->sip_proxy_authorization);
+        e.rejects_sdp = !accepts_sdp(sip->sip_accept);
         e.replaces = replaced(home, sip->sip_replaces);
         sip_p_asserted_identity_t const *asserted = sip_p_asserted_identity(sip);
         if (asserted) e.asserted = asserted->paid_url->url_user;
@@ -180,6 +251,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
     if (!agent->root) { free(agent); return NULL; }
     su_root_threading(agent->root, 0);
     agent->nua = nua_create(agent->root, on_event, agent,
+        NTATAG_MCLASS(message_class()),
         NUTAG_URL(c->bind_url),
         TAG_IF(c->tls_url, NUTAG_SIPS_URL(c->tls_url)),
         TAG_IF(c->tls_folder, NUTAG_CERTIFICATE_DIR(c->tls_folder)),
@@ -201,7 +273,10 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
     if (!agent->nua) { su_root_destroy(agent->root); su_home_deinit(agent->home); free(agent); return NULL; }
     return agent;
 }
-void csofia_run(csofia_agent *agent) { su_root_run(agent->root); }
+void csofia_run(csofia_agent *agent) {
+    is_sip_thread = 1;
+    su_root_run(agent->root);
+}
 void csofia_destroy(csofia_agent *agent) {
     nua_destroy(agent->nua);
     su_root_destroy(agent->root);
@@ -307,12 +382,16 @@ void csofia_cancel(csofia_call call) { nua_cancel(call, TAG_END()); }
 void csofia_refer(csofia_call call, const char *refer_to, const char *referred_by) {
     nua_refer(call, SIPTAG_REFER_TO_STR(refer_to), SIPTAG_REFERRED_BY_STR(referred_by), TAG_END());
 }
-int csofia_authenticate(csofia_agent *agent, csofia_call call, const char *user, const char *password) {
+int csofia_authenticate(csofia_agent *agent, csofia_call call, const char *user, const char *password, const char *wanted) {
     sip_t const *sip = agent->current;
     if (!sip) return -1;
     msg_auth_t const *challenge = sip->sip_www_authenticate ? sip->sip_www_authenticate : sip->sip_proxy_authenticate;
     if (!challenge) return -1;
     const char *realm = msg_params_find(challenge->au_params, "realm="); /* still quoted */
+    if (wanted) {
+        size_t length = strlen(wanted);
+        if (!realm || strlen(realm) != length + 2 || strncmp(realm + 1, wanted, length)) return -1;
+    }
     char credentials[1024];
     int n = snprintf(credentials, sizeof credentials, "%s:%s:%s:%s", challenge->au_scheme, realm ? realm : "\"\"", user, password);
     if (n < 0 || (size_t)n >= sizeof credentials) return -1;

@@ -17,6 +17,8 @@ public struct CallLine: Sendable {
     public var operators: OperatorDirectory?
     /// A voice for what is said outside conversations; what it uses is counted.
     public var voice: @Sendable (_ language: String, UsageMeter) -> any TextToSpeech
+    /// nil: there is nothing to keep in touch with.
+    public var trunks: TrunkKeeper?
     public let calls = ProviderCalls()
     public let trunk = TrunkHealth()
     public init(

@@ -22,6 +22,15 @@ actor SIPAttempt: CallAttempt {
     private let journal: CallJournal
     private var logger: Logger { journal.logger }
 
+    /// Redirections followed in one call.
+    private static let redirectLimit = 3
+
+    /// Where the call goes now, and where it may go if that fails.
+    private var route: Routing.SIPRoute?
+    private var routes: [Routing.SIPRoute] = []
+    private var redirects = 0
+    private var round = 0
+    private var negotiation: OfferAnswer?
     /// The call came in by it.
     private let incoming: IncomingCall?
     /// Whom it is for, where that is a person who may be rung.
@@ -99,10 +108,6 @@ actor SIPAttempt: CallAttempt {
     // MARK: Dialling
 
     private func begin() {
-        let id = call.outboundID
-        let callID = "outbound-\(id)-\(Call.hex(.random(in: .min ... .max)))"
-        let started = now()
-        journal.placed(callID: callID)
         let route: Routing.SIPRoute
         do throws(Routing.Refusal) {
             guard case .sip(let found) = try settings.routing.route(to: call.calleeNumber) else {
@@ -117,23 +122,57 @@ actor SIPAttempt: CallAttempt {
             return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
         }
         self.rtp = rtp
+        routes = line.trunks?.ordered(route) ?? [route] + route.alternatives
+        ringDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
+        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
+        invite(through: routes.removeFirst(), rtp)
+        logger.info("dialling", metadata: ["attempt": "\(call.attempts.count)"])
+    }
+
+    private func invite(through route: Routing.SIPRoute, _ rtp: RTPSession) {
+        self.route = route
+        let id = call.outboundID
+        let callID = "outbound-\(id)-\(Call.hex(.random(in: .min ... .max)))"
+        journal.placed(callID: callID)
         let host = line.userAgent.advertised
-        let session = UInt64(started.timeIntervalSince1970)
-        let offer = SessionDescription.body(
-            host: host, port: rtp.localPort, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: session, version: session)
+        var negotiation = OfferAnswer(host: host, port: rtp.localPort, isSecure: settings.srtp.isOffered(over: route.isSecure), session: sessionID)
+        let offer = negotiation.offer()
+        self.negotiation = negotiation
         let display = UserAgentText.quoted(call.brief.callerDisplayName)
         let caller = Routing.normalize(call.callerNumber) ?? "anonymous"
         let invitation = Invitation(
             requestURI: route.requestURI,
             from: "\(display)<sip:\(caller)@\(host)>;tag=outb-\(Call.hex(.random(in: .min ... .max)))", to: "<\(route.requestURI)>",
             callID: callID, proxy: route.proxy, sdp: offer, headers: [("X-Outbound-Call-ID", id)], credentials: route.credentials)
-        ringDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
-        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
         let loop = loop
-        dialog = line.userAgent.invite(invitation) { [weak self] event in
-            loop.post { [weak self] in self?.assumeIsolated { $0.handle(event) } }
+        round += 1
+        dialog = line.userAgent.invite(invitation) { [weak self, round] event in
+            loop.post { [weak self] in self?.assumeIsolated { $0.handle(event, of: round) } }
         }
-        logger.info("dialling", metadata: ["attempt": "\(call.attempts.count)"])
+    }
+
+    /// Where a call that failed is tried next: another trunk, or where the callee's side says he is. False: nowhere.
+    private func goesElsewhere(_ status: Int, _ contact: String?) -> Bool {
+        guard let rtp, !isCancelled, !didRingTimeOut, incoming == nil else { return false }
+        if let route { line.trunks?.note(route, hasFailed: TrunkKeeper.isWorthAnother(status) && !hasRung) }
+        if TrunkKeeper.isWorthAnother(status), !hasRung, !routes.isEmpty {
+            logger.warning("a trunk does not take the call: the next one is tried", metadata: ["status": "\(status)"])
+            invite(through: routes.removeFirst(), rtp)
+            return true
+        }
+        if (300..<400).contains(status), let contact, let next = settings.routing.redirect(to: contact, from: route), redirects < Self.redirectLimit {
+            redirects += 1
+            invite(through: next, rtp)
+            return true
+        }
+        return false
+    }
+
+    private func handle(_ event: DialogEvent, of round: Int) {
+        // What an attempt at another trunk still has to say is of no interest.
+        guard round == self.round else { return }
+        if case .failed(let status, _, _, let contact) = event, !isConnected, goesElsewhere(status, contact) { return }
+        handle(event)
     }
 
     // MARK: Answering
@@ -146,18 +185,21 @@ actor SIPAttempt: CallAttempt {
         do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
             return refuse(503, error.message)
         }
+        var negotiation = OfferAnswer(
+            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, isSecure: settings.srtp == .required, session: sessionID)
         // Without a body it is we who offer, in the answer.
         if let sdp = incoming.sdp {
-            guard let offer = try? SessionDescription(parsing: sdp), let law = offer.codecs.first else {
-                return refuse(488, "the offer has no codec we speak (PCMU, PCMA)")
+            do throws(SDPError) {
+                let (body, terms) = try negotiation.answer(sdp)
+                rtp?.negotiate(terms)
+                answer = body
+            } catch {
+                return refuse(488, error.message)
             }
-            rtp?.negotiate(offer, law: law)
-            answer = SessionDescription.body(
-                host: line.userAgent.advertised, port: rtp?.localPort ?? 0, codecs: [law], telephoneEvent: offer.telephoneEvent,
-                session: sessionID, version: sessionID, direction: offer.answerDirection)
         } else {
-            answer = offerBody
+            answer = negotiation.offer()
         }
+        self.negotiation = negotiation
         incoming.dialog.ring()
         ringDeadline = .max
         ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
@@ -192,12 +234,6 @@ actor SIPAttempt: CallAttempt {
     /// What a call that came in is answered with.
     private var answer = ""
     private lazy var sessionID = UInt64(max(0, now().timeIntervalSince1970))
-    private var offerBody: String {
-        SessionDescription.body(
-            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: sessionID,
-            version: sessionID)
-    }
-
     private func refuse(_ status: Int, _ reason: String) {
         dialog?.reject(status)
         attemptEnded(AttemptOutcome(state: .failed, code: status, reason: reason))
@@ -207,11 +243,13 @@ actor SIPAttempt: CallAttempt {
     private func acknowledged(_ sdp: String?) {
         guard let incoming, !isConnected, let rtp else { return }
         if incoming.sdp == nil {
-            guard let description = sdp.flatMap({ try? SessionDescription(parsing: $0) }), let law = description.codecs.first else {
+            do throws(SDPError) {
+                guard let terms = try negotiation?.accept(sdp) else { return }
+                rtp.negotiate(terms)
+            } catch {
                 dialog?.hangUp()
-                return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: "the answer to our offer has no codec we speak"))
+                return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: error.message))
             }
-            rtp.negotiate(description, law: law)
         }
         connected(rtp)
     }
@@ -252,6 +290,7 @@ actor SIPAttempt: CallAttempt {
             journal.ringing()
         case .answered(let sdp):
             if goesThroughTrunk { line.trunk.worked() }
+            if let route { line.trunks?.note(route, hasFailed: false) }
             answered(sdp)
         case .acknowledged(let sdp): acknowledged(sdp)
         case .reoffer(let sdp): reoffer(sdp)
@@ -323,18 +362,13 @@ actor SIPAttempt: CallAttempt {
 
     private func answered(_ sdp: String?) {
         guard !isConnected, let rtp else { return }
-        let description: SessionDescription
-        let law: CompandingLaw
-        do {
-            guard let sdp else { throw NetError(.protocolViolation, "the answer has no SDP") }
-            description = try SessionDescription(parsing: sdp)
-            guard let first = description.codecs.first else { throw NetError(.protocolViolation, "the answer has no codec we speak (PCMU, PCMA)") }
-            law = first
+        do throws(SDPError) {
+            guard let terms = try negotiation?.accept(sdp) else { return }
+            rtp.negotiate(terms)
         } catch {
             dialog?.hangUp()
-            return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: "\(error)"))
+            return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: error.message))
         }
-        rtp.negotiate(description, law: law)
         connected(rtp)
     }
 
@@ -426,21 +460,12 @@ actor SIPAttempt: CallAttempt {
     /// A re-INVITE: hold, resume, or a new address. We answer with the law in use.
     private func reoffer(_ sdp: String?) {
         guard let rtp, let dialog else { return }
-        let session = UInt64(now().timeIntervalSince1970)
-        guard let sdp else {  // an empty re-INVITE asks for our offer
-            return dialog.answer(
-                sdp: SessionDescription.body(
-                    host: line.userAgent.advertised, port: rtp.localPort, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: session,
-                    version: session))
-        }
-        guard let offer = try? SessionDescription(parsing: sdp), let law = offer.codecs.first else { return dialog.reject(488) }
-        rtp.negotiate(offer, law: law)
-        graph?.setHeld(offer.direction != .sendrecv || offer.address == nil)
-        leg?.setHeld(offer.direction != .sendrecv || offer.address == nil)
-        dialog.answer(
-            sdp: SessionDescription.body(
-                host: line.userAgent.advertised, port: rtp.localPort, codecs: [law], telephoneEvent: offer.telephoneEvent,
-                session: session, version: session, direction: offer.answerDirection))
+        guard let sdp else { return dialog.answer(sdp: negotiation?.offer() ?? "") }  // an empty re-INVITE asks for our offer
+        guard let (body, terms) = try? negotiation?.answer(sdp) else { return dialog.reject(488) }
+        rtp.negotiate(terms)
+        graph?.setHeld(terms.isHeld)
+        leg?.setHeld(terms.isHeld)
+        dialog.answer(sdp: body)
     }
 
     private func handle(_ event: CallGraph.Event) {

@@ -40,6 +40,20 @@ public struct CallSettings: Sendable {
     /// Addresses and ports of the RTP of our legs.
     public var rtpHost = "127.0.0.1"
     public var rtpPorts = PortRange(10_000...20_000)
+    public var srtp = SRTPPolicy.auto
+
+    /// When media are sealed (SDES, whose keys stand in the signalling).
+    public enum SRTPPolicy: String, Sendable, CaseIterable {
+        /// Where the signalling is TLS.
+        case auto
+        /// Always; calls without are refused.
+        case required
+        /// Only where the far end offers it.
+        case off
+
+        func isOffered(over isSecureSignalling: Bool) -> Bool { self == .required || self == .auto && isSecureSignalling }
+    }
+
     /// Where legs are streamed to instead of into this process, a `ws:` URL.
     public var streamURL: String?
     /// Told to the far end of such a stream.

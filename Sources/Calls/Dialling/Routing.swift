@@ -6,12 +6,13 @@ internal import Net
 public struct Routing: Sendable, Equatable {
     /// Who takes numbers.
     public enum Gateway: Sendable, Equatable {
-        case sip(Trunk)
+        /// In the order in which they are tried.
+        case sip([Trunk])
         case twilio
     }
     /// A SIP trunk.
     public struct Trunk: Sendable, Equatable {
-        /// `host` or `host:port`.
+        /// `host` or `host:port`, and perhaps `;transport=tcp` or `tls`.
         public var address: String
         public var credentials: Invitation.Credentials?
         public var outboundProxy: String?
@@ -61,6 +62,12 @@ public struct Routing: Sendable, Equatable {
         public var requestURI: String
         public var proxy: String?
         public var credentials: Invitation.Credentials?
+        /// Address of the trunk; nil: straight to whoever it is.
+        public var trunk: String?
+        /// Where else it may be tried.
+        public var alternatives: [SIPRoute] = []
+        /// The signalling is TLS.
+        var isSecure: Bool { (proxy ?? requestURI).lowercased().contains("transport=tls") || requestURI.lowercased().hasPrefix("sips:") }
     }
 
     /// Digits of a number, `+` kept; nil if it is none (ITU-T E.164: at most 15 digits).
@@ -91,13 +98,35 @@ public struct Routing: Sendable, Equatable {
         }
         switch gateway {
         case nil: throw Refusal(code: .noRoute, message: "no gateway is configured: set outbound.default_gateway, or call a sip: address")
-        case .sip(let trunk):
+        case .sip(let trunks):
             let user = numberFormat == .e164 ? international ?? number : number
-            return .sip(SIPRoute(requestURI: "sip:\(user)@\(trunk.address)", proxy: trunk.outboundProxy, credentials: trunk.credentials))
+            let routes = trunks.map {
+                SIPRoute(requestURI: "sip:\(user)@\($0.address)", proxy: $0.outboundProxy, credentials: $0.credentials, trunk: $0.address)
+            }
+            guard var route = routes.first else { throw Refusal(code: .noRoute, message: "no gateway is configured") }
+            route.alternatives = Array(routes.dropFirst())
+            return .sip(route)
         case .twilio:
             guard let international else { throw Refusal(code: .noRoute, message: "Twilio wants a number in E.164, e.g. +821098765432") }
             return .twilio(to: international)
         }
+    }
+
+    /// Redirections (3xx) are followed: off, for whoever answers could send our calls to numbers that cost money.
+    public var followsRedirects = false
+
+    /// Where a 3xx leads; nil: it is not followed. Only to hosts that we call anyway.
+    func redirect(to contact: String, from route: SIPRoute?) -> SIPRoute? {
+        guard followsRedirects, let (user, host) = try? Self.sipParts(contact.split(separator: ";").first.map(String.init) ?? contact) else { return nil }
+        let bare = host.split(separator: ":").first.map(String.init) ?? host
+        let known = [route?.trunk, route?.requestURI.split(separator: "@").last.map(String.init)].compactMap { $0 }.map {
+            $0.split(separator: ";").first?.split(separator: ":").first.map(String.init) ?? ""
+        }
+        let isAllowed = known.contains(bare) || sipHosts?.contains(bare) == true || sipHosts?.contains(host) == true
+        let number = Self.normalize(user)
+        guard isAllowed, number.map({ !plan.isEmergency($0) && !plan.isPremium($0) }) ?? true else { return nil }
+        if let number, let allowedPrefixes, !allowedPrefixes.contains(where: { (plan.e164(number) ?? number).hasPrefix($0) }) { return nil }
+        return SIPRoute(requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: known.contains(bare) ? route?.credentials : nil, trunk: route?.trunk)
     }
 
     /// - Parameter route: the callee's, where there is one.

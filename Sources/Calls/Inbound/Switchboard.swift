@@ -125,6 +125,7 @@ public final class Switchboard: Sendable {
             identity = try identify(call)
             guard call.replaces == nil, !call.replacesUnknown else { throw Refusal(status: 481) }
             known = try destination(of: call)
+            if call.rejectsSDP { throw Refusal(status: 406) }
             if let type = call.contentType, type.lowercased() != "application/sdp" {
                 throw Refusal(status: 415, headers: [("Accept", "application/sdp")])
             }

@@ -29,8 +29,7 @@ final class OperatorCall {
     private var ticker: EventLoop.Ticker?
     private var deadline: UInt64 = 0
     private var isOver = false
-    private let session = UInt64.random(in: 1..<1 << 53)
-    private var version: UInt64 = 1
+    private var negotiation: OfferAnswer?
     private var lastFailure = "none of the phones could be reached"
 
     init(loop: EventLoop, line: CallLine, settings: CallSettings, onEvent: @escaping (Event) -> Void) {
@@ -52,6 +51,10 @@ final class OperatorCall {
         let me = Confined(self, to: loop), loop = loop
         ticker = loop.addTicker { now in me.value.beat(now) }
         let host = line.userAgent.advertised
+        var negotiation = OfferAnswer(
+            host: host, port: rtp?.localPort ?? 0, isSecure: settings.srtp.isOffered(over: routes.allSatisfy(\.isSecure)))
+        let offer = negotiation.offer()
+        self.negotiation = negotiation
         let user = Routing.normalize(caller.number) ?? "anonymous"
         for route in routes {
             let place = dialogs.count
@@ -59,19 +62,12 @@ final class OperatorCall {
                 requestURI: route.requestURI,
                 from: "\(UserAgentText.quoted(caller.name))<sip:\(user)@\(host)>;tag=oper-\(Call.hex(.random(in: .min ... .max)))",
                 to: "<\(route.requestURI)>", callID: "operator-\(id)-\(Call.hex(.random(in: .min ... .max)))", proxy: route.proxy,
-                sdp: body([.muLaw, .aLaw]), headers: [("X-Trunkline-Call-ID", id)], credentials: route.credentials)
+                sdp: offer, headers: [("X-Trunkline-Call-ID", id)], credentials: route.credentials)
             dialogs.append(
                 line.userAgent.invite(invitation) { event in
                     loop.post { me.value.handle(event, of: place) }
                 })
         }
-    }
-
-    private func body(_ codecs: [CompandingLaw], event: UInt8? = 101, direction: SessionDescription.Direction = .sendrecv) -> String {
-        defer { version += 1 }
-        return SessionDescription.body(
-            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, codecs: codecs, telephoneEvent: event, session: session, version: version,
-            direction: direction)
     }
 
     private func beat(_ now: UInt64) {
@@ -119,7 +115,8 @@ final class OperatorCall {
 
     private func answered(_ dialog: Dialog, _ sdp: String?) {
         guard answered == nil else { return dialog.hangUp() }
-        guard let rtp, let description = sdp.flatMap({ try? SessionDescription(parsing: $0) }), let law = description.codecs.first else {
+        guard let rtp, let terms = try? negotiation?.accept(sdp) else {
+            lastFailure = "no codec in common, or not secured"
             dialog.hangUp()
             return
         }
@@ -127,7 +124,7 @@ final class OperatorCall {
         for other in dialogs where other != dialog { other.hangUp() }
         ticker?.cancel()
         ticker = nil
-        rtp.negotiate(description, law: law)
+        rtp.negotiate(terms)
         let pair = MediaStreamPair.make()
         let leg = Leg(rtp: rtp, stream: pair.carrier, start: StreamStart(streamID: "MZ" + dialog.callID, callID: dialog.callID))
         self.leg = leg
@@ -141,12 +138,12 @@ final class OperatorCall {
     func relay() { leg?.relay(true) }
 
     private func reoffer(_ sdp: String?, _ dialog: Dialog) {
-        guard let rtp, let sdp else { return dialog.answer(sdp: body([.muLaw, .aLaw])) }
-        guard let offer = try? SessionDescription(parsing: sdp), let law = offer.codecs.first else { return dialog.reject(488) }
-        rtp.negotiate(offer, law: law)
-        let isHeld = offer.direction != .sendrecv || offer.address == nil
+        guard let sdp else { return dialog.answer(sdp: negotiation?.offer() ?? "") }
+        guard let rtp, let (body, terms) = try? negotiation?.answer(sdp) else { return dialog.reject(488) }
+        rtp.negotiate(terms)
+        let isHeld = terms.isHeld
         leg?.setHeld(isHeld)
-        dialog.answer(sdp: body([law], event: offer.telephoneEvent, direction: offer.answerDirection))
+        dialog.answer(sdp: body)
         onEvent(.held(isHeld))
     }
 

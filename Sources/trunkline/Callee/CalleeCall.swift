@@ -63,13 +63,11 @@ actor CalleeCall {
     }
 
     func answer(_ offer: String?, host: String, ports: PortRange) {
-        guard let offer, let description = try? SessionDescription(parsing: offer), let law = description.codecs.first,
-            let rtp = try? RTPSession(loop: loop, host: host, ports: ports)
-        else { return dialog.reject(488) }
-        rtp.negotiate(description, law: law)
-        dialog.answer(
-            sdp: SessionDescription.body(
-                host: host, port: rtp.localPort, codecs: [law], telephoneEvent: description.telephoneEvent ?? 101, session: 1, version: 1))
+        guard let offer, let rtp = try? RTPSession(loop: loop, host: host, ports: ports) else { return dialog.reject(488) }
+        var negotiation = OfferAnswer(host: host, port: rtp.localPort, isSecure: false)
+        guard let (body, terms) = try? negotiation.answer(offer) else { return dialog.reject(488) }
+        rtp.negotiate(terms)
+        dialog.answer(sdp: body)
         rtp.onTransmit = { [weak self] frame in self?.assumeIsolated { $0.transmitted(frame) } }
         let pair = MediaStreamPair.make()
         stream = pair.application

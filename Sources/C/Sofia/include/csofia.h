@@ -52,6 +52,8 @@ typedef struct {
     const char *refer_to, *referred_by; /* URIs */
     const char *agent;       /* User-Agent */
     unsigned reference;
+    int is_unreadable;       /* the Request-URI could not be read: 400 */
+    int rejects_sdp;         /* Accept is there and names no SDP: 406 */
 } csofia_event;
 typedef void (*csofia_callback)(void *application, const csofia_event *event);
 
@@ -101,6 +103,6 @@ void *csofia_context(csofia_call);
 void csofia_bye(csofia_call, const char *reason);
 void csofia_cancel(csofia_call);
 void csofia_refer(csofia_call, const char *refer_to, const char *referred_by); /* RFC 3515, within the dialog */
-/* Answers the digest challenge of the event now being delivered. 0: sent; -1: no usable challenge. */
-int csofia_authenticate(csofia_agent *, csofia_call, const char *user, const char *password);
+/* Answers the digest challenge of the event now being delivered. 0: sent; -1: no usable challenge, or of another realm. */
+int csofia_authenticate(csofia_agent *, csofia_call, const char *user, const char *password, const char *realm);
 void csofia_release(csofia_call);
