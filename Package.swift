@@ -42,7 +42,8 @@ let package = Package(
         .target(
             name: "Bridge",
             dependencies: [
-                "Pipeline", "Net", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"), .product(name: "Logging", package: "swift-log"),
+                "Pipeline", "Net", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(

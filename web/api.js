@@ -43,6 +43,8 @@ export const listCalls = (filter, kind = "outbound") => {
 export const statistics = () => request("GET", "/api/outbound/stats");
 export const call = (callID) => request("GET", callURL(callID));
 export const result = (callID) => request("GET", `${callURL(callID)}/result`);
+export const sipTrace = (callID) => request("GET", `${callURL(callID)}/sip`);
+export const transfer = (callID) => request("POST", `${callURL(callID)}/transfer`, {});
 export const say = (callID, text) => request("POST", `${callURL(callID)}/say`, { text });
 export const act = (callID, action) => request("POST", `${callURL(callID)}/${action}`);
 

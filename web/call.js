@@ -65,6 +65,9 @@ export async function callPage(root, callID) {
     fact(facts, "Summary", result.summary);
     fact(facts, "Mood", result.sentiment);
     fact(facts, "Cost", costText(result.cost));
+    fact(facts, "For", call.operator_name);
+    const media = result.media;
+    if (media?.mos) fact(facts, "Line", `MOS ${media.mos}, ${media.packets_lost} of ${media.packets_received + media.packets_lost} packets lost, jitter ${media.jitter_ms} ms`);
     fact(facts, "Id", callID);
     const attempts = part(root, "attempts");
     attempts.replaceChildren();
@@ -85,6 +88,35 @@ export async function callPage(root, callID) {
     part(root, "blocked").hidden = blocked.length === 0;
     part(root, "blocks").replaceChildren(...blocked.map(blockRow));
     part(root, "say").hidden = call.state !== "connected";
+    part(root, "transfer").hidden = call.state !== "connected";
+    const transfers = call.transfers ?? [];
+    part(root, "transfers-card").hidden = transfers.length === 0;
+    part(root, "transfers").replaceChildren(...transfers.map(transferRow));
+  }
+
+  function transferRow(transfer) {
+    const row = document.createElement("li");
+    const time = document.createElement("span");
+    const text = document.createElement("span");
+    time.textContent = when(transfer.at);
+    text.className = "muted";
+    text.textContent = `${transfer.name}: ${transfer.outcome}${transfer.reason ? `, ${transfer.reason}` : ""}`;
+    row.append(time, text);
+    return row;
+  }
+
+  async function showSIP() {
+    const trace = await api.sipTrace(callID);
+    cell(root, "ladder", trace.ladder || "Nothing is kept: no SIP leg of ours carried the call.");
+    part(root, "messages").replaceChildren(...trace.items.map((message) => {
+      const details = document.createElement("details");
+      const summary = document.createElement("summary");
+      const text = document.createElement("pre");
+      summary.textContent = `${message.direction === "sent" ? "→" : "←"} ${message.summary}`;
+      text.textContent = message.text;
+      details.append(summary, text);
+      return details;
+    }));
   }
 
   function blockRow(block) {
@@ -237,6 +269,14 @@ export async function callPage(root, callID) {
       button.disabled = false;
     });
   }
+  part(root, "transfer").addEventListener("click", async (event) => {
+    event.currentTarget.disabled = true;
+    try { await api.transfer(callID); } catch (problem) { toast(problem.message); }
+    part(root, "transfer").disabled = false;
+  });
+  part(root, "sip").addEventListener("toggle", (event) => {
+    if (event.currentTarget.open) showSIP().catch((problem) => toast(problem.message));
+  });
   part(root, "say").addEventListener("submit", async (event) => {
     event.preventDefault();
     const form = event.currentTarget;

@@ -1,3 +1,4 @@
+internal import Bridge
 internal import Calls
 internal import Foundation
 internal import Net
@@ -196,6 +197,24 @@ struct CallRoutes: Sendable {
         return HTTPResponse(
             status: 200, contentType: "application/json",
             Array(("{\"items\":[" + events.map(\.envelope).joined(separator: ",") + "]}").utf8))
+    }
+
+    /// `GET …/sip`: the call's SIP messages, oldest first, without secrets, and a ladder of them.
+    func sip(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        var messages = try await services.store.trace(of: call.outboundID)
+        let last = messages.last?.at ?? .distantPast
+        messages += services.liveTrace(call.outboundID, call.callID ?? "").filter { $0.at > last }
+        return Routes.json([
+            idName: .string(call.outboundID),
+            "items": .array(
+                messages.map {
+                    [
+                        "at": Payloads.time($0.at), "direction": .string($0.isSent ? "sent" : "received"), "peer": .string($0.peer),
+                        "summary": .string($0.summary), "text": .string($0.text),
+                    ]
+                }), "ladder": .string(SIPTrace.ladder(messages)),
+        ])
     }
 
     func cancel(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {

@@ -66,6 +66,16 @@ enum OpenAPI {
         Parameter(name: "to", schema: Schema.time, summary: "created before"), limit, cursor,
     ]
 
+    private static let sipTrace = Schema.object(
+        [
+            "items": Schema.list(
+                Schema.object(
+                    [
+                        "at": Schema.time, "direction": Schema.choice(["sent", "received"]), "peer": Schema.text, "summary": Schema.text,
+                        "text": Schema.text,
+                    ], required: ["at", "direction", "peer", "summary", "text"])), "ladder": Schema.text,
+        ], required: ["items", "ladder"])
+
     private static let states = CallState.allCases.map(\.rawValue)
 
     private static let condition = Schema.object(
@@ -379,6 +389,10 @@ enum OpenAPI {
             summary: "Has something said, now.", tag: "inbound",
             body: Schema.object(["text": Schema.text(CallRoutes.sayLimit)], required: ["text"], isClosed: true), status: 202,
             problems: [400, 404, 409, 422, 503]),
+        "GET /api/inbound/{id}/sip": Operation(
+            summary: "Its SIP messages, without secrets, and a ladder of them.", tag: "inbound", answer: sipTrace, problems: [404, 503]),
+        "GET /api/outbound/{id}/sip": Operation(
+            summary: "Its SIP messages, without secrets, and a ladder of them.", tag: "calls", answer: sipTrace, problems: [404, 503]),
         "POST /api/inbound/{id}/transfer": Operation(
             summary: "Hands the caller to a person, who is told what it is about.", tag: "inbound", body: Schema.reference("Transfer"), status: 202,
             problems: [400, 404, 409, 422, 503]),

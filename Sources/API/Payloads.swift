@@ -202,7 +202,8 @@ enum Payloads {
             members["media"] = [
                 "packets_received": .number(Double(media.received)), "packets_sent": .number(Double(media.sent)),
                 "packets_lost": .number(Double(media.lost)), "packets_late": .number(Double(media.late)),
-                "frames_concealed": .number(Double(media.concealed)),
+                "frames_concealed": .number(Double(media.concealed)), "jitter_ms": .optional(media.jitterMs),
+                "round_trip_ms": .optional(media.roundTripMs), "mos": .optional(media.opinionScore),
             ]
         }
         if let transcript {

@@ -35,6 +35,8 @@ public struct Routes: Sendable {
         /// Another server of ours stands in front and tells who asks (`X-Forwarded-For`).
         public var isBehindProxy = false
         public var operators: OperatorDirectory
+        /// SIP messages of a call that goes on.
+        public var liveTrace: @Sendable (_ outboundID: String, _ callID: String) -> [SIPTrace.Message] = { _, _ in [] }
         public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
         public var now: @Sendable () -> Date
         public init(
@@ -133,6 +135,7 @@ public struct Routes: Sendable {
         add("GET", "/api/outbound/{id}/transcript", .viewer, calls.transcript)
         add("GET", "/api/outbound/{id}/recording", .viewer, calls.recording)
         add("GET", "/api/outbound/{id}/events", .viewer, calls.events)
+        add("GET", "/api/outbound/{id}/sip", .operator, calls.sip)
         add("POST", "/api/outbound/{id}/cancel", .operator, calls.cancel)
         add("POST", "/api/outbound/{id}/retry", .operator, calls.retry)
         add("POST", "/api/outbound/{id}/hangup", .operator, calls.hangUp)
@@ -149,6 +152,7 @@ public struct Routes: Sendable {
         add("GET", "/api/inbound/{id}/transcript", .viewer, inbound.transcript)
         add("GET", "/api/inbound/{id}/recording", .viewer, inbound.recording)
         add("GET", "/api/inbound/{id}/events", .viewer, inbound.events)
+        add("GET", "/api/inbound/{id}/sip", .operator, inbound.sip)
         add("POST", "/api/inbound/{id}/hangup", .operator, inbound.hangUp)
         add("POST", "/api/inbound/{id}/say", .operator, inbound.say)
         add("POST", "/api/inbound/{id}/transfer", .operator, inbound.transfer)
@@ -195,9 +199,11 @@ public struct Routes: Sendable {
         add("DELETE", "/api/knowledge/{id}", .operator, knowledge.remove)
         add("POST", "/api/knowledge/search", .viewer, knowledge.search)
 
-        add("GET", "/api/providers", .viewer) { _, _ in Self.json([
+        add("GET", "/api/providers", .viewer) { _, _ in
+            Self.json([
                 "items": .array(services.standings().map(Payloads.standing)), "trunks": .array(services.trunks().map(Payloads.trunk)),
-            ]) }
+            ])
+        }
 
         let orchestrator = OrchestratorRoutes(services: services)
         add("POST", "/receive", .operator, orchestrator.receive)

@@ -97,6 +97,11 @@ public struct Call: Sendable, Equatable, Codable {
         public var lost = 0
         public var late = 0
         public var concealed = 0
+        /// Milliseconds, by RTCP where it must be.
+        public var jitterMs: Double?
+        public var roundTripMs: Double?
+        /// Mean opinion score of what we heard, estimated (ITU-T G.107).
+        public var opinionScore: Double?
         public init() {}
     }
 

@@ -141,7 +141,9 @@ struct Configuration {
         },
         Setting(key: "data", help: "folder of the database and the recordings (data)") { $0.data = $1 },
         Setting(key: "outbound.enabled", help: "dial at all (true)") { $0.calls.isEnabled = try boolean($1) },
-        Setting(key: "outbound.default_gateway", help: "who takes numbers: SIP trunks, host[:port][;transport=tls], in order, comma-separated; or twilio") { $0.gatewayAddress = $1 },
+        Setting(
+            key: "outbound.default_gateway", help: "who takes numbers: SIP trunks, host[:port][;transport=tls], in order, comma-separated; or twilio"
+        ) { $0.gatewayAddress = $1 },
         Setting(key: "outbound.max_concurrent_calls", help: "calls at once (5)") { $0.calls.maxConcurrentCalls = try integer($1, 1...10_000) },
         Setting(key: "outbound.ring_timeout", help: "seconds from INVITE to CANCEL (30)") { $0.calls.ringTimeout = Double(try integer($1, 1...600)) },
         Setting(key: "outbound.max_call_duration", help: "seconds (300)") { $0.calls.maxCallDuration = try integer($1, 10...3_600) },
@@ -672,7 +674,8 @@ struct Configuration {
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             let pair = try String(contentsOfFile: key, encoding: .utf8) + "\n" + String(contentsOfFile: certificate, encoding: .utf8)
-            let authorities = try realtime.caFile.map { try String(contentsOfFile: $0, encoding: .utf8) } ?? String(contentsOfFile: certificate, encoding: .utf8)
+            let authorities =
+                try realtime.caFile.map { try String(contentsOfFile: $0, encoding: .utf8) } ?? String(contentsOfFile: certificate, encoding: .utf8)
             for (name, text) in [("agent.pem", pair), ("cafile.pem", authorities)] {
                 let path = folder + "/" + name
                 try? FileManager.default.removeItem(atPath: path)

@@ -174,6 +174,7 @@ final class Server: Sendable {
             hosts: settings.knownHosts)
         services.isBehindProxy = settings.isBehindProxy
         services.operators = operators
+        services.liveTrace = { [userAgent] id, callID in userAgent.trace.messages(of: [callID], holding: id) }
         services.trunks = { keeper.standings }
         let routes = Routes(services)
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets)

@@ -16,7 +16,7 @@ struct Trunkline: AsyncParsableCommand {
         subcommands: [
             Serve.self, PlaceCall.self, KeysCommand.self, UsersCommand.self, ConfigCommand.self, ProvidersCommand.self, Doctor.self, Backup.self,
             Restore.self,
-            Seal.self,
+            Seal.self, SIPCommand.self,
             Callee.self, Demo.self, Bench.self,
         ])
 }

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "v=0\r\n", "m=video 4000 RTP/AVP 96\r\n", "m=audio x RTP/AVP 0\r\n", "m=audio 4000 RTP/SAVP 0\r\n", "m=audio 99999 RTP/AVP 0\r\n",
+        "", "v=0\r\n", "m=video 4000 RTP/AVP 96\r\n", "m=audio x RTP/AVP 0\r\n", "m=audio 4000 UDP/TLS/RTP/SAVP 0\r\n", "m=audio 99999 RTP/AVP 0\r\n",
     ])
     func nonsenseIsAnError(sdp: String) { #expect(throws: SDPError.self) { _ = try SessionDescription(parsing: sdp) } }
 

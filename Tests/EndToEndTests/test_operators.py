@@ -3,12 +3,13 @@ import hashlib
 import random
 import re
 import socket
+import subprocess
 import time
 import wave
 
 import numpy
 import pytest
-from conftest import free_port
+from conftest import TRUNKLINE, clean_environment
 from phones import Phone, seconds_of, silence, speech, tone
 from test_inbound import inbound, wait_for_call
 
@@ -304,3 +305,31 @@ def test_hold_with_music(make_server, phone, tmp_path):
     heard = caller.heard()
     assert seconds_of(heard, 500) > 3, "before and after"
     assert max(seconds_of(heard, hertz) for hertz in (261.63, 329.63, 392.0)) > 0.3, "music meanwhile"
+
+
+def test_the_sip_messages_of_a_call(make_server, phone, tmp_path):
+    """By the API while it goes on and afterwards, by the command, and nothing in it that proves who somebody is."""
+    server = make_server(**FAST)
+    known = add_operator(server)
+    desk = phone("kim", server, silence(tmp_path / "desk.wav"), password=PASSWORD)
+    registered(server, known)
+    caller = phone("01098765432", server, silence(tmp_path / "caller.wav"))
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    live = server.request("GET", f"/api/inbound/{call_id}/sip")[1]
+    assert any(item["summary"].startswith("INVITE sip:1001@") and item["direction"] == "received" for item in live["items"]), live
+    assert any(item["summary"].startswith("INVITE sip:kim") and item["direction"] == "sent" for item in live["items"]), "the operator's leg too"
+    time.sleep(1)
+    caller.command("hangup")
+    wait_for_call(server)
+    kept = wait_until(lambda: [item for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"] if item["summary"].startswith("BYE")])
+    assert {item["direction"] for item in kept} == {"sent", "received"}
+    time.sleep(1)
+    run = lambda *words: subprocess.run([TRUNKLINE, "sip", "trace", call_id, "--data", str(server.folder / "data"), *words], capture_output=True, text=True, env=clean_environment())
+    ladder = run()
+    assert ladder.returncode == 0 and "INVITE sip:1001@" in ladder.stdout and "200 OK" in ladder.stdout and "BYE" in ladder.stdout, ladder
+    assert "Call-ID" in run("--full").stdout and PASSWORD not in run("--full").stdout
+    missing = subprocess.run([TRUNKLINE, "sip", "trace", "in-00000000", "--data", str(server.folder / "data")], capture_output=True, text=True, env=clean_environment())
+    assert missing.returncode == 1 and "there is no call" in missing.stderr
+    viewer = server.request("POST", "/api/keys", {"name": "v", "role": "viewer"})[1]["key"]
+    assert server.request("GET", f"/api/inbound/{call_id}/sip", key=viewer)[0] == 403

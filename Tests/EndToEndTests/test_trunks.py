@@ -209,7 +209,7 @@ def kamailio(tmp_path, certificates):
             "LISTEN_UDP": f'udp:127.0.0.1:{port}', "LISTEN_TCP": f'tcp:127.0.0.1:{port}', "TRUNKLINE_URI": f'"sip:127.0.0.1:{server_port}"',
             "GATEWAY": f'"{gateway}"', "PASSWORD": f'"{PASSWORD}"', "TRUNKLINE_NUMBERS": f'"^{NUMBER}|1001$"'}
         if tls_port:
-            defines |= {"LISTEN_TLS": f'tls:127.0.0.1:{tls_port}', "TLS_KEY": f'"{certificates}/host.key"', "TLS_CERTIFICATE": f'"{certificates}/host.pem"', "TLS_CA": f'"{certificates}/ca.pem"'}
+            defines |= {"LISTEN_TLS": f'tls:127.0.0.1:{tls_port}', "TLS_KEY": f'"{certificates}/one.key"', "TLS_CERTIFICATE": f'"{certificates}/one.pem"', "TLS_CA": f'"{certificates}/ca.pem"'}
         arguments = [word for name, value in defines.items() for word in ("-A", f"{name}={value}")]
         log = tmp_path / f"kamailio-{port}.log"
         run = tmp_path / f"kamailio-{port}"

@@ -25,6 +25,14 @@ public final class RTPSession {
         public var concealed = 0
         public var rejectedSource = 0
         public var malformed = 0
+        /// Of the packets that came (RFC 3550, A.8).
+        public var jitterMs = 0.0
+        /// By RTCP; nil: the far end sends none.
+        public var roundTripMs: Double?
+        /// Share of our packets that the far end missed last, 0–1.
+        public var remoteLoss: Double?
+        /// Of what we heard, 1–4.5; nil: nothing came.
+        public var opinionScore: Double?
     }
 
     public let loop: EventLoop
@@ -38,6 +46,11 @@ public final class RTPSession {
     public private(set) var lastPacketMs: UInt64
 
     private var socket: DatagramSocket?
+    /// RTCP, on the port above.
+    private var control: DatagramSocket?
+    private var reports = RTCP()
+    private var reception = Reception()
+    private var octets = 0
     private var remote: SocketAddress?
     private var law: CompandingLaw = .muLaw
     private var eventType: UInt8?
@@ -84,6 +97,10 @@ public final class RTPSession {
             do {
                 socket = try DatagramSocket(loop: loop, bind: address) { [unowned self] in self.received($0, from: $1) }
                 localPort = port
+                // Without it there are no reports, and a call all the same.
+                if port < .max, let above = SocketAddress(host, port: port + 1) {
+                    control = try? DatagramSocket(loop: loop, bind: above) { [unowned self] in self.receivedControl($0, from: $1) }
+                }
                 return
             } catch  where error.code == .addressInUse {
                 continue
@@ -103,6 +120,14 @@ public final class RTPSession {
         result.late = jitter.late
         result.concealed = concealment.concealed
         result.rejectedSource = lock.rejected
+        result.jitterMs = reception.jitterMs
+        result.roundTripMs = reports.feedback?.roundTripMs
+        result.remoteLoss = reports.feedback?.lossFraction
+        if counted.received > 0 {
+            let missing = Double(jitter.lost + jitter.late) / Double(counted.received + jitter.lost)
+            // What packet time, order and the far end's own buffer add.
+            result.opinionScore = SpeechQuality.score(loss: missing, delayMs: (reports.feedback?.roundTripMs ?? 0) / 2 + 2 * reception.jitterMs + 60)
+        }
         return result
     }
 
@@ -143,6 +168,7 @@ public final class RTPSession {
         let now = EventLoop.nowMs()
         lastPacketMs = now
         counted.received += 1
+        reception.received(ssrc: parsed.ssrc, sequence: parsed.sequence, timestamp: parsed.timestamp, now: now)
         // Symmetric RTP (RFC 4961): answer where it comes from.
         remote = source
         let payload = UnsafeRawBufferPointer(rebasing: datagram[parsed.payload])
@@ -159,8 +185,36 @@ public final class RTPSession {
 
     /// Once a beat.
     public func poll(now: UInt64) {
+        if reports.isDue(now), counted.sent > 0 {
+            sendControl(reports.packet(ssrc: ssrc, timestamp: timestamp, packets: counted.sent, octets: octets, reception: &reception, now: now))
+        }
         jitter.poll(now: now, into: &ordered)
         deliver()
+    }
+
+    private func receivedControl(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
+        // From whom the media come, and nobody else.
+        guard let remote, source.address == remote.address, datagram.count <= opened.count else { return }
+        guard keys != nil else { return reports.receive(datagram, ours: ssrc, now: EventLoop.nowMs()) }
+        opened.copyMemory(from: datagram)
+        guard let length = opening?.unprotect(UnsafeMutableRawBufferPointer(rebasing: opened[..<datagram.count]), isControl: true) else { return }
+        reports.receive(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(opened)[..<length]), ours: ssrc, now: EventLoop.nowMs())
+    }
+
+    private func sendControl(_ bytes: [UInt8]) {
+        guard let control, let remote, remote.port < .max else { return }
+        let target = SocketAddress(address: remote.address, port: remote.port + 1)
+        var bytes = bytes
+        guard keys != nil else {
+            bytes.withUnsafeBytes { _ = control.send($0, to: target) }
+            return
+        }
+        let length = bytes.count
+        bytes += [UInt8](repeating: 0, count: SecureRTP.overhead + 4)
+        bytes.withUnsafeMutableBytes { buffer in
+            guard let sealed = sealing?.protect(buffer, length: length, isControl: true) else { return }
+            _ = control.send(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<sealed]), to: target)
+        }
     }
 
     private func deliver() {
@@ -233,10 +287,14 @@ public final class RTPSession {
             guard let sealed = sealing?.protect(packet, length: length) else { return }
             length = sealed
         }
+        octets &+= count
         if socket.send(UnsafeRawBufferPointer(rebasing: packet[..<length]), to: remote) { counted.sent += 1 }
     }
 
     public func close() {
+        if counted.sent > 0 { sendControl(RTCP.goodbye(ssrc: ssrc)) }
+        control?.close()
+        control = nil
         socket?.close()
         socket = nil
         onFrame = nil

@@ -23,7 +23,9 @@ public struct SRTPKey: Sendable, Equatable {
     /// The value of `a=crypto`; nil: a suite or a form that we do not take (more keys than one, an MKI).
     init?(parsing value: some StringProtocol) {
         let words = value.split(separator: " ")
-        guard words.count >= 3, let tag = Int(words[0]), (0...999_999_999).contains(tag), let suite = Suite(rawValue: String(words[1])) else { return nil }
+        guard words.count >= 3, let tag = Int(words[0]), (0...999_999_999).contains(tag), let suite = Suite(rawValue: String(words[1])) else {
+            return nil
+        }
         let parameters = words[2].split(separator: "|", omittingEmptySubsequences: false)
         guard words[2].hasPrefix("inline:"), parameters.count <= 2, !words[2].contains(";"), !words[2].contains(":1:"),
             let key = Data(base64Encoded: String(parameters[0].dropFirst(7))), key.count == Self.length

@@ -79,7 +79,9 @@ public struct OfferAnswer: Sendable {
         let law = terms.map { remote.codecs.contains($0.law) ? $0.law : first } ?? first
         var terms = MediaTerms(remote: remote, law: law)
         if remote.isSecure {
-            guard let theirs = remote.keys.first else { throw SDPError("the offer has no key that we can take (SRTP, AES_CM_128_HMAC_SHA1_80 or _32)") }
+            guard let theirs = remote.keys.first else {
+                throw SDPError("the offer has no key that we can take (SRTP, AES_CM_128_HMAC_SHA1_80 or _32)")
+            }
             var own = self.terms?.keys?.local ?? .random(suite: theirs.suite)
             if own.suite != theirs.suite { own = .random(suite: theirs.suite) }
             own.tag = theirs.tag

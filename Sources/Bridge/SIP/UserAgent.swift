@@ -147,6 +147,8 @@ public final class UserAgent: @unchecked Sendable {
 
     public let configuration: Configuration
     private let handlers: Handlers
+    /// What is sent and received.
+    public let trace = SIPTrace()
     private var agent: OpaquePointer?
     private var calls: [Int: Entry] = [:]
     private let lock = NSLock()
@@ -171,6 +173,12 @@ public final class UserAgent: @unchecked Sendable {
                 url: "sip:\(host):\(configuration.port)\(maddr)", tls: tls, configuration, Unmanaged.passUnretained(self).toOpaque())
             started.signal()
             guard let agent else { return }
+            // One stack a process is the rule; where a test runs two, the newer one's trace hears both.
+            csofia_trace(
+                { application, line in
+                    guard let application, let line else { return }
+                    Unmanaged<SIPTrace>.fromOpaque(application).takeUnretainedValue().take(String(cString: line))
+                }, Unmanaged.passRetained(trace).toOpaque())
             csofia_run(agent)
             for entry in calls.values {
                 entry.end(.ended(byRemote: false))

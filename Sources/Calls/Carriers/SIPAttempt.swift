@@ -30,6 +30,7 @@ actor SIPAttempt: CallAttempt {
     private var routes: [Routing.SIPRoute] = []
     private var redirects = 0
     private var round = 0
+    private let begunAt = Date()
     private var negotiation: OfferAnswer?
     /// The call came in by it.
     private let incoming: IncomingCall?
@@ -83,6 +84,14 @@ actor SIPAttempt: CallAttempt {
             if let incoming { receive(incoming) } else { begin() }
         }
         await journal.close()
+        // The answer to a BYE is part of it.
+        Task { [line, call, begunAt] in
+            try? await Task.sleep(for: .milliseconds(500))
+            let messages = line.userAgent.trace.messages(of: [incoming?.dialog.callID ?? ""], holding: call.outboundID).filter { $0.at >= begunAt }
+            do { try await line.store.appendTrace(messages, to: call.outboundID) } catch {
+                line.logger.error("the SIP messages of a call cannot be kept: \(error)", metadata: ["call": "\(call.outboundID)"])
+            }
+        }
     }
 
     func cancel() {
@@ -500,6 +509,10 @@ actor SIPAttempt: CallAttempt {
         figures.lost = counted.lost
         figures.late = counted.late
         figures.concealed = counted.concealed
+        let tenths = { (value: Double) in (value * 10).rounded() / 10 }
+        figures.jitterMs = tenths(counted.jitterMs)
+        figures.roundTripMs = counted.roundTripMs.map(tenths)
+        figures.opinionScore = counted.opinionScore.map { ($0 * 100).rounded() / 100 }
         return figures
     }
 

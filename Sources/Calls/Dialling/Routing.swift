@@ -117,7 +117,9 @@ public struct Routing: Sendable, Equatable {
 
     /// Where a 3xx leads; nil: it is not followed. Only to hosts that we call anyway.
     func redirect(to contact: String, from route: SIPRoute?) -> SIPRoute? {
-        guard followsRedirects, let (user, host) = try? Self.sipParts(contact.split(separator: ";").first.map(String.init) ?? contact) else { return nil }
+        guard followsRedirects, let (user, host) = try? Self.sipParts(contact.split(separator: ";").first.map(String.init) ?? contact) else {
+            return nil
+        }
         let bare = host.split(separator: ":").first.map(String.init) ?? host
         let known = [route?.trunk, route?.requestURI.split(separator: "@").last.map(String.init)].compactMap { $0 }.map {
             $0.split(separator: ";").first?.split(separator: ":").first.map(String.init) ?? ""
@@ -126,7 +128,8 @@ public struct Routing: Sendable, Equatable {
         let number = Self.normalize(user)
         guard isAllowed, number.map({ !plan.isEmergency($0) && !plan.isPremium($0) }) ?? true else { return nil }
         if let number, let allowedPrefixes, !allowedPrefixes.contains(where: { (plan.e164(number) ?? number).hasPrefix($0) }) { return nil }
-        return SIPRoute(requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: known.contains(bare) ? route?.credentials : nil, trunk: route?.trunk)
+        return SIPRoute(
+            requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: known.contains(bare) ? route?.credentials : nil, trunk: route?.trunk)
     }
 
     /// - Parameter route: the callee's, where there is one.

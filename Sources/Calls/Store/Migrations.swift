@@ -254,6 +254,9 @@ enum Migrations {
         migrator.registerMigration("8 operators") { db in
             try db.execute(
                 sql: """
+                    CREATE TABLE sip_traces (
+                        outbound_id TEXT PRIMARY KEY REFERENCES calls(outbound_id) ON DELETE CASCADE, entry BLOB NOT NULL
+                    ) STRICT;
                     CREATE TABLE operators (id TEXT PRIMARY KEY, sip_user TEXT NOT NULL UNIQUE, number_key TEXT UNIQUE, entry BLOB NOT NULL) STRICT;
                     """)
         }

@@ -25,6 +25,7 @@ extension CallStore {
         SealedColumn(table: "do_not_call", column: "entry", keys: ["key"], row: "'do_not_call/' || key"),
         SealedColumn(table: "caller_numbers", column: "entry", keys: ["key"], row: "'caller_numbers/' || key"),
         SealedColumn(table: "templates", column: "entry", keys: ["id"], row: "'templates/' || id"),
+        SealedColumn(table: "sip_traces", column: "entry", keys: ["outbound_id"], row: "'sip_traces/' || outbound_id"),
         SealedColumn(table: "operators", column: "entry", keys: ["id"], row: "'operators/' || id"),
         SealedColumn(table: "meta", column: "value", keys: ["name"], row: "'meta/' || name"),
     ]

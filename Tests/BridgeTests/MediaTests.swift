@@ -1,0 +1,181 @@
+import Foundation
+import Net
+import Pipeline
+import Testing
+
+@testable import Bridge
+
+/// Offer and answer, keys, reports: what two ends agree on, and what they tell each other of the line.
+@Suite struct OfferAnswerTests {
+    private func ends(secure: Bool = false) -> (OfferAnswer, OfferAnswer) {
+        (OfferAnswer(host: "192.0.2.1", port: 10_000, isSecure: secure), OfferAnswer(host: "192.0.2.2", port: 20_000, isSecure: false))
+    }
+
+    @Test func twoEndsAgree() throws {
+        var (a, b) = ends()
+        let (body, theirs) = try b.answer(a.offer())
+        let ours = try a.accept(body)
+        #expect(ours.law == .muLaw && theirs.law == .muLaw && ours.keys == nil && !ours.isHeld)
+        #expect(ours.remote.address?.description == "192.0.2.2:20000" && theirs.remote.telephoneEvent == 101)
+        // Hold, and back; the version of the body rises (RFC 3264 §8).
+        let hold = try b.answer(a.offer().replacing("a=sendrecv", with: "a=sendonly"))
+        let resumed = try b.answer(a.offer())
+        #expect(hold.terms.isHeld && hold.body.contains("a=recvonly") && !resumed.terms.isHeld)
+        let versions = [body, hold.body].compactMap { $0.split(separator: "\r\n").first { $0.hasPrefix("o=") }?.split(separator: " ")[2] }
+        #expect(versions.count == 2 && versions[0] != versions[1])
+    }
+
+    @Test func keysCrossAndAreNeverDropped() throws {
+        var (a, b) = ends(secure: true)
+        let offer = a.offer()
+        #expect(offer.contains("m=audio 10000 RTP/SAVP 0 8 101") && offer.contains("a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:"))
+        let (body, theirs) = try b.answer(offer)
+        let ours = try a.accept(body)
+        #expect(ours.keys?.local == theirs.keys?.remote && ours.keys?.remote == theirs.keys?.local && ours.keys != nil)
+        // A re-INVITE keeps the key; one without is refused.
+        #expect(try b.answer(a.offer()).terms.keys == theirs.keys)
+        #expect(throws: SDPError.self) { try b.answer(offer.replacing("RTP/SAVP", with: "RTP/AVP")) }
+        var (c, d) = ends(secure: true)
+        let plain = try d.answer(c.offer()).body.replacing("RTP/SAVP", with: "RTP/AVP")
+        #expect(throws: SDPError.self) { try c.accept(plain) }
+        var (e, f) = ends(secure: true)
+        let short = e.offer().replacing("_80", with: "_32")
+        #expect(try f.answer(short).terms.keys?.local.suite == .sha1Tag32)
+    }
+
+    @Test(arguments: [
+        "1 AES_CM_128_HMAC_SHA1_80 inline:AAAA", "1 AES_256_CM_HMAC_SHA1_80 inline:\(String(repeating: "A", count: 40))", "x y z",
+        "1 AES_CM_128_HMAC_SHA1_80",
+        "1 AES_CM_128_HMAC_SHA1_80 inline:\(String(repeating: "A", count: 40))|2^31|1:1",
+        "-1 AES_CM_128_HMAC_SHA1_80 inline:\(String(repeating: "A", count: 40))",
+    ]) func keysThatAreNone(_ value: String) { #expect(SRTPKey(parsing: value) == nil) }
+
+    @Test func whatIsSealedIsOpenedOnce() throws {
+        let key = SRTPKey.random()
+        let sealing = try #require(SecureRTP(key, isInbound: false)), opening = try #require(SecureRTP(key, isInbound: true))
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 200, alignment: 8)
+        defer { buffer.deallocate() }
+        RTPPacket.writeHeader(into: buffer, payloadType: 0, marker: true, sequence: 7, timestamp: 160, ssrc: 9)
+        for index in 12..<172 { buffer[index] = UInt8(index) }
+        let length = try #require(sealing.protect(buffer, length: 172))
+        #expect(length == 182 && buffer[12] != 12)
+        let sealed = Array(buffer[..<length])
+        #expect(opening.unprotect(UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])) == 172 && buffer[100] == 100)
+        // The same packet again, and one with a bit turned, are not heard.
+        buffer.copyBytes(from: sealed)
+        #expect(opening.unprotect(UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])) == nil)
+        let fresh = try #require(SecureRTP(key, isInbound: true))
+        buffer.copyBytes(from: sealed)
+        buffer[50] ^= 1
+        #expect(fresh.unprotect(UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])) == nil)
+    }
+}
+
+@Suite struct RTCPTests {
+    @Test func reportsTellOfLossJitterAndRoundTrip() throws {
+        var reception = Reception(), ours = RTCP(), theirs = RTCP()
+        // Of 100 packets every tenth is missing; every other one comes 10 ms late.
+        for index in 0..<100 where index % 10 != 9 {
+            reception.received(
+                ssrc: 5, sequence: UInt16(truncatingIfNeeded: 65_500 + index), timestamp: UInt32(index * 160),
+                now: UInt64(1_000 + index * 20 + (index % 2) * 10))
+        }
+        #expect((5...11).contains(reception.jitterMs))
+        var none = Reception()
+        // They report, we answer 40 ms later, that answer takes 60 ms.
+        let first = theirs.packet(ssrc: 5, timestamp: 0, packets: 90, octets: 14_400, reception: &none, now: 10_000)
+        first.withUnsafeBytes { ours.receive($0, ours: 9, now: 10_060) }
+        let second = ours.packet(ssrc: 9, timestamp: 0, packets: 100, octets: 16_000, reception: &reception, now: 10_100)
+        second.withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_160) }
+        let feedback = try #require(theirs.feedback)
+        #expect(abs(feedback.lossFraction - 0.09) < 0.02 && abs((feedback.roundTripMs ?? 0) - 120) < 3, "\(feedback)")
+        #expect(abs(feedback.jitterMs - reception.jitterMs) < 0.5 && ours.feedback == nil)
+        // Damaged packets change nothing.
+        for count in 0..<second.count { second[..<count].withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_200) } }
+        for _ in 0..<2_000 {
+            let noise = (0..<Int.random(in: 0...120)).map { _ in UInt8.random(in: 0...255) }
+            noise.withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_200) }
+        }
+    }
+
+    @Test func theScoreFallsWithLossAndDelay() {
+        #expect(SpeechQuality.score(loss: 0, delayMs: 50) > 4.3 && SpeechQuality.score(loss: 0.05, delayMs: 100) >= 3.6)
+        #expect(SpeechQuality.score(loss: 0.2, delayMs: 100) < 3 && SpeechQuality.score(loss: 0, delayMs: 500) < 3.2)
+        #expect(SpeechQuality.score(loss: 1, delayMs: 10_000) == 1 && SpeechQuality.score(loss: -1, delayMs: 0) <= 4.5)
+    }
+}
+
+@Suite struct RegistrarTests {
+    @Test func phonesComeAndGo() throws {
+        let authenticator = DigestAuthenticator(realm: "t", algorithms: [.md5])
+        let secret = DigestAuthenticator.Secret(user: "kim", realm: "t", password: "correct horse")
+        let changes = Locked<[String]>([])
+        let registrar = Registrar(
+            authenticator: authenticator, secret: { $0 == "kim" ? secret : nil },
+            onChange: { user, isRegistered in changes.set(changes.get() + ["\(user) \(isRegistered)"]) })
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        var count = 0
+        func send(_ contacts: [Registration.Contact], expires: Int? = nil, callID: String = "a", sequence: UInt32, at date: Date) throws -> SIPReply {
+            count += 1
+            let challenge = try #require(DigestAuthenticator.parse(authenticator.challenges(at: date)[0]))
+            let nonce = try #require(challenge["nonce"])
+            let response = DigestAuthenticator.Algorithm.md5.hash(
+                "\(secret.md5):\(nonce):00000001:c:auth:\(DigestAuthenticator.Algorithm.md5.hash("REGISTER:sip:t"))")
+            return registrar.answer(
+                Registration(
+                    user: "kim", callID: callID, sequence: sequence, contacts: contacts, expires: expires,
+                    authorization:
+                        "Digest username=\"kim\", realm=\"t\", nonce=\"\(nonce)\", uri=\"sip:t\", response=\"\(response)\", qop=auth, nc=00000001, cnonce=\"c\"",
+                    source: "192.0.2.7", port: 5_062, transport: "tcp"), now: date
+            ).reply
+        }
+        #expect(try send([.init(uri: "sip:kim@10.0.0.1:5060", expires: 100)], sequence: 1, at: now).status == 200)
+        #expect(registrar.phones(of: "kim", now: now).map(\.route) == ["sip:192.0.2.7:5062;transport=tcp"], "the way back through its NAT")
+        // An older request of the same phone is refused, and changes nothing.
+        #expect(try send([.init(uri: "sip:kim@10.0.0.1:5060", expires: 0)], sequence: 1, at: now).status == 500)
+        #expect(try send([.init(uri: "sip:kim@10.0.0.2", expires: nil)], expires: 999_999, callID: "b", sequence: 1, at: now + 1).status == 200)
+        #expect(registrar.phones(of: "kim", now: now + 50).count == 2 && registrar.phones(of: "kim", now: now + 200).count == 1)
+        #expect(registrar.phones(of: "kim", now: now + 3_602).isEmpty, "an hour at most")
+        registrar.expire(now: now + 3_602)
+        #expect(changes.get() == ["kim true", "kim false"])
+        // All of them or none: one contact too short-lived leaves the others out too.
+        #expect(try send([.init(uri: "sip:a@b", expires: 600), .init(uri: "sip:c@d", expires: 5)], sequence: 9, at: now).status == 423)
+        #expect(registrar.phones(of: "kim", now: now).isEmpty)
+    }
+}
+
+@Suite struct SIPTraceTests {
+    @Test func messagesAreKeptWithoutSecrets() {
+        let clock = Locked(Date(timeIntervalSince1970: 1_000))
+        let trace = SIPTrace(now: { clock.get() })
+        func message(_ head: String, _ lines: [String]) {
+            trace.take(
+                "\(head) bytes to udp/[192.0.2.1]:5060 at 20:34:55.065843:\n   ------------------------------------------------------------------------\n"
+            )
+            for line in lines {
+                trace.take("   " + line)
+                trace.take("\n")
+            }
+            trace.take("   ------------------------------------------------------------------------\n")
+            clock.set(clock.get() + 0.25)
+        }
+        message(
+            "send 300",
+            [
+                "INVITE sip:1001@192.0.2.1 SIP/2.0", "Call-ID: outbound-ob-1234abcd-1", "CSeq: 1 INVITE",
+                "Authorization: Digest username=\"kim\", nonce=\"n0nce\", response=\"deadbeef\", cnonce=\"cc\"", "",
+                "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:c2VjcmV0",
+            ])
+        message("recv 100", ["SIP/2.0 486 Busy Here", "Call-ID: outbound-ob-1234abcd-1", "CSeq: 1 INVITE"])
+        message("recv 100", ["OPTIONS sip:x SIP/2.0", "Call-ID: outbound-ob-1234abcd-9", "CSeq: 1 OPTIONS"])
+        let kept = trace.messages(of: [], holding: "ob-1234abcd")
+        #expect(kept.map(\.summary) == ["INVITE sip:1001@192.0.2.1", "486 Busy Here"] && kept.map(\.isSent) == [true, false])
+        let text = kept[0].text
+        #expect(!text.contains("n0nce") && !text.contains("deadbeef") && !text.contains("c2VjcmV0") && text.contains("username=\"kim\""))
+        let ladder = SIPTrace.ladder(kept)
+        #expect(
+            ladder.contains("udp/192.0.2.1:5060") && ladder.contains("- INVITE sip:1001@192.0.2.") && ladder.contains("< 486 Busy Here")
+                && ladder.contains("0.250"))
+        #expect(trace.messages(of: [], holding: "ob-other").isEmpty && SIPTrace.ladder([]) == "")
+    }
+}
