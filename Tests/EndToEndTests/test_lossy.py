@@ -82,14 +82,16 @@ class Talker:
         self.network = network
 
     def call(self):
-        port = self.rtp.getsockname()[1]
+        # What is announced is where the packets will come from: nobody has to prove that first.
+        self.relay = Relay(("127.0.0.1", 9), **self.network)
+        port = self.relay.inner.getsockname()[1]
         body = f"v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {port} RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n"
         self.hand.send("INVITE", "Content-Type: application/sdp\r\n", body)
         answer = self.hand.receive()
         assert answer.startswith("SIP/2.0 200"), answer
         self.to = re.search(r"^To: (.*)\r$", answer, re.M)[1]
         self.hand.send("ACK", to=self.to)
-        self.relay = Relay(("127.0.0.1", int(re.search(r"m=audio (\d+)", answer)[1])), **self.network)
+        self.relay.target = ("127.0.0.1", int(re.search(r"m=audio (\d+)", answer)[1]))
 
     def send(self):
         """The samples, a packet every 20 ms."""

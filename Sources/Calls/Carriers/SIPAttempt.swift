@@ -87,7 +87,9 @@ actor SIPAttempt: CallAttempt {
         // The answer to a BYE is part of it.
         Task { [line, call, begunAt] in
             try? await Task.sleep(for: .milliseconds(500))
-            let messages = line.userAgent.trace.messages(of: [incoming?.dialog.callID ?? ""], holding: call.outboundID).filter { $0.at >= begunAt }
+            // An INVITE that came was there before we were; an attempt before this one has kept its own.
+            let since = incoming == nil ? begunAt : .distantPast
+            let messages = line.userAgent.trace.messages(of: [incoming?.dialog.callID ?? ""], holding: call.outboundID).filter { $0.at >= since }
             do { try await line.store.appendTrace(messages, to: call.outboundID) } catch {
                 line.logger.error("the SIP messages of a call cannot be kept: \(error)", metadata: ["call": "\(call.outboundID)"])
             }
