@@ -2,6 +2,7 @@
 import hashlib
 import random
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -9,7 +10,7 @@ import wave
 
 import numpy
 import pytest
-from conftest import TRUNKLINE, clean_environment
+from conftest import TRUNKLINE, clean_environment, free_port
 from phones import Phone, seconds_of, silence, speech, tone
 from test_inbound import inbound, wait_for_call
 
@@ -333,3 +334,17 @@ def test_the_sip_messages_of_a_call(make_server, phone, tmp_path):
     assert missing.returncode == 1 and "there is no call" in missing.stderr
     viewer = server.request("POST", "/api/keys", {"name": "v", "role": "viewer"})[1]["key"]
     assert server.request("GET", f"/api/inbound/{call_id}/sip", key=viewer)[0] == 403
+
+
+@pytest.mark.parametrize("tool", ["sipvicious_svwar", "sipvicious_svcrack"])
+def test_the_tools_of_scanners_find_nothing(server, tmp_path, tool):
+    """SIPVicious itself, with the right number and the right password in its dictionary."""
+    add_operator(server)
+    (tmp_path / "words").write_text("\n".join(["1000", "1001", "kim", "letmein", PASSWORD]) + "\n")
+    tool = shutil.which(tool) or shutil.which(tool.removeprefix("sipvicious_"))
+    words = ["-b", "127.0.0.91", "-x", "127.0.0.91", "-P", str(free_port()), "-p", str(server.sip_port), "-d", str(tmp_path / "words"), "-t", "0.1"]
+    done = subprocess.run([tool, *words, *(["-u", "kim"] if "svcrack" in tool else []), "127.0.0.1"], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    found = done.stdout + done.stderr
+    assert PASSWORD not in found and not re.search(r"\|\s*(kim|1001)\s*\|", found), found
+    assert "a source of SIP is shut out" in (server.folder / "server.log").read_text()
+    assert Registering(server, "127.0.0.92").challenge("kim"), "others are not touched by it"
