@@ -102,20 +102,25 @@ struct NumberRoutes: Sendable {
     }
 
     func addNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var fields = try FieldReader(body: request.body, known: ["number", "label", "daily_cap"])
+        var fields = try FieldReader(body: request.body, known: ["number", "label", "daily_cap", "template_id"])
         let number = fields.text("number", required: true, limit: 64)
         let label = fields.text("label", required: false, limit: 100) ?? ""
         let cap = fields.integer("daily_cap", in: 1...1_000_000)
+        let template = fields.text("template_id", required: false, limit: 20)
         if let number, Routing.normalize(number) == nil { fields.fail("number", "must be a number of 3 to 15 digits") }
+        if let template, try await services.store.template(template) == nil { fields.fail("template_id", "there is no such template") }
         try fields.check()
-        let stored = CallerNumber(number: number ?? "", label: label, dailyCap: cap, addedAt: services.now(), addedBy: principal.name)
+        let stored = CallerNumber(
+            number: number ?? "", label: label, dailyCap: cap, templateID: template, addedAt: services.now(), addedBy: principal.name)
         try await services.store.addCallerNumber(stored)
+        try await services.numbers.reload(from: services.store)
         await services.audit(principal, "number.add")
         return Routes.json(Payloads.callerNumber(stored, dialsToday: 0), status: 201)
     }
 
     func removeNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         try await services.store.removeCallerNumber(request.parameters["number"] ?? "")
+        try await services.numbers.reload(from: services.store)
         await services.audit(principal, "number.remove")
         return HTTPResponse(status: 204)
     }

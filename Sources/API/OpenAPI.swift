@@ -214,6 +214,7 @@ enum OpenAPI {
             [
                 "name": Schema.text(100), "purpose": Schema.text(CallRequest.purposeLimit), "questions": questions,
                 "language": Schema.nullable(Schema.text(35, minimum: 0)), "caller_display_name": Schema.nullable(Schema.text(100, minimum: 0)),
+                "greeting": Schema.nullable(Schema.text(TemplateRoutes.greetingLimit, minimum: 0)),
             ], required: ["name", "purpose", "questions"], isClosed: true),
         "Template": Schema.object(
             ["id": Schema.text, "name": Schema.text, "purpose": Schema.text, "questions": Schema.list(Schema.any), "created_at": Schema.time],
@@ -346,6 +347,7 @@ enum OpenAPI {
                 [
                     "number": Schema.text(64), "label": Schema.nullable(Schema.text(100, minimum: 0)),
                     "daily_cap": Schema.nullable(Schema.whole(1...1_000_000)),
+                    "template_id": Schema.nullable(Schema.text(20, minimum: 0)),
                 ], required: ["number"], isClosed: true), status: 201, problems: [400, 409, 422, 503, 507]),
         "DELETE /api/numbers/{number}": Operation(summary: "Takes it off.", tag: "numbers", status: 204, answer: nil, problems: [404, 503]),
 

@@ -275,7 +275,8 @@ extension Payloads {
         [
             "id": .string(template.id), "name": .string(template.name), "purpose": .string(template.purpose),
             "questions": .array(template.questions.map(question)), "language": .optional(template.language),
-            "caller_display_name": .string(template.callerDisplayName), "created_at": time(template.createdAt),
+            "caller_display_name": .string(template.callerDisplayName), "greeting": .optional(template.greeting),
+            "created_at": time(template.createdAt),
             "updated_at": time(template.updatedAt),
         ]
     }
@@ -290,6 +291,7 @@ extension Payloads {
     static func callerNumber(_ number: CallerNumber, dialsToday: Int) -> JSONValue {
         [
             "number": .string(number.number), "label": .string(number.label), "daily_cap": .optional(number.dailyCap.map(Double.init)),
+            "template_id": .optional(number.templateID),
             "dials_today": .number(Double(dialsToday)), "added_at": time(number.addedAt), "added_by": .string(number.addedBy),
         ]
     }

@@ -35,6 +35,7 @@ public struct Routes: Sendable {
         /// Another server of ours stands in front and tells who asks (`X-Forwarded-For`).
         public var isBehindProxy = false
         public var operators: OperatorDirectory
+        public var numbers: NumberDirectory
         /// SIP messages of a call that goes on.
         public var liveTrace: @Sendable (_ outboundID: String, _ callID: String) -> [SIPTrace.Message] = { _, _ in [] }
         public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
@@ -47,6 +48,7 @@ public struct Routes: Sendable {
             analyst: CallAnalyst? = nil, hosts: Set<String>? = nil, now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
+            numbers = NumberDirectory(plan: settings.routing.plan)
             operators = OperatorDirectory(realm: "trunkline", algorithms: [.md5], plan: settings.routing.plan)
             self.dialler = dialler
             self.authenticator = authenticator

@@ -6,6 +6,7 @@ internal import Realtime
 /// `/api/templates`: purposes and their questions, saved.
 struct TemplateRoutes: Sendable {
     private static let nameLimit = 100
+    static let greetingLimit = 500
 
     let services: Routes.Services
 
@@ -27,6 +28,7 @@ struct TemplateRoutes: Sendable {
         let now = services.now()
         let template = try Self.read(request, CallTemplate(name: "", purpose: "", questions: [], createdAt: now, updatedAt: now))
         try await services.store.save(template)
+        try await services.numbers.reload(from: services.store)
         await services.audit(principal, "template.create", target: template.id)
         var response = Routes.json(Payloads.template(template), status: 201)
         response.headers.append(("location", "/api/templates/\(template.id)"))
@@ -37,6 +39,7 @@ struct TemplateRoutes: Sendable {
         var template = try Self.read(request, try await template(request))
         template.updatedAt = services.now()
         try await services.store.save(template)
+        try await services.numbers.reload(from: services.store)
         await services.audit(principal, "template.change", target: template.id)
         return Routes.json(Payloads.template(template))
     }
@@ -44,18 +47,20 @@ struct TemplateRoutes: Sendable {
     func remove(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let id = request.parameters["id"] ?? ""
         try await services.store.removeTemplate(id)
+        try await services.numbers.reload(from: services.store)
         await services.audit(principal, "template.delete", target: id)
         return HTTPResponse(status: 204)
     }
 
     private static func read(_ request: HTTPRequest, _ old: CallTemplate) throws -> CallTemplate {
         var template = old
-        var fields = try FieldReader(body: request.body, known: ["name", "purpose", "questions", "language", "caller_display_name"])
+        var fields = try FieldReader(body: request.body, known: ["name", "purpose", "questions", "language", "caller_display_name", "greeting"])
         let name = fields.text("name", required: true, limit: nameLimit)
         let purpose = fields.text("purpose", required: true, limit: CallRequest.purposeLimit)
         template.callerDisplayName = fields.text("caller_display_name", required: false, limit: CallRequest.displayNameLimit) ?? ""
         template.language = fields.text("language", required: false, limit: 35)
         if let language = template.language, !LanguageTag.isWellFormed(language) { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
+        template.greeting = fields.text("greeting", required: false, limit: greetingLimit)
         template.questions = CallRequest.questions(&fields)
         try fields.check()
         template.name = name ?? ""

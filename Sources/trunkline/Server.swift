@@ -98,7 +98,9 @@ final class Server: Sendable {
         for loop in loops { loop.start() }
         let operators = OperatorDirectory(realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
         operators.replace(try await store.operators())
-        let switchboard = Switchboard(loops: loops, settings: settings.calls, operators: operators)
+        let numbers = NumberDirectory(plan: settings.calls.routing.plan)
+        try await numbers.reload(from: store)
+        let switchboard = Switchboard(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
         self.switchboard = switchboard
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
         userAgent = try UserAgent(settings.sip, handlers: Self.handlers(switchboard, operators, guardian))
@@ -174,6 +176,7 @@ final class Server: Sendable {
             hosts: settings.knownHosts)
         services.isBehindProxy = settings.isBehindProxy
         services.operators = operators
+        services.numbers = numbers
         services.liveTrace = { [userAgent] id, callID in userAgent.trace.messages(of: [callID], holding: id) }
         services.trunks = { keeper.standings }
         let routes = Routes(services)

@@ -1,5 +1,6 @@
 """Calls that come in: baresip and sipp call the AI; a socket of our own sends what no good phone would."""
 import random
+import re
 import shutil
 import signal
 import socket
@@ -284,3 +285,62 @@ def test_a_late_offer(make_server, tmp_path, transport):
     assert names[-1] == "inbound_ended" and "inbound_connected" in names
     log = (server.folder / "server.log").read_text()
     assert "01011112222" not in log and NUMBER not in log
+
+
+def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
+    """A number with a template: its callers hear its greeting and its questions, and nobody is told why *we* call."""
+    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True)
+    server = make_server(**FAST, TRUNKLINE_INBOUND_NUMBERS="0255501234")
+    template = server.request("POST", "/api/templates", {
+        "name": "Tables", "purpose": "You take reservations.", "questions": [{"text": "For how many people?", "type": "number"}],
+        "greeting": "Riverside Restaurant, reservations."})[1]
+    assert server.request("POST", "/api/numbers", {"number": "0255509999", "template_id": "tp-00000000"})[0] == 422
+    assert Phone(server).status("INVITE", "Content-Type: application/sdp\r\n", REFUSED) == 488
+    assert server.request("POST", "/api/numbers", {"number": "+82 2 5550 9999", "template_id": template["id"]})[0] == 201
+    baresip(f"sip:0255509999@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
+    deadline = time.time() + 30
+    while True:
+        call = next((item for item in inbound(server) if item["state"] == "connected"), None)
+        entries = server.request("GET", f"/api/inbound/{call['inbound_id']}/transcript")[1]["transcript"] if call else []
+        if entries:
+            break
+        assert time.time() < deadline, inbound(server)
+        time.sleep(0.1)
+    assert entries[0]["text"].startswith("Riverside Restaurant, reservations. For how many people?"), entries
+    assert call["purpose"] == "You take reservations." and [question["text"] for question in call["questions"]] == ["For how many people?"]
+    # Without its template the number is nobody's again.
+    assert server.request("DELETE", f"/api/templates/{template['id']}")[0] == 204
+    hand = Phone(server)
+    hand.send("INVITE", "Content-Type: application/sdp\r\n", REFUSED, to="<sip:0255509999@127.0.0.1>")
+    assert int(hand.receive().split(" ")[1]) in (404, 488)
+
+
+@pytest.mark.parametrize("contact", ["<isbn:2983792873>", "<sip:lee@127.0.0.1:99999>", "<sip:lee@127.0.0.1:5066;transport=carrier-pigeon>", "<mailto:lee@example.com>"])
+def test_a_caller_to_whom_nothing_can_be_sent(make_server, contact):
+    """sofia would make our BYE again and again until its stack is full, which ends the process: the call ends instead, and others come in."""
+    server = make_server(**FAST)
+    phone = Phone(server)
+    send = phone.socket.sendto
+    body = SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port())
+
+    class Rewriting:
+        def sendto(self, data, target):
+            return send(re.sub(rb"Contact: <[^>]*>", b"Contact: " + contact.encode(), data), target)
+
+        def __getattr__(self, name):
+            return getattr(plain, name)
+
+    plain, phone.socket = phone.socket, Rewriting()
+    phone.send("INVITE", "Content-Type: application/sdp\r\n", body)
+    answer = phone.receive()
+    if answer.startswith("SIP/2.0 200"):
+        phone.send("ACK", to=re.search(r"^To: (.*)\r$", answer, re.M)[1])
+        call = wait_for_call(server, {"connected"})
+        assert server.request("POST", f"/api/inbound/{call['inbound_id']}/hangup", {})[0] == 202
+        wait_for_call(server)
+    time.sleep(1)
+    assert server.process.poll() is None and Phone(server).status("OPTIONS") == 200
+    no_contact = Phone(server)
+    text = f"INVITE sip:{NUMBER}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{no_contact.port};branch=z9hG4bKnone\r\nMax-Forwards: 70\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: none\r\nCSeq: 1 INVITE\r\nContent-Length: 0\r\n\r\n"
+    no_contact.socket.sendto(text.encode(), ("127.0.0.1", server.sip_port))
+    assert no_contact.receive().startswith("SIP/2.0 400")

@@ -104,7 +104,7 @@ def verdict(data, statuses, acceptable):
     """Which of the acceptable outcomes it was; None: none of them."""
     final = [status for status in statuses if status >= 200]
     # Within a dialog that we do not know, 481 is what RFC 3261 §12.2.2 wants.
-    if statuses == [481] and "accept" in acceptable and re.search(r";\s*tag\s*=", header(data, "to", "t")):
+    if set(statuses) == {481} and "accept" in acceptable and re.search(r";\s*tag\s*=", header(data, "to", "t")):
         return "accept"
     for outcome in acceptable:
         if outcome == "accept" and statuses and all(status < 400 or status in (401, 403, 404, 405, 407, 415, 420, 480, 486, 488, 489, 501) or status >= 600 for status in statuses):

@@ -386,7 +386,9 @@ public final class UserAgent: @unchecked Sendable {
 
     private func handle(_ event: csofia_event) {
         let id = Int(bitPattern: event.context)
-        if event.is_unreadable != 0, id == 0 {
+        // Without a Contact there is nowhere to send anything within the call (RFC 3261 §8.1.1.8).
+        let isHomeless = UInt32(event.kind) == CSOFIA_INCOMING.rawValue && event.contact == nil
+        if event.is_unreadable != 0 || isHomeless, id == 0 {
             if UInt32(event.kind) == CSOFIA_INCOMING.rawValue, let call = event.call {
                 csofia_respond(call, 400, nil, nil)
                 return csofia_release(call)

@@ -74,12 +74,47 @@ static issize_t parse_request(su_home_t *home, msg_header_t *header, char *line,
     return again ? sip_request_class->hc_parse(home, header, again, (isize_t)strlen(again)) : -1;
 }
 
+/* Where a Contact or Record-Route leads nowhere that a request could be sent to (another scheme, no host, a port or transport that is none), sofia
+ * fails to make the BYE of the call, takes that for the answer to it, and makes it again, and again, until the stack is full: the end of the process.
+ * Such an address is replaced by one that can be looked up, and is not found. */
+static url_t unreachable[1];
+
+static int is_plain(char const *text, char const *allowed) { return text && *text && strspn(text, allowed) == strlen(text); }
+
+static int can_be_sent_to(url_t const *url) {
+    static char const digits[] = "0123456789", letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._[]:";
+    if (url->url_type == url_any) return 1;
+    if (url->url_type != url_sip && url->url_type != url_sips) return 0;
+    if (!is_plain(url->url_host, letters) || strlen(url->url_host) > 253) return 0;
+    if (url->url_port && *url->url_port && (!is_plain(url->url_port, digits) || strlen(url->url_port) > 5 || atoi(url->url_port) > 65535 || atoi(url->url_port) == 0)) return 0;
+    char value[260];
+    if (url->url_params) {
+        if (url_param(url->url_params, "transport", value, sizeof value) && strcasecmp(value, "udp") && strcasecmp(value, "tcp") && strcasecmp(value, "tls")) return 0;
+        if (url_param(url->url_params, "maddr", value, sizeof value) && !is_plain(value, letters)) return 0;
+    }
+    return 1;
+}
+
+/* Headers are read, and nobody has seen them yet. */
+static issize_t extract_body(msg_t *message, msg_pub_t *object, char bytes[], isize_t size, int is_end) {
+    sip_t *sip = (sip_t *)object;
+    for (sip_contact_t *contact = sip->sip_contact; contact; contact = contact->m_next)
+        if (!can_be_sent_to(contact->m_url)) *contact->m_url = *unreachable;
+    for (sip_record_route_t *route = sip->sip_record_route; route; route = route->r_next)
+        if (!can_be_sent_to(route->r_url)) *route->r_url = *unreachable;
+    return sip_default_mclass()->mc_extract_body(message, object, bytes, size, is_end);
+}
+
 static msg_mclass_t const *message_class(void) {
+    static char host[] = "unreachable.invalid";
+    url_init(unreachable, url_sip);
+    unreachable->url_host = host;
     msg_mclass_t *own = msg_mclass_clone(sip_default_mclass(), 0, 0);
     if (!own) return sip_default_mclass();
     request_class[0] = *sip_request_class;
     request_class->hc_parse = parse_request;
     own->mc_request->hr_class = request_class;
+    own->mc_extract_body = extract_body;
     msg_mclass_t *extended = sip_extend_mclass(own); /* P-Asserted-Identity and the like */
     return extended ? extended : own;
 }

@@ -398,7 +398,7 @@ public final class CallGraph {
     /// What whoever takes the call should know.
     public var briefing: Briefing {
         Briefing(
-            purpose: brief.purpose, questions: brief.questions, answers: talker?.tracker.answers ?? [],
+            purpose: brief.isIncoming == true ? nil : brief.purpose, questions: brief.questions, answers: talker?.tracker.answers ?? [],
             lastWords: transcript.last { $0.speaker == .customer && !$0.text.isEmpty }?.text, language: brief.language)
     }
 

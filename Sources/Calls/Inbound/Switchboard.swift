@@ -45,15 +45,18 @@ public final class Switchboard: Sendable {
     private let loops: [EventLoop]
     private let settings: CallSettings
     private let operators: OperatorDirectory
+    private let numbers: NumberDirectory
     private let now: @Sendable () -> Date
     private let state = Mutex(State())
 
     public init(
-        loops: [EventLoop], settings: CallSettings, operators: OperatorDirectory, now: @escaping @Sendable () -> Date = { Date() }
+        loops: [EventLoop], settings: CallSettings, operators: OperatorDirectory, numbers: NumberDirectory,
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.loops = loops
         self.settings = settings
         self.operators = operators
+        self.numbers = numbers
         self.now = now
     }
 
@@ -109,6 +112,7 @@ public final class Switchboard: Sendable {
         let inbound = settings.inbound
         guard inbound.isEnabled else { throw Refusal(status: 404) }
         if let known = operators.with(number: call.to) { return known }
+        if self.numbers.brief(for: call.to, base: inbound.brief) != nil { return nil }
         if let numbers = inbound.numbers {
             let key = settings.routing.plan.key(call.to)
             guard numbers.contains(where: { settings.routing.plan.key($0) == key }) else { throw Refusal(status: 404) }
@@ -150,7 +154,7 @@ public final class Switchboard: Sendable {
         case .trunk: named.from = call.assertedIdentity ?? call.from
         case .operator(let known): named.from = known.number ?? known.sipUser
         }
-        var brief = settings.inbound.brief
+        var brief = numbers.brief(for: call.to, base: settings.inbound.brief) ?? settings.inbound.brief
         if let known {
             brief.greetingTemplate = known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language)
         }
@@ -190,5 +194,6 @@ extension Call {
             requestedBy: "caller", createdAt: date)
         callID = String(incoming.dialog.callID.prefix(256))
         self.brief.callerDisplayName = ""
+        self.brief.isIncoming = true
     }
 }

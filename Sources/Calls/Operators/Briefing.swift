@@ -5,7 +5,8 @@ public import Realtime
 
 /// What a person is told before he is joined with the caller.
 public struct Briefing: Sendable, Equatable {
-    public var purpose: String
+    /// nil: the caller has called us, and what he wants stands in the answers.
+    public var purpose: String?
     public var questions: [Question]
     public var answers: [Answer]
     public var lastWords: String?

@@ -21,9 +21,12 @@ public struct CallerNumber: Sendable, Equatable, Codable {
     public var label: String
     /// Calls in a day; nil: the policy's.
     public var dailyCap: Int?
+    /// What the AI does for who calls the number; nil: it is no number of the AI's, or one of `inbound.numbers`.
+    public var templateID: String?
     public var addedAt: Date
     public var addedBy: String
-    public init(number: String, label: String, dailyCap: Int?, addedAt: Date, addedBy: String) {
+    public init(number: String, label: String, dailyCap: Int?, templateID: String? = nil, addedAt: Date, addedBy: String) {
+        self.templateID = templateID
         self.number = number
         self.label = label
         self.dailyCap = dailyCap
@@ -119,6 +122,19 @@ extension CallStore {
     public func callerNumbers(search: String? = nil, limit: Int = 50, cursor: String? = nil) async throws(StoreError) -> NumberPage<CallerNumber> {
         try await list(.callerNumbers, search: search, limit: limit, cursor: cursor)
     }
+    /// Numbers with a template of their own, and what is to be done for their callers.
+    func assignments() async throws(StoreError) -> [String: CallTemplate] {
+        let templates = Dictionary(try await templates().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        var found: [String: CallTemplate] = [:]
+        var cursor: String?
+        repeat {
+            let page = try await callerNumbers(limit: 500, cursor: cursor)
+            for number in page.items { if let template = number.templateID.flatMap({ templates[$0] }) { found[plan.key(number.number)] = template } }
+            cursor = page.nextCursor
+        } while cursor != nil
+        return found
+    }
+
     public func isCallerNumber(_ number: String) async throws(StoreError) -> Bool {
         let key = numbers.hash(plan.key(number))
         return try await look { db in try Bool.fetchOne(db, sql: "SELECT 1 FROM caller_numbers WHERE key = ?", arguments: [key]) != nil }

@@ -11,6 +11,8 @@ public struct CallTemplate: Sendable, Equatable, Codable {
     public var questions: [Question]
     public var language: String?
     public var callerDisplayName: String
+    /// Said first to who calls a number of the template; nil: that of all incoming calls.
+    public var greeting: String?
     public var createdAt: Date
     public var updatedAt: Date
     public init(

@@ -14,6 +14,8 @@ public struct Brief: Sendable, Equatable, Codable {
     public var closingTemplate: String?
     /// What the other party may ask in this call, and what is answered then.
     public var facts: [Fact]?
+    /// The other party has called us: nobody is told why we call.
+    public var isIncoming: Bool?
 
     /// A question that may come, with its answer.
     public struct Fact: Sendable, Equatable, Codable {

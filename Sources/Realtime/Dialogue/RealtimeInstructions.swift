@@ -4,8 +4,10 @@ internal import Foundation
 public enum RealtimeInstructions {
     public static func text(_ brief: Brief, tracker: TaskTracker) -> String {
         var lines = [
-            "You are a voice assistant on a telephone call"
-                + (brief.callerDisplayName.isEmpty ? "." : ", calling on behalf of \(brief.callerDisplayName)."),
+            brief.isIncoming == true
+                ? "You are a voice assistant that answers a telephone call; the other party has called."
+                : "You are a voice assistant on a telephone call"
+                    + (brief.callerDisplayName.isEmpty ? "." : ", calling on behalf of \(brief.callerDisplayName)."),
             "Speak the language with the BCP 47 tag \"\(brief.language)\", in a polite register, in short sentences, as one speaks on the phone.",
             "Purpose of the call: \(brief.purpose)",
         ]
@@ -46,7 +48,10 @@ public enum RealtimeInstructions {
     private static func greeting(of brief: Brief) -> String {
         brief.greetingTemplate.map {
             "Greet with exactly these words: " + $0.replacing("{caller}", with: brief.callerDisplayName).replacing("{purpose}", with: brief.purpose)
-        } ?? "Greet the other party, say who is calling and why, and ask your first question if you have one."
+        }
+            ?? (brief.isIncoming == true
+                ? "Greet the caller, say that you are an automated assistant, and ask your first question, or how you can help."
+                : "Greet the other party, say who is calling and why, and ask your first question if you have one.")
     }
 
     public static let silence = "The other party has been silent for a while. Ask briefly whether they are still there."

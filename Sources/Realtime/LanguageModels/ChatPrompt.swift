@@ -52,7 +52,11 @@ struct ChatPrompt {
 
     static func message(_ item: ConversationItem, _ brief: Brief) -> (role: String, content: String) {
         switch item {
-        case .connected: ("user", "[The other party has answered the phone. \(RealtimeInstructions.greeting(brief))]")
+        case .connected:
+            (
+                "user",
+                "[\(brief.isIncoming == true ? "You have answered the phone." : "The other party has answered the phone.") \(RealtimeInstructions.greeting(brief))]"
+            )
         case .takenOver: ("user", "[The line was bad for a moment. Go on with the conversation where it was.]")
         case .assistant(let heard, let isInterrupted): ("assistant", isInterrupted ? heard + " —" : heard)
         case .caller(let text): ("user", text.isEmpty ? "[They said something that could not be understood.]" : text)

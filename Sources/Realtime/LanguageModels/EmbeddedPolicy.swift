@@ -101,7 +101,7 @@ public struct EmbeddedPolicy: LanguageModel {
             } else {
                 say(texts(brief.callerDisplayName.isEmpty ? "greeting_anonymous" : "greeting", values))
             }
-            say(texts("purpose", ["purpose": Self.sentence(brief.purpose)]))
+            if brief.isIncoming != true { say(texts("purpose", ["purpose": Self.sentence(brief.purpose)])) }
             report.purposeStated = true
             ask(tracker.nextPending)
         }
@@ -154,7 +154,7 @@ public struct EmbeddedPolicy: LanguageModel {
             case .whoIsThis:
                 let caller = conversation.brief.callerDisplayName
                 say(texts(caller.isEmpty ? "who_anonymous" : "who", ["caller": caller]))
-                say(texts("purpose", ["purpose": Self.sentence(conversation.brief.purpose)]))
+                if conversation.brief.isIncoming != true { say(texts("purpose", ["purpose": Self.sentence(conversation.brief.purpose)])) }
                 ask(tracker.current, counts: false)
             case .repeatPlease:
                 guard timesPut >= EmbeddedPolicy.timesPutLimit else { return ask(tracker.current, counts: false) }

@@ -56,12 +56,12 @@ public enum SpokenText {
 
     /// What a person is told before a caller is put through to him.
     public static func briefing(
-        number: String, purpose: String, answers: [(question: String, answer: String)], lastWords: String?, language: String
+        number: String, purpose: String?, answers: [(question: String, answer: String)], lastWords: String?, language: String
     ) -> [String] {
         let texts = PolicyTexts.of(language)
         var lines = [texts("briefing")]
         if !number.isEmpty { lines.append(texts("briefing_from", ["number": number])) }
-        lines.append(texts("briefing_purpose", ["purpose": purpose]))
+        if let purpose { lines.append(texts("briefing_purpose", ["purpose": purpose])) }
         for answer in answers { lines.append(texts("briefing_answer", ["question": answer.question, "answer": answer.answer])) }
         if let lastWords { lines.append(texts("briefing_last", ["words": lastWords])) }
         return lines + [texts("briefing_end")]
