@@ -73,34 +73,31 @@ export async function callPage(root, callID) {
     attempts.replaceChildren();
     const tries = call.attempts ?? [];
     for (const attempt of tries) {
-      const row = document.createElement("li");
-      const time = document.createElement("span");
-      const text = document.createElement("span");
-      time.textContent = when(attempt.started_at);
-      text.className = "muted";
-      text.textContent = attempt.outcome ? `${attempt.outcome.replace("_", " ")}${attempt.reason ? `: ${attempt.reason}` : ""}` : "under way";
-      row.append(time, text);
-      attempts.append(row);
+      const outcome = attempt.outcome ? `${attempt.outcome.replace("_", " ")}${attempt.reason ? `: ${attempt.reason}` : ""}` : "under way";
+      attempts.append(timedRow(attempt.started_at, outcome));
     }
     part(root, "no-attempts").hidden = tries.length > 0;
     part(root, "attempts-card").hidden = isInbound;
     const blocked = call.blocked ?? [];
     part(root, "blocked").hidden = blocked.length === 0;
-    part(root, "blocks").replaceChildren(...blocked.map(blockRow));
+    part(root, "blocks").replaceChildren(
+      ...blocked.map((one) => timedRow(one.at, ruleName(one.rule) + (one.until ? `: waits until ${when(one.until)}` : ""), one.detail)));
     part(root, "say").hidden = call.state !== "connected";
     part(root, "transfer").hidden = call.state !== "connected";
     const transfers = call.transfers ?? [];
     part(root, "transfers-card").hidden = transfers.length === 0;
-    part(root, "transfers").replaceChildren(...transfers.map(transferRow));
+    part(root, "transfers").replaceChildren(
+      ...transfers.map((one) => timedRow(one.at, `${one.name}: ${one.outcome}${one.reason ? `, ${one.reason}` : ""}`)));
   }
 
-  function transferRow(transfer) {
+  function timedRow(at, words, title = "") {
     const row = document.createElement("li");
     const time = document.createElement("span");
     const text = document.createElement("span");
-    time.textContent = when(transfer.at);
+    time.textContent = when(at);
     text.className = "muted";
-    text.textContent = `${transfer.name}: ${transfer.outcome}${transfer.reason ? `, ${transfer.reason}` : ""}`;
+    text.textContent = words;
+    text.title = title;
     row.append(time, text);
     return row;
   }
@@ -117,18 +114,6 @@ export async function callPage(root, callID) {
       details.append(summary, text);
       return details;
     }));
-  }
-
-  function blockRow(block) {
-    const row = document.createElement("li");
-    const time = document.createElement("span");
-    const text = document.createElement("span");
-    time.textContent = when(block.at);
-    text.className = "muted";
-    text.textContent = ruleName(block.rule) + (block.until ? `: waits until ${when(block.until)}` : "");
-    text.title = block.detail;
-    row.append(time, text);
-    return row;
   }
 
   function liveDuration() {

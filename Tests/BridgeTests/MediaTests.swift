@@ -176,6 +176,15 @@ import Testing
         #expect(
             ladder.contains("udp/192.0.2.1:5060") && ladder.contains("- INVITE sip:1001@192.0.2.") && ladder.contains("< 486 Busy Here")
                 && ladder.contains("0.250"))
+        // A flood pushes out the oldest, and no more than is bounded is kept.
+        for index in 0..<(SIPTrace.dialogLimit + 10) {
+            message("recv 9", ["SIP/2.0 200 OK", "Call-ID: flood-\(index)", "CSeq: 1 INVITE", String(repeating: "x", count: 100)])
+        }
+        #expect(trace.messages(of: [], holding: "ob-1234abcd").isEmpty && trace.messages(of: [], holding: "flood-").count == SIPTrace.dialogLimit)
+        let long = (0..<4).map { _ in String(repeating: "y", count: 900) }
+        for index in 0..<3_000 { for _ in 0..<4 { message("recv 9", ["SIP/2.0 200 OK", "Call-ID: long-\(index)"] + long) } }
+        let bytes = (trace.messages(of: [], holding: "long-") + trace.messages(of: [], holding: "flood-")).reduce(0) { $0 + $1.text.utf8.count }
+        #expect(bytes <= SIPTrace.totalLimit && bytes > SIPTrace.totalLimit / 2)
         #expect(trace.messages(of: [], holding: "ob-other").isEmpty && SIPTrace.ladder([]) == "")
     }
 }

@@ -80,9 +80,9 @@ def pytest_runtest_protocol(item, nextitem):
 
 def free_port(kind=socket.SOCK_STREAM):
     """A port that was free for TCP and UDP a moment ago; of tests that run at once each has ports of its own."""
-    first = 20_500 + 3_000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 3)
+    first = 20_500 + 1_800 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 5)
     for _ in range(100):
-        port = random.randint(first, first + 2_999)
+        port = random.randint(first, first + 1_799)
         try:
             for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
                 with socket.socket(socket.AF_INET, kind) as probe:

@@ -25,10 +25,13 @@ public final class SIPTrace: Sendable {
     static let messageLimit = 200
     static let dialogLimit = 4_000
     static let textLimit = 4_096
+    /// Bytes of all of them.
+    static let totalLimit = 32 << 20
 
     private struct State {
         var dialogs: [String: [Message]] = [:]
         var order: [String] = []
+        var total = 0
         // The message whose lines are coming.
         var head: (isSent: Bool, peer: String)?
         var lines: [String] = []
@@ -76,10 +79,16 @@ public final class SIPTrace: Sendable {
             text: state.lines.map(Self.redacted).joined(separator: "\n"))
         if state.dialogs[callID] == nil {
             state.order.append(callID)
-            if state.order.count > Self.dialogLimit { state.dialogs[state.order.removeFirst()] = nil }
+            state.dialogs[callID] = []
         }
         guard state.dialogs[callID, default: []].count < Self.messageLimit else { return }
         state.dialogs[callID, default: []].append(message)
+        state.total += message.text.utf8.count
+        // The oldest go, whatever there is of them.
+        while state.order.count > Self.dialogLimit || state.total > Self.totalLimit, let oldest = state.order.first, oldest != callID {
+            state.order.removeFirst()
+            state.total -= state.dialogs.removeValue(forKey: oldest)?.reduce(0) { $0 + $1.text.utf8.count } ?? 0
+        }
     }
 
     /// Of all dialogs of these Call-IDs, and of those whose Call-ID holds this text; oldest first.
