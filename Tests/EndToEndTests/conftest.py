@@ -107,12 +107,15 @@ class Server:
             "TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW": "0", "TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "template", "TRUNKLINE_SIP_GATEWAY_KEEPALIVE_SECONDS": "0", "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"), **environment,
         }
         self.process = None
+        self.is_killed = False
 
     def start(self, tries=3):
         self.log = open(self.folder / "server.log", "ab")
+        self.is_killed = False
         self.process = subprocess.Popen(
             [TRUNKLINE, "serve", "--http-port", str(self.http_port), "--sip-port", str(self.sip_port)],
-            cwd=self.folder, env={**clean_environment(), **self.environment}, stdout=self.log, stderr=self.log)
+            cwd=self.folder, env={**clean_environment(), "SWIFT_BACKTRACE": "enable=yes,color=no", **self.environment},
+            stdout=self.log, stderr=self.log)
         deadline = time.time() + 30
         while time.time() < deadline:
             if self.process.poll() is not None:
@@ -129,6 +132,9 @@ class Server:
         raise RuntimeError("the server did not become ready")
 
     def kill(self, number=signal.SIGTERM):
+        if self.process and not self.is_killed and (self.process.poll() or 0) < 0:
+            raise AssertionError(f"the server died by signal {-self.process.returncode}:\n" + self.log_end())
+        self.is_killed = True
         if self.process and self.process.poll() is None:
             self.process.send_signal(number)
             try:
@@ -138,6 +144,9 @@ class Server:
                 self.process.wait()
                 raise
         return self.process.returncode if self.process else None
+
+    def log_end(self, size=6_000):
+        return (self.folder / "server.log").read_text(errors="replace")[-size:]
 
     @property
     def url(self):
@@ -154,9 +163,14 @@ class Server:
         if body is not None:
             data = body if isinstance(body, (bytes, str)) else json.dumps(body)
             headers.setdefault("Content-Type", "application/json")
-        connection.request(method, path, data, headers)
-        response = connection.getresponse()
-        content = response.read()
+        try:
+            connection.request(method, path, data, headers)
+            response = connection.getresponse()
+            content = response.read()
+        except ConnectionError as error:
+            code = self.process and self.process.poll()
+            error.add_note(f"the server {'lives' if code is None else f'ended with {code}'}; the end of its log:\n{self.log_end()}")
+            raise
         self.last_headers = {name.lower(): value for name, value in response.getheaders()}
         connection.close()
         if raw:
