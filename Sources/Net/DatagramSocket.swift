@@ -68,7 +68,7 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A UDP socket on an event loop. Confined to its loop.
+/// A UDP socket on an event loop. Confined to its loop, where it is also released.
 public final class DatagramSocket {
     /// Datagrams read in one go before other sockets get their turn.
     static let batchLimit = 64
@@ -121,8 +121,11 @@ public final class DatagramSocket {
     }
 
     deinit {
-        // A socket that was not closed would leave a watcher behind that points here.
-        precondition(descriptor < 0, "DatagramSocket released without close()")
+        if descriptor >= 0 {
+            // It should have been closed: a watcher would be left behind that points here, and a port be taken for ever.
+            ev_io_stop(loop.ev, watcher)
+            Glibc.close(descriptor)
+        }
         watcher.deallocate()
         buffer.deallocate()
     }

@@ -44,11 +44,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let wake = UnsafeMutablePointer<ev_async>.allocate(capacity: 1)
     private let tickTimer = UnsafeMutablePointer<ev_timer>.allocate(capacity: 1)
     private var spare: [Item] = []
-    private var tickers = [[(id: Int, body: (UInt64) -> Void)]](repeating: [], count: EventLoop.phases)
-    private var slowTickers: [(id: Int, body: (UInt64) -> Void)] = []
+    private var tickers = [[TickerBody]](repeating: [], count: EventLoop.phases)
+    private var slowTickers: [TickerBody] = []
     private var phase = 0
     private var phasesRun = 0
-    private var nextTicker = 0
+    private var nextPhase = 0
     private var isStopping = false
     private var contextHooks: [() -> Void] = []
     var clientVhost: OpaquePointer?
@@ -186,22 +186,31 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// loop only.
     public func addTicker(every pace: Pace = .beat, _ body: @escaping (UInt64) -> Void) -> Ticker {
         preconditionOnLoop()
-        nextTicker += 1
-        if pace == .beat { tickers[nextTicker % Self.phases].append((nextTicker, body)) } else { slowTickers.append((nextTicker, body)) }
-        return Ticker(loop: self, id: nextTicker)
+        let body = TickerBody(body)
+        nextPhase = (nextPhase + 1) % Self.phases
+        if pace == .beat { tickers[nextPhase].append(body) } else { slowTickers.append(body) }
+        return Ticker(loop: self, body: body)
     }
 
     /// How often: every beat for the media path, every tenth of a second for time-outs.
     public enum Pace: Sendable { case beat, tenth }
 
+    /// What is called at a beat. nil: cancelled, perhaps by another one of the same beat, and whom it belonged to may be gone.
+    fileprivate final class TickerBody {
+        var call: ((UInt64) -> Void)?
+        init(_ call: @escaping (UInt64) -> Void) { self.call = call }
+    }
+
     /// Ends with `cancel()`; on the loop only.
     public struct Ticker {
         let loop: EventLoop
-        let id: Int
+        fileprivate let body: TickerBody
         public func cancel() {
             loop.preconditionOnLoop()
-            loop.tickers[id % EventLoop.phases].removeAll { $0.id == id }
-            loop.slowTickers.removeAll { $0.id == id }
+            guard body.call != nil else { return }
+            body.call = nil
+            for phase in loop.tickers.indices { loop.tickers[phase].removeAll { $0 === body } }
+            loop.slowTickers.removeAll { $0 === body }
         }
     }
 
@@ -215,10 +224,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             let due = nextTickMs
             nextTickMs += Self.phaseMs
             beatMs = due
-            for ticker in tickers[phase] { ticker.body(due) }
+            for ticker in tickers[phase] { ticker.call?(due) }
             phase = (phase + 1) % Self.phases
             phasesRun &+= 1
-            if phasesRun % 25 == 0 { for ticker in slowTickers { ticker.body(due) } }
+            if phasesRun % 25 == 0 { for ticker in slowTickers { ticker.call?(due) } }
             beatMs = nil
         }
     }

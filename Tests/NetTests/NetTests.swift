@@ -69,6 +69,30 @@ import Testing
         loop.stop()
     }
 
+    /// Whoever was cancelled may be gone: called once more it would end the process.
+    @Test func whoIsCancelledInABeatIsNotCalledInThatBeat() async throws {
+        let loop = try EventLoop(name: "test")
+        loop.start()
+        let calls: [Int] = await withCheckedContinuation { continuation in
+            loop.post {
+                var calls: [Int] = []
+                var tickers: [EventLoop.Ticker] = []
+                for number in 0..<3 {
+                    tickers.append(
+                        loop.addTicker(every: .tenth) { _ in
+                            calls.append(number)
+                            for other in tickers.dropFirst(number + 1).prefix(1) { other.cancel() }
+                            guard number == 2 else { return }
+                            for ticker in tickers { ticker.cancel() }
+                            continuation.resume(returning: calls)
+                        })
+                }
+            }
+        }
+        #expect(calls == [0, 2])
+        loop.stop()
+    }
+
     @Test func functionsRunInOrderAndTheTickerBeats() async throws {
         let loop = try EventLoop(name: "test")
         loop.start()
