@@ -83,6 +83,7 @@ public final class Leg {
         rtp.poll(now: now)
         // A digit takes the place of speech on the wire; the speech waits for it.
         rtp.send(rtp.isSendingDigit ? nil : playout.next(reached: &reached))
+        if isRelaying { playout.keepPace() }
         if !reached.isEmpty {
             for name in reached { stream.send(.mark(name)) }
             reached.removeAll(keepingCapacity: true)

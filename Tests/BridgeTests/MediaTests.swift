@@ -84,17 +84,17 @@ import Testing
         var none = Reception()
         // They report, we answer 40 ms later, that answer takes 60 ms.
         let first = theirs.packet(ssrc: 5, timestamp: 0, packets: 90, octets: 14_400, reception: &none, now: 10_000)
-        first.withUnsafeBytes { ours.receive($0, ours: 9, now: 10_060) }
+        _ = first.withUnsafeBytes { ours.receive($0, ours: 9, now: 10_060) }
         let second = ours.packet(ssrc: 9, timestamp: 0, packets: 100, octets: 16_000, reception: &reception, now: 10_100)
-        second.withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_160) }
+        _ = second.withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_160) }
         let feedback = try #require(theirs.feedback)
         #expect(abs(feedback.lossFraction - 0.09) < 0.02 && abs((feedback.roundTripMs ?? 0) - 120) < 3, "\(feedback)")
         #expect(abs(feedback.jitterMs - reception.jitterMs) < 0.5 && ours.feedback == nil)
         // Damaged packets change nothing.
-        for count in 0..<second.count { second[..<count].withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_200) } }
+        for count in 0..<second.count { second[..<count].withUnsafeBytes { _ = theirs.receive($0, ours: 5, now: 10_200) } }
         for _ in 0..<2_000 {
             let noise = (0..<Int.random(in: 0...120)).map { _ in UInt8.random(in: 0...255) }
-            noise.withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_200) }
+            _ = noise.withUnsafeBytes { theirs.receive($0, ours: 5, now: 10_200) }
         }
     }
 
@@ -186,5 +186,104 @@ import Testing
         let bytes = (trace.messages(of: [], holding: "long-") + trace.messages(of: [], holding: "flood-")).reduce(0) { $0 + $1.text.utf8.count }
         #expect(bytes <= SIPTrace.totalLimit && bytes > SIPTrace.totalLimit / 2)
         #expect(trace.messages(of: [], holding: "ob-other").isEmpty && SIPTrace.ladder([]) == "")
+    }
+}
+
+@Suite struct FrameAssemblerTests {
+    private func packet(_ count: Int, _ byte: UInt8 = 0x90) -> [UInt8] { .init(repeating: byte, count: count) }
+
+    @Test(arguments: [(80, 12, 6), (160, 6, 6), (240, 4, 6), (320, 3, 6), (480, 2, 6)])
+    func packetsOfAnyLengthMakeFramesOf20Ms(bytes: Int, packets: Int, frames: Int) {
+        var assembler = FrameAssembler(), output: [EncodedFrame] = []
+        for index in 0..<packets {
+            packet(bytes).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: UInt64(1_000 + index), into: &output) }
+        }
+        #expect(output.count == frames && output.allSatisfy { $0.bytes[0] == 0x90 && !$0.isConcealed })
+    }
+
+    /// Concealment lasts as long as what was lost, and fades.
+    @Test(arguments: [(80, 4, 2), (160, 4, 4), (480, 2, 6)]) func whatIsLostHasTheLengthOfAPacket(bytes: Int, lost: Int, frames: Int) {
+        var assembler = FrameAssembler(), output: [EncodedFrame] = []
+        for _ in 0..<2 { packet(bytes).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: 1_000, into: &output) } }
+        output.removeAll()
+        for _ in 0..<lost { assembler.lost(law: .muLaw, into: &output) }
+        #expect(output.count == frames && output.allSatisfy(\.isConcealed) && assembler.concealed == frames)
+        let loudness = output.map { abs(Int(MuLaw.decode($0.bytes[0]))) }
+        #expect(loudness == loudness.sorted(by: >) && (frames < 4 || loudness[3] == 0))
+    }
+
+    /// A phone that stops sending when nobody speaks (DTX): whoever listens is told of silence at the pace of time.
+    @Test(arguments: [false, true]) func nothingSentIsSilence(isAnnounced: Bool) {
+        var assembler = FrameAssembler(), output: [EncodedFrame] = []
+        assembler.beat(now: 500, law: .muLaw, into: &output)
+        #expect(output.isEmpty, "nothing has begun")
+        packet(160).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: 1_000, into: &output) }
+        if isAnnounced { assembler.comfortNoise(level: 127, now: 1_020) }
+        let begin: UInt64 = isAnnounced ? 1_020 : 1_000, wait = isAnnounced ? FrameAssembler.announcedGapMs : FrameAssembler.gapMs
+        output.removeAll()
+        for now in stride(from: begin + 20, to: begin + wait, by: 20) { assembler.beat(now: now, law: .muLaw, into: &output) }
+        #expect(output.isEmpty, "it may be jitter")
+        for now in stride(from: begin + wait, through: begin + 3_000, by: 20) { assembler.beat(now: now, law: .muLaw, into: &output) }
+        #expect(output.count == 150 && output.allSatisfy { !$0.isConcealed && MuLaw.decode($0.bytes[7]) == 0 })
+        packet(160).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: begin + 3_010, into: &output) }
+        assembler.beat(now: begin + 3_030, law: .muLaw, into: &output)
+        #expect(output.count == 151)
+    }
+
+    @Test func aStopOfOursIsNoLongSilence() {
+        var assembler = FrameAssembler(), output: [EncodedFrame] = []
+        packet(160).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: 1_000, into: &output) }
+        assembler.beat(now: 61_000, law: .muLaw, into: &output)
+        #expect(output.count == 1 + 16)
+    }
+
+    @Test(arguments: [UInt8(30), 45, 60]) func noiseIsAsLoudAsTheFarEndSays(level: UInt8) {
+        for law in [CompandingLaw.muLaw, .aLaw] {
+            var noise = ComfortNoise()
+            noise.level = level
+            var sum = 0.0
+            for _ in 0..<50 {
+                let frame = noise.frame(law: law)
+                for index in 0..<EncodedFrame.byteCount {
+                    let sample = Double(law == .muLaw ? MuLaw.decode(frame.bytes[index]) : ALaw.decode(frame.bytes[index]))
+                    sum += sample * sample
+                }
+            }
+            let measured = -20 * log10((sum / Double(50 * EncodedFrame.byteCount)).squareRoot() / 32_767)
+            #expect(abs(measured - Double(level)) < 1.5)
+        }
+    }
+}
+
+@Suite struct RelayedClockTests {
+    /// An hour of a relayed call between clocks that differ by 200 parts in a million, with 0 to 35 ms of jitter: the delay stays where it
+    /// is, and a frame in four minutes or so is left out or missing.
+    @Test(arguments: [-200, 200]) func anHourWithAClockThatDiffers(partsPerMillion: Int) {
+        var playout = Playout(), reached: [String] = [], random: UInt32 = 1
+        var sent = 0, missing = 0, deepest = 0, sum = 0
+        let beats = 3_600 * 50
+        var arrivals: [Double] = []
+        for beat in 0..<beats {
+            let now = Double(beat) * 20
+            while true {
+                let due = Double(sent) * 20 * (1 - Double(partsPerMillion) / 1e6)
+                guard due <= now else { break }
+                random = random &* 1_664_525 &+ 1_013_904_223
+                arrivals.append(due + Double(random >> 24) * 35 / 255)
+                sent += 1
+            }
+            for _ in arrivals.prefix(while: { $0 <= now }) {
+                playout.append(EncodedFrame())
+                arrivals.removeFirst()
+            }
+            if playout.next(reached: &reached) == nil { missing += 1 }
+            playout.keepPace()
+            deepest = max(deepest, playout.frames)
+            sum += playout.frames
+        }
+        let drift = 3_600 * 50 * abs(partsPerMillion) / 1_000_000
+        #expect(deepest <= 5 && Double(sum) / Double(beats) < 3, "\(deepest) frames waited, \(Double(sum) / Double(beats)) on average")
+        #expect(partsPerMillion > 0 ? (drift - 5...drift + 5).contains(playout.skipped) : playout.skipped <= 10, "\(playout.skipped) left out")
+        #expect(partsPerMillion < 0 ? (drift - 5...drift + 20).contains(missing) : missing <= 10, "\(missing) missing")
     }
 }

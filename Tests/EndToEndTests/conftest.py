@@ -96,7 +96,8 @@ def free_port(kind=socket.SOCK_STREAM):
 class Server:
     """`trunkline serve` with its own folder and ports."""
 
-    def __init__(self, folder, tls=None, **environment):
+    def __init__(self, folder, tls=None, launcher=(), **environment):
+        self.launcher = list(launcher)
         self.tls = tls and ssl.create_default_context(cafile=tls)
         self.folder = pathlib.Path(folder)
         self.http_port = free_port()
@@ -113,7 +114,7 @@ class Server:
         self.log = open(self.folder / "server.log", "ab")
         self.is_killed = False
         self.process = subprocess.Popen(
-            [TRUNKLINE, "serve", "--http-port", str(self.http_port), "--sip-port", str(self.sip_port)],
+            [*self.launcher, TRUNKLINE, "serve", "--http-port", str(self.http_port), "--sip-port", str(self.sip_port)],
             cwd=self.folder, env={**clean_environment(), "SWIFT_BACKTRACE": "enable=yes,color=no", **self.environment},
             stdout=self.log, stderr=self.log)
         deadline = time.time() + 30
@@ -259,10 +260,10 @@ def callee(tmp_path):
 def make_server(tmp_path):
     running = []
 
-    def start(tls=None, **environment):
+    def start(tls=None, launcher=(), **environment):
         folder = tmp_path / f"server{len(running)}"
         folder.mkdir()
-        running.append(Server(folder, tls, **environment).start())
+        running.append(Server(folder, tls, launcher, **environment).start())
         return running[-1]
 
     yield start

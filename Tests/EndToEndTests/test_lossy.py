@@ -10,8 +10,8 @@ import wave
 import numpy
 import pytest
 from conftest import ATTEND, free_port
-from phones import seconds_of, silence, tone
-from test_inbound import wait_for_call
+from phones import seconds_of, silence, speech, tone
+from test_inbound import inbound, wait_for_call
 from test_operators import FAST, PASSWORD, add_operator, phone, registered, stereo, wait_until  # noqa: F401
 
 
@@ -93,13 +93,15 @@ class Talker:
         self.hand.send("ACK", to=self.to)
         self.relay.target = ("127.0.0.1", int(re.search(r"m=audio (\d+)", answer)[1]))
 
-    def send(self):
-        """The samples, a packet every 20 ms."""
-        begun = time.time()
+    def send(self, sends_silence=True):
+        """The samples, a packet every 20 ms, or only those with a sound in them (DTX)."""
+        begun, self.sent = time.time(), 0
         for index in range(len(self.samples) // 160):
             payload = bytes(self.samples[index * 160:(index + 1) * 160])
             header = bytes([0x80, 0]) + (index & 0xFFFF).to_bytes(2, "big") + (index * 160 & 0xFFFFFFFF).to_bytes(4, "big") + b"\0\0\0\x07"
-            self.rtp.sendto(header + payload, ("127.0.0.1", self.relay.port))
+            if sends_silence or any(byte & 0x7F < 0x60 for byte in payload):
+                self.rtp.sendto(header + payload, ("127.0.0.1", self.relay.port))
+                self.sent += 1
             time.sleep(max(0, begun + (index + 1) * 0.02 - time.time()))
 
     def hang_up(self):
@@ -137,3 +139,21 @@ def test_media_over_a_bad_network(make_server, phone, tmp_path, loss, jitter, bu
     left = stereo(server, call["inbound_id"], tmp_path)[:, 0]
     loud = numpy.flatnonzero(numpy.abs(left) > 300)
     assert abs((loud[-1] - loud[0]) / 8_000 - seconds) < 0.1, "the recording is not as long as what was said"
+
+
+def test_a_phone_that_sends_nothing_while_nobody_speaks(make_server, tmp_path):
+    """Discontinuous transmission: that no packet comes is how the AI learns that the caller has finished."""
+    server = make_server(**FAST)
+    said = speech(tmp_path / "said.wav", [5.0, "yes", 5.0, "no"])
+    with wave.open(str(said)) as file:
+        assert file.getframerate() == 8_000 and file.getnchannels() == 1
+        samples = numpy.frombuffer(file.readframes(file.getnframes()), dtype=numpy.int16)
+    talker = Talker(server, mu_law(samples))
+    talker.call()
+    talker.send(sends_silence=False)
+    entries = lambda: server.request("GET", f"/api/inbound/{inbound(server)[0]['inbound_id']}/transcript")[1]["transcript"]
+    heard = wait_until(lambda: [item for item in entries() if item["speaker"] != "ai"], seconds=10, what=lambda: str(entries()))
+    assert 10 < talker.sent < len(samples) / 160 * 0.4, "it did send silence"
+    assert heard and inbound(server)[0]["state"] == "connected"
+    talker.hang_up()
+    assert wait_for_call(server)["state"] == "completed"

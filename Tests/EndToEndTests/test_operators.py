@@ -1,4 +1,5 @@
 """Operators: their phones register, ring, are bridged with callers, and the AI takes the call where nobody answers."""
+import contextlib
 import hashlib
 import random
 import re
@@ -14,7 +15,7 @@ import numpy
 import pytest
 from conftest import TRUNKLINE, clean_environment, free_port
 from phones import Phone, seconds_of, silence, speech, tone
-from test_inbound import inbound, wait_for_call
+from test_inbound import NUMBER, Phone as ByHand, inbound, wait_for_call
 
 PASSWORD = "correct-horse-battery"
 FAST = {"TRUNKLINE_INBOUND_RING_MS": "100", "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "3000"}
@@ -374,3 +375,80 @@ class Passing(threading.Thread):
                     self.inner.sendto(data, self.target)
                 elif self.peer:
                     self.outer.sendto(data, self.peer)
+
+
+def digest(phone_uri, user, password, answer, method="INVITE"):
+    line = next(line for line in answer.splitlines() if line.startswith("WWW-Authenticate") and "algorithm=MD5" in line)
+    given = dict(re.findall(r'(\w+)="?([^",]+)"?', line))
+    make = lambda text: hashlib.md5(text.encode()).hexdigest()
+    realm, nonce = given["realm"], given["nonce"]
+    response = make(f"{make(f'{user}:{realm}:{password}')}:{nonce}:00000001:abc:auth:{make(f'{method}:{phone_uri}')}")
+    return (f'Authorization: Digest username="{user}", realm="{realm}", nonce="{nonce}", uri="{phone_uri}", response="{response}", '
+            f'algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n')
+
+
+class Talking(ByHand):
+    """A caller by hand who hears: counts the RTP that comes to him."""
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.rtp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.rtp.bind(("127.0.0.1", 0))
+        self.rtp.setblocking(False)
+        self.body = (f"v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {self.rtp.getsockname()[1]} RTP/AVP 0\r\n")
+
+    def call(self, headers="", sequence=1):
+        branch = self.send("INVITE", f"{headers}Content-Type: application/sdp\r\n", self.body, sequence)
+        answer = self.receive()
+        status, to = int(answer.split(" ")[1]), re.search(r"^To: (.*)$", answer, re.M).group(1).strip()
+        self.send("ACK", to=to, sequence=sequence, branch=None if status < 300 else branch)
+        return status, to, answer
+
+    def packets(self):
+        count = 0
+        with contextlib.suppress(BlockingIOError):
+            while self.rtp.recv(2_000):
+                count += 1
+        return count
+
+
+def test_another_phone_takes_a_callers_place(make_server):
+    """INVITE with Replaces (RFC 3891): who proves that he belongs here goes on with the conversation, and nobody else does."""
+    server = make_server(**FAST)
+    add_operator(server)
+    first = Talking(server)
+    status, to, _ = first.call()
+    assert status == 200
+    first.to = to
+    call_id = inbound(server)[0]["inbound_id"]
+    time.sleep(0.5)
+    assert first.packets() > 10
+    replaces = lambda tag, more="": f"Replaces: {first.call_id};to-tag={tag};from-tag={first.tag}{more}\r\n"
+    tag = re.search(r"tag=([^;>\s]+)", to).group(1)
+
+    def proven(line):
+        phone = Talking(server)
+        status, _, answer = phone.call(line)
+        assert status == 401, "whoever it is"
+        uri = f"sip:{NUMBER}@127.0.0.1:{server.sip_port}"
+        return phone, *phone.call(line + digest(uri, "kim", PASSWORD, answer), sequence=2)[:2]
+
+    assert proven(replaces("nobody"))[1] == 481
+    assert proven(replaces(tag, ";early-only"))[1] == 486
+    second, status, second.to = proven(replaces(tag))
+    assert status == 200
+    bye = first.receive()
+    assert bye.startswith("BYE ")
+    first.socket.sendto(("SIP/2.0 200 OK\r\n" + "".join(
+        line + "\r\n" for line in bye.splitlines() if line.split(":")[0] in ("Via", "From", "To", "Call-ID", "CSeq")) + "Content-Length: 0\r\n\r\n").encode(),
+        ("127.0.0.1", server.sip_port))
+    first.packets(), second.packets()
+    time.sleep(0.6)
+    assert first.packets() == 0 and second.packets() > 20
+    assert server.request("GET", f"/api/inbound/{call_id}")[1]["state"] == "connected"
+    assert second.status("BYE", to=second.to, sequence=3) == 200
+    assert wait_for_call(server)["state"] == "completed"
+    both = lambda: [item["summary"] for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"]]
+    wait_until(lambda: sum(summary.startswith("INVITE") for summary in both()) >= 2 and sum(summary.startswith("BYE") for summary in both()) == 2, what=both)
+    # What has ended has no place to give.
+    assert proven(replaces(tag))[1] in (481, 603)

@@ -53,7 +53,7 @@ OK_TO_LAST = """  <send><![CDATA[
 
 
 class Sipp:
-    def __init__(self, folder, steps, invite='  <recv request="INVITE"/>\n'):
+    def __init__(self, folder, steps, invite='  <recv request="INVITE"/>\n', options=()):
         self.port = free_port()
         self.scenario = folder / f"scenario-{self.port}.xml"
         self.scenario.write_text(
@@ -61,7 +61,7 @@ class Sipp:
         self.folder = folder
         self.process = subprocess.Popen(
             ["sipp", "-sf", str(self.scenario), "-i", "127.0.0.1", "-p", str(self.port), "-m", "1", "-nostdin", "-timeout", "60", "-trace_msg", "-message_file",
-             str(folder / f"messages-{self.port}.log")], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             str(folder / f"messages-{self.port}.log"), *options], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(0.4)
 
     @property

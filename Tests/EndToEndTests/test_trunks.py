@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -275,3 +276,128 @@ def test_the_whole_way_behind_kamailio(make_server, phone, kamailio, tmp_path):
     call = wait_for_call(server)
     assert (call["state"], call["end_reason"], call["caller_number"]) == ("completed", "transferred", "01098765432"), call
     assert seconds_of(caller.heard(), 500) > 2 and seconds_of(stereo(server, call_id, tmp_path)[:, 1], 500) > 2
+
+
+class NameServer(threading.Thread):
+    """DNS (RFC 1035) on port 53 of an address of its own. `records`: (name, type) to a list of data; None: no answer ever comes."""
+
+    TYPES = {"A": 1, "NAPTR": 35, "SRV": 33}
+
+    def __init__(self, records):
+        super().__init__(daemon=True)
+        self.records, self.asked = records, []
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.address = f"127.0.{os.getpid() % 200 + 20}.{len(records) + 1}"
+        self.socket.bind((self.address, 53))
+        self.start()
+
+    @staticmethod
+    def name(text):
+        return b"".join(bytes([len(part)]) + part.encode() for part in text.split(".") if part) + b"\0"
+
+    def data(self, kind, value):
+        if kind == "A":
+            return socket.inet_aton(value)
+        if kind == "SRV":
+            priority, port, target = value
+            return struct.pack(">HHH", priority, 1, port) + self.name(target)
+        order, service, replacement = value
+        strings = b"".join(bytes([len(part)]) + part.encode() for part in ("s", service, ""))
+        return struct.pack(">HH", order, 1) + strings + self.name(replacement)
+
+    def run(self):
+        while True:
+            query, source = self.socket.recvfrom(4_096)
+            labels, at = [], 12
+            while query[at]:
+                labels.append(query[at + 1:at + 1 + query[at]].decode().lower())
+                at += 1 + query[at]
+            code = struct.unpack(">H", query[at + 1:at + 3])[0]
+            kind = {number: kind for kind, number in self.TYPES.items()}.get(code, str(code))
+            question, name = query[12:at + 5], ".".join(labels)
+            self.asked.append((name, kind))
+            found = self.records.get((name, kind), [])
+            if found is None:
+                continue
+            answers = b"".join(b"\xc0\x0c" + struct.pack(">HHIH", code, 1, 60, len(data)) + data for data in (self.data(kind, one) for one in found))
+            exists = any(name == known for known, _ in self.records)
+            self.socket.sendto(query[:2] + (b"\x85\x80" if exists else b"\x85\x83") + struct.pack(">HHHH", 1, len(found), 0, 0) + question + answers, source)
+
+
+def with_names(tmp_path, names):
+    """What the server is started with, so that it asks `names` and nobody else."""
+    (tmp_path / "resolv.conf").write_text(f"nameserver {names.address}\n")
+    return ["unshare", "-m", "sh", "-c", f'mount --bind {tmp_path / "resolv.conf"} /etc/resolv.conf && exec "$@"', "sh"]
+
+
+may_mount = pytest.mark.skipif(
+    subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0, reason="a name server of its own needs a mount namespace")
+
+
+@may_mount
+@pytest.mark.parametrize("service, prefix", [("SIP+D2U", "_sip._udp"), ("SIP+D2T", "_sip._tcp"), (None, "_sip._udp")])
+def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix):
+    """RFC 3263: NAPTR says how, SRV where and in which order, A which address; who is not there is passed over."""
+    transport = "tcp" if service == "SIP+D2T" else "udp"
+    last = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n', options=["-t", "t1"] if transport == "tcp" else [])
+    names = NameServer({
+        ("carrier.test", "NAPTR"): [(10, service, f"{prefix}.carrier.test")] if service else [],
+        (f"{prefix}.carrier.test", "SRV"): [(20, last.port, "second.carrier.test"), (10, free_port(), "first.carrier.test")],
+        ("first.carrier.test", "A"): ["127.0.0.1"], ("second.carrier.test", "A"): ["127.0.0.1"]})
+    server = make_server(launcher=with_names(tmp_path, names), TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="carrier.test")
+    call = server.wait_for(server.create(NUMBERED, [ATTEND]), seconds=60)
+    assert call["state"] == "busy", (call["failure_reason"], names.asked)
+    assert last.finish() == 0
+    assert ("carrier.test", "NAPTR") in names.asked and (f"{prefix}.carrier.test", "SRV") in names.asked
+
+
+@may_mount
+def test_a_silent_name_server_holds_nobody_up(make_server, tmp_path):
+    """A name that is never answered for: its call fails with a reason, and every other one goes on meanwhile."""
+    names = NameServer({("slow.test", kind): None for kind in ("NAPTR", "SRV", "A", "28")} | {("_sip._udp.slow.test", "SRV"): None})
+    server = make_server(launcher=with_names(tmp_path, names), TRUNKLINE_OUTBOUND_RING_TIMEOUT="8", TRUNKLINE_OUTBOUND_SIP_HOSTS="slow.test,127.0.0.1")
+    slow = server.create("sip:nobody@slow.test", [ATTEND])
+    wait_until(lambda: names.asked, what="nobody asked for the name")
+    for _ in range(5):
+        begun = time.time()
+        assert Hand(server).status("OPTIONS") == 200 and time.time() - begun < 0.5
+        time.sleep(0.2)
+    quick = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n')
+    assert server.wait_for(server.create(quick.address, [ATTEND]), seconds=5)["state"] == "busy"
+    call = server.wait_for(slow, seconds=40)
+    assert call["state"] in ("failed", "no_answer") and call["failure_reason"], call
+
+
+def test_of_forked_answers_one_is_taken(make_server):
+    """A proxy that forks may bring two answers (RFC 3261 §13.2.2.4): the first has the call, the second is acknowledged and hung up."""
+    far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    far.bind(("127.0.0.1", 0))
+    far.settimeout(5)
+    port = far.getsockname()[1]
+    server = make_server()
+    call_id = server.create(f"sip:fork@127.0.0.1:{port}", [ATTEND])
+    invite, source = far.recvfrom(65_536)
+    head = lambda message: "".join(
+        line + "\r\n" for line in message.decode().split("\r\n\r\n")[0].split("\r\n") if re.match(r"(Via|From|Call-ID|CSeq):", line))
+    to = re.search(r"^To: (.*)\r$", invite.decode(), re.M)[1]
+
+    def answers(status, tag, body=""):
+        kind = "Content-Type: application/sdp\r\n" if body else ""
+        far.sendto((f"SIP/2.0 {status}\r\n{head(invite)}To: {to};tag={tag}\r\nContact: <sip:{tag}@127.0.0.1:{port}>\r\n{kind}"
+                    f"Content-Length: {len(body)}\r\n\r\n{body}").encode(), source)
+
+    sdp = f"v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {free_port()} RTP/AVP 0\r\n"
+    for tag in ("one", "two"):
+        answers("180 Ringing", tag)
+    for tag in ("one", "two"):
+        answers("200 OK", tag, sdp)
+    seen = set()
+    deadline = time.time() + 5
+    while time.time() < deadline and not {("ACK", "one"), ("ACK", "two"), ("BYE", "two")} <= seen:
+        message = far.recv(65_536)
+        method, target = message.decode().split(" ")[:2]
+        seen.add((method, re.match(r"sip:(\w+)@", target)[1]))
+        if method == "BYE":
+            far.sendto((f"SIP/2.0 200 OK\r\n{head(message)}To: {re.search(r'^To: (.*)', message.decode(), re.M)[1].strip()}\r\nContent-Length: 0\r\n\r\n").encode(), source)
+    assert {("ACK", "one"), ("ACK", "two"), ("BYE", "two")} <= seen and ("BYE", "one") not in seen, seen
+    assert server.call(call_id)["state"] == "connected"

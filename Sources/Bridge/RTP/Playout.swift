@@ -15,6 +15,15 @@ struct Playout {
     private(set) var refused = 0
     private(set) var trimmed = 0
 
+    /// Beats over which a relayed call is watched: two seconds.
+    private static let paceWindow = 100
+    /// Frames that wait all the time and more: one is too many.
+    private static let paceSpare = 2
+    private var watched = 0
+    private var fewest = Int.max
+    /// Frames dropped because the far end's clock is faster than ours.
+    private(set) var skipped = 0
+
     mutating func append(_ frame: EncodedFrame) {
         guard frames < Self.capacity else {
             refused += 1
@@ -61,6 +70,38 @@ struct Playout {
             frames -= 1
             trimmed += 1
         }
+    }
+
+    /// Once a beat of a relayed call. The far end's clock is not ours: where it is faster the queue grows without end, so of two seconds
+    /// in which more was waiting all the time than the line's jitter needs the quietest frame is left out. (Where it is slower, a beat
+    /// now and then finds nothing and is silent.)
+    mutating func keepPace() {
+        fewest = min(fewest, frames)
+        watched += 1
+        guard watched == Self.paceWindow else { return }
+        defer {
+            watched = 0
+            fewest = .max
+        }
+        guard fewest >= Self.paceSpare else { return }
+        var quietest: (index: Int, loudness: Int)?
+        for index in items.indices[head...] {
+            guard case .frame(let frame) = items[index] else { continue }
+            let loudness = Self.loudness(frame)
+            if loudness < quietest?.loudness ?? .max { quietest = (index, loudness) }
+        }
+        guard let quietest else { return }
+        items.remove(at: quietest.index)
+        frames -= 1
+        skipped += 1
+    }
+
+    /// Sum of the magnitudes' codes: the laws are logarithmic, so it need not be decoded to be compared.
+    private static func loudness(_ frame: EncodedFrame) -> Int {
+        let flip: UInt8 = frame.law == .muLaw ? 0x7F : 0x55
+        var sum = 0
+        for index in 0..<EncodedFrame.byteCount { sum += Int((frame.bytes[index] ^ flip) & 0x7F) }
+        return sum
     }
 
     private mutating func compact() {

@@ -126,13 +126,14 @@ struct RTCP {
     }
 
     /// Takes a compound packet; what cannot be read is left alone.
-    mutating func receive(_ data: UnsafeRawBufferPointer, ours ssrc: UInt32, now: UInt64) {
+    @discardableResult
+    mutating func receive(_ data: UnsafeRawBufferPointer, ours ssrc: UInt32, now: UInt64) -> Bool {
         func word(_ at: Int) -> UInt32 { UInt32(data[at]) << 24 | UInt32(data[at + 1]) << 16 | UInt32(data[at + 2]) << 8 | UInt32(data[at + 3]) }
-        var start = 0
+        var start = 0, isReport = false
         while start + 8 <= data.count {
-            guard data[start] >> 6 == 2 else { return }
+            guard data[start] >> 6 == 2 else { return isReport }
             let end = start + (Int(data[start + 2]) << 8 | Int(data[start + 3])) * 4 + 4
-            guard end <= data.count else { return }
+            guard end <= data.count else { return isReport }
             let type = data[start + 1]
             var block = start + 8
             if type == 200, start + 28 <= end {
@@ -141,6 +142,7 @@ struct RTCP {
                 block = start + 28
             }
             if type == 200 || type == 201 {
+                isReport = true
                 for _ in 0..<min(Int(data[start] & 0x1F), Self.blockLimit) {
                     guard block + 24 <= end else { break }
                     if word(block) == ssrc {
@@ -156,6 +158,7 @@ struct RTCP {
             }
             start = end
         }
+        return isReport
     }
 }
 

@@ -56,20 +56,24 @@ public final class RTPSession {
     private var eventType: UInt8?
     private var lock = SourceLock(announced: nil)
     private var jitter = JitterBuffer()
-    private var concealment = Concealment()
+    private var assembler = FrameAssembler()
     private var events = TelephoneEvent.Receiver()
     private var ordered: [JitterBuffer.Output] = []
     private var spareOrdered: [JitterBuffer.Output] = []
-    /// A frame that is not yet full (ptime 10 or 30).
-    private var partial = EncodedFrame()
-    private var partialCount = 0
+    private var ready: [EncodedFrame] = []
+    private var spareReady: [EncodedFrame] = []
+    /// Bytes of a packet of ours, as the far end wants them (ptime), and those that wait for it to be full.
+    private var packetBytes = EncodedFrame.byteCount
+    private var waiting = 0
+    private var waitingTimestamp: UInt32 = 0
     private var ssrc = UInt32.random(in: 1...UInt32.max)
     private var sequence = UInt16.random(in: 0...UInt16.max)
     private var timestamp = UInt32.random(in: 0...UInt32.max)
     private var needsMarker = true
     private var counted = Statistics()
     private let packet = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: RTPPacket.headerLength + EncodedFrame.byteCount + SecureRTP.overhead, alignment: 8)
+        byteCount: RTPPacket.headerLength + JitterBuffer.Payload.capacity + SecureRTP.overhead, alignment: 8)
+    private let outgoing = UnsafeMutableRawBufferPointer.allocate(byteCount: JitterBuffer.Payload.capacity + EncodedFrame.byteCount, alignment: 8)
     /// SRTP, each way, and the keys that it was made of.
     private var sealing: SecureRTP?
     private var opening: SecureRTP?
@@ -111,6 +115,7 @@ public final class RTPSession {
 
     deinit {
         packet.deallocate()
+        outgoing.deallocate()
         opened.deallocate()
     }
 
@@ -118,7 +123,7 @@ public final class RTPSession {
         var result = counted
         result.lost = jitter.lost
         result.late = jitter.late
-        result.concealed = concealment.concealed
+        result.concealed = assembler.concealed
         result.rejectedSource = lock.rejected
         result.jitterMs = reception.jitterMs
         result.roundTripMs = reports.feedback?.roundTripMs
@@ -137,6 +142,8 @@ public final class RTPSession {
         law = terms.law
         eventType = terms.remote.telephoneEvent
         lock.move(to: terms.remote.address)
+        packetBytes = min(JitterBuffer.Payload.capacity, max(80, terms.remote.ptime / 10 * 80))
+        waiting = 0
         guard terms.keys != keys else { return }
         // The counters of a key go on as long as it does.
         if terms.keys?.local != keys?.local { sealing = terms.keys.flatMap { SecureRTP($0.local, isInbound: false) } }
@@ -178,6 +185,8 @@ public final class RTPSession {
             if let digit = events.receive(payload, timestamp: parsed.timestamp) { onDigit?(digit) }
         } else if parsed.payloadType == SessionDescription.payloadType(law) {
             sound = JitterBuffer.Payload(payload)
+        } else if parsed.payloadType == SessionDescription.comfortNoise, let level = payload.first {
+            assembler.comfortNoise(level: level & 0x7F, now: now)
         }
         jitter.insert(sequence: parsed.sequence, payload: sound, now: now, into: &ordered)
         deliver()
@@ -190,15 +199,21 @@ public final class RTPSession {
         }
         jitter.poll(now: now, into: &ordered)
         deliver()
+        assembler.beat(now: now, law: law, into: &ready)
+        handOver()
     }
 
     private func receivedControl(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
         // From whom the media come, and nobody else.
         guard let remote, source.address == remote.address, datagram.count <= opened.count else { return }
-        guard keys != nil else { return reports.receive(datagram, ours: ssrc, now: EventLoop.nowMs()) }
+        guard keys != nil else {
+            if reports.receive(datagram, ours: ssrc, now: EventLoop.nowMs()) { lastPacketMs = EventLoop.nowMs() }
+            return
+        }
         opened.copyMemory(from: datagram)
         guard let length = opening?.unprotect(UnsafeMutableRawBufferPointer(rebasing: opened[..<datagram.count]), isControl: true) else { return }
-        reports.receive(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(opened)[..<length]), ours: ssrc, now: EventLoop.nowMs())
+        let plain = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(opened)[..<length])
+        if reports.receive(plain, ours: ssrc, now: EventLoop.nowMs()) { lastPacketMs = EventLoop.nowMs() }
     }
 
     private func sendControl(_ bytes: [UInt8]) {
@@ -220,26 +235,23 @@ public final class RTPSession {
     private func deliver() {
         guard !ordered.isEmpty else { return }
         swap(&ordered, &spareOrdered)
+        let now = EventLoop.nowMs()
         for item in spareOrdered {
             switch item {
-            case .lost: onFrame?(concealment.conceal(law: law))
-            case .packet(let payload): payload.withBytes { fill($0) }
+            case .lost: assembler.lost(law: law, into: &ready)
+            case .packet(let payload): payload.withBytes { assembler.packet($0, law: law, now: now, into: &ready) }
             }
         }
         spareOrdered.removeAll(keepingCapacity: true)
+        handOver()
     }
 
-    /// Packets of any length → frames of 20 ms.
-    private func fill(_ bytes: UnsafeBufferPointer<UInt8>) {
-        for byte in bytes {
-            partial.bytes[partialCount] = byte
-            partialCount += 1
-            guard partialCount == EncodedFrame.byteCount else { continue }
-            partialCount = 0
-            partial.law = law
-            concealment.heard(partial)
-            onFrame?(partial)
-        }
+    /// Whoever hears a frame may ask for our figures, or close us.
+    private func handOver() {
+        guard !ready.isEmpty else { return }
+        swap(&ready, &spareReady)
+        for frame in spareReady { onFrame?(frame) }
+        spareReady.removeAll(keepingCapacity: true)
     }
 
     /// Sends 20 ms; called once a beat, nil for silence, so that the timestamp follows the clock.
@@ -249,21 +261,39 @@ public final class RTPSession {
             // Each digit is an event of its own by its timestamp (RFC 4733 §2.3.5).
             digitPayloads = payloads
             digitTimestamp = timestamp
+            flushWaiting()
             needsMarker = true
         }
         if !digitPayloads.isEmpty {
             let payload = digitPayloads.removeFirst()
-            if let eventType { transmit(payloadType: eventType, marker: needsMarker, timestamp: digitTimestamp, payload.span) }
+            if let eventType {
+                payload.withUnsafeBytes { transmit(payloadType: eventType, marker: needsMarker, timestamp: digitTimestamp, $0) }
+            }
             needsMarker = digitPayloads.isEmpty
             if digitPayloads.isEmpty { digitGap = Self.digitGapBeats }
             return
         }
         digitGap = max(0, digitGap - 1)
         let spoken = G711.transcode(frame ?? EncodedFrame(law: law), to: law)
-        transmit(payloadType: SessionDescription.payloadType(law), marker: needsMarker, timestamp: timestamp, spoken.bytes.span)
-        needsMarker = false
+        if waiting == 0 { waitingTimestamp = timestamp }
+        for index in 0..<EncodedFrame.byteCount { outgoing[waiting + index] = spoken.bytes[index] }
+        waiting += EncodedFrame.byteCount
+        while waiting >= packetBytes { sendWaiting(packetBytes) }
         onTransmit?(spoken)
     }
+
+    private func sendWaiting(_ count: Int) {
+        transmit(
+            payloadType: SessionDescription.payloadType(law), marker: needsMarker, timestamp: waitingTimestamp,
+            UnsafeRawBufferPointer(rebasing: outgoing[..<count]))
+        needsMarker = false
+        waiting -= count
+        waitingTimestamp &+= UInt32(count)
+        if waiting > 0 { outgoing.copyMemory(from: UnsafeRawBufferPointer(rebasing: outgoing[count..<count + waiting])) }
+    }
+
+    /// What waits for its packet to be full goes now: something else comes behind it.
+    private func flushWaiting() { if waiting > 0 { sendWaiting(waiting) } }
 
     public var isSendingDigit: Bool { !digitPayloads.isEmpty || !digits.isEmpty || digitGap > 0 }
 
@@ -275,11 +305,11 @@ public final class RTPSession {
         return true
     }
 
-    private func transmit(payloadType: UInt8, marker: Bool, timestamp: UInt32, _ payload: Span<UInt8>) {
+    private func transmit(payloadType: UInt8, marker: Bool, timestamp: UInt32, _ payload: UnsafeRawBufferPointer) {
         guard let socket, let remote else { return }
         RTPPacket.writeHeader(
             into: packet, payloadType: payloadType, marker: marker, sequence: sequence, timestamp: timestamp, ssrc: ssrc)
-        let count = min(payload.count, EncodedFrame.byteCount)
+        let count = min(payload.count, JitterBuffer.Payload.capacity)
         for index in 0..<count { packet[RTPPacket.headerLength + index] = payload[index] }
         defer { sequence &+= 1 }
         var length = RTPPacket.headerLength + count

@@ -6,10 +6,13 @@ internal import Net
 /// after `provingPackets` valid packets in a row with one SSRC. Once locked, nobody else's packets are heard.
 struct SourceLock {
     static let provingPackets = 4
+    /// The same for who was heard before the media moved: what he still sends is on its way out.
+    static let formerProvingPackets = 50
 
     private(set) var locked: SocketAddress?
     private var announced: SocketAddress?
     private var candidate: (source: SocketAddress, ssrc: UInt32, sequence: UInt16, count: Int)?
+    private var former: SocketAddress?
     private(set) var rejected = 0
 
     init(announced: SocketAddress?) { self.announced = announced }
@@ -18,6 +21,7 @@ struct SourceLock {
     mutating func move(to announced: SocketAddress?) {
         guard announced != self.announced else { return }
         self.announced = announced
+        former = locked
         locked = nil
         candidate = nil
     }
@@ -35,7 +39,7 @@ struct SourceLock {
         }
         if let known = candidate, known.source == source, known.ssrc == ssrc, sequence &- known.sequence < 100 {
             candidate = (source, ssrc, sequence, known.count + 1)
-            if known.count + 1 >= Self.provingPackets {
+            if known.count + 1 >= (source == former ? Self.formerProvingPackets : Self.provingPackets) {
                 locked = source
                 return true
             }

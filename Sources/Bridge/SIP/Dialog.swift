@@ -6,7 +6,7 @@ public enum DialogEvent: Sendable, Equatable {
     case progress(status: Int, sdp: String?)
     /// Final 2xx; the ACK has been sent.
     case answered(sdp: String?)
-    /// The ACK of a call that came in; with SDP it answers our offer (RFC 3264, late offer).
+    /// The ACK of a call that came in, or of a re-INVITE without an offer; with SDP it answers our offer (RFC 3264, late offer).
     case acknowledged(sdp: String?)
     /// Final 3xx–6xx, or a local failure (408 time-out, 503 unreachable, 904 credentials refused).
     /// A 3xx tells with `contact` where to call instead.
@@ -18,6 +18,9 @@ public enum DialogEvent: Sendable, Equatable {
     case reofferRefused(status: Int)
     /// The far end asks us to call somebody else in its place (REFER, accepted); answer with `Dialog.report`.
     case referralRequested(target: String, reference: UInt32)
+    /// Somebody who may takes the far end's place (INVITE with Replaces, RFC 3891): hear him with `Dialog.listen`, answer or reject him, and
+    /// hang up this dialog.
+    case replaced(by: IncomingCall)
     /// The far end cancelled its INVITE before we answered.
     case cancelled
     /// How the far end's call to where we referred it goes: 100–199 on its way, 2xx there, else not (RFC 3515 §2.4.4).
@@ -57,6 +60,11 @@ public final class Dialog: Sendable, Equatable {
         let fragment = "SIP/2.0 \(status) \(status < 200 ? "Trying" : status < 300 ? "OK" : "Failed")"
         agent.command(id) { csofia_notify($0, reference, fragment, status >= 200 ? 1 : 0) }
     }
+    /// Asks the owner of this dialog to let another call take its far end's place. One that is not answered yet has none to take (481), one
+    /// that is over declines (603), RFC 3891 §3.
+    public func replace(by call: IncomingCall) { agent.replace(id, by: call) }
+    /// From now on `onEvent` hears what happens to an incoming call; at once that it has ended, where it has.
+    public func listen(_ onEvent: @escaping @Sendable (DialogEvent) -> Void) { agent.listen(id, onEvent) }
     /// A new offer within the dialog: hold, resume, or another codec.
     public func reoffer(sdp: String) { agent.reoffer(id, sdp: sdp) }
     /// Ends whatever there is: CANCEL before the answer, BYE after it. A 200 that crosses the CANCEL is ended by BYE.

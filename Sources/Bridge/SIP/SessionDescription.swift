@@ -26,6 +26,9 @@ public struct SessionDescription: Sendable, Equatable {
     /// An RTP payload type of RFC 3551.
     public static func payloadType(_ law: CompandingLaw) -> UInt8 { law == .muLaw ? 0 : 8 }
 
+    /// The static payload type of comfort noise (RFC 3389 §4). It is not offered, as silence costs us nothing, but some send it unasked.
+    static let comfortNoise: UInt8 = 13
+
     /// Parses a body. Throws with what is wrong; the leg then answers 488 or ends.
     public init(parsing text: String) throws(SDPError) {
         guard text.utf8.count <= Self.maximumLength else { throw SDPError("SDP is larger than \(Self.maximumLength) bytes") }
@@ -35,6 +38,7 @@ public struct SessionDescription: Sendable, Equatable {
         var formats: [UInt8] = []
         var maps: [UInt8: String] = [:]
         var ptime = 20
+        var longest = 60
         var direction = Direction.sendrecv
         var isSecure = false
         var keys: [SRTPKey] = []
@@ -73,6 +77,8 @@ public struct SessionDescription: Sendable, Equatable {
                     if words.count == 2, let type = UInt8(words[0]), type < 128 { maps[type] = words[1].lowercased() }
                 } else if value.hasPrefix("ptime:"), inAudio, let parsed = Int(value.dropFirst(6)), (10...60).contains(parsed) {
                     ptime = parsed
+                } else if value.hasPrefix("maxptime:"), inAudio, let parsed = Int(value.dropFirst(9)), parsed >= 10 {
+                    longest = parsed
                 }
             default: continue
             }
@@ -91,7 +97,7 @@ public struct SessionDescription: Sendable, Equatable {
         self.address = port == 0 || address?.address == 0 ? nil : address
         self.codecs = codecs
         self.telephoneEvent = event
-        self.ptime = ptime
+        self.ptime = min(ptime, longest)
         self.direction = direction
         self.isSecure = isSecure
         self.keys = keys

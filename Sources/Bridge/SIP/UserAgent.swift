@@ -47,7 +47,7 @@ public struct Invitation: Sendable {
 }
 
 /// An INVITE received.
-public struct IncomingCall: Sendable {
+public struct IncomingCall: Sendable, Equatable {
     public var dialog: Dialog
     /// User parts of From and of the Request-URI.
     public var from: String
@@ -68,6 +68,8 @@ public struct IncomingCall: Sendable {
     public var assertedIdentity: String?
     /// Whose place the caller wants to take, where it is a dialog of ours (RFC 3891).
     public var replaces: Dialog?
+    /// ... but only while that one rings.
+    public var replacesEarlyOnly = false
     /// It names a dialog, but none of ours.
     public var replacesUnknown = false
 }
@@ -339,6 +341,22 @@ public final class UserAgent: @unchecked Sendable {
 
     func acceptReferrals(_ id: Int) { post { $0.calls[id]?.acceptsReferrals = true } }
 
+    func replace(_ id: Int, by call: IncomingCall) {
+        post { agent in
+            guard let entry = agent.calls[id], !entry.isHangingUp, !entry.didReportEnd else { return call.dialog.reject(603) }
+            guard entry.isAnswered else { return call.dialog.reject(481) }
+            guard !call.replacesEarlyOnly else { return call.dialog.reject(486) }
+            entry.onEvent(.replaced(by: call))
+        }
+    }
+
+    func listen(_ id: Int, _ onEvent: @escaping @Sendable (DialogEvent) -> Void) {
+        post { agent in
+            guard let entry = agent.calls[id], !entry.didReportEnd else { return onEvent(.ended(byRemote: true)) }
+            entry.onEvent = onEvent
+        }
+    }
+
     func reoffer(_ id: Int, sdp: String) {
         post { agent in
             guard let entry = agent.calls[id], entry.isAnswered, !entry.isHangingUp else { return }
@@ -411,7 +429,7 @@ public final class UserAgent: @unchecked Sendable {
         case CSOFIA_ACK.rawValue:
             let isFirst = entry.isIncoming && !entry.isAnswered
             entry.isAnswered = true
-            if isFirst { entry.onEvent(.acknowledged(sdp: sdp)) }
+            if isFirst || sdp != nil { entry.onEvent(.acknowledged(sdp: sdp)) }
         case CSOFIA_CANCELLED.rawValue: entry.end(.cancelled)
         case CSOFIA_REFER.rawValue: referred(event, entry)
         case CSOFIA_REFERRED.rawValue:
@@ -549,6 +567,7 @@ public final class UserAgent: @unchecked Sendable {
                 csofia_unreference(found)
             }
             incoming.replacesUnknown = incoming.replaces == nil
+            incoming.replacesEarlyOnly = String(cString: replaces).lowercased().contains(";early-only")
         }
         csofia_bind(call, UnsafeMutableRawPointer(bitPattern: id))
         // In place before the owner can answer: his commands come by `post`, after this event.

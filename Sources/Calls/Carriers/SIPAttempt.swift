@@ -50,6 +50,10 @@ actor SIPAttempt: CallAttempt {
     private var hangUpAt: UInt64?
     private var giveUpAt: UInt64?
     private var transferDeadline: UInt64?
+    /// We have offered in the answer to an empty re-INVITE.
+    private var isOfferOpen = false
+    /// Call-IDs of those who took the far end's place.
+    private var takenOverBy: [String] = []
     /// By its gateway, not straight to an address.
     private var goesThroughTrunk: Bool { incoming == nil && !call.calleeNumber.lowercased().hasPrefix("sip:") }
     /// A provisional answer has come.
@@ -89,7 +93,9 @@ actor SIPAttempt: CallAttempt {
             try? await Task.sleep(for: .milliseconds(500))
             // An INVITE that came was there before we were; an attempt before this one has kept its own.
             let since = incoming == nil ? begunAt : .distantPast
-            let messages = line.userAgent.trace.messages(of: [incoming?.dialog.callID ?? ""], holding: call.outboundID).filter { $0.at >= since }
+            let messages = line.userAgent.trace.messages(of: Set([incoming?.dialog.callID ?? ""] + takenOverBy), holding: call.outboundID).filter {
+                $0.at >= since
+            }
             do { try await line.store.appendTrace(messages, to: call.outboundID) } catch {
                 line.logger.error("the SIP messages of a call cannot be kept: \(error)", metadata: ["call": "\(call.outboundID)"])
             }
@@ -179,6 +185,9 @@ actor SIPAttempt: CallAttempt {
         return false
     }
 
+    /// Of the call that came in.
+    func handleIncoming(_ event: DialogEvent) { handle(event, of: 0) }
+
     private func handle(_ event: DialogEvent, of round: Int) {
         // What an attempt at another trunk still has to say is of no interest.
         guard round == self.round else { return }
@@ -252,6 +261,7 @@ actor SIPAttempt: CallAttempt {
 
     /// The ACK: media may flow.
     private func acknowledged(_ sdp: String?) {
+        if isConnected, isOfferOpen { return answeredReoffer(sdp) }
         guard let incoming, !isConnected, let rtp else { return }
         if incoming.sdp == nil {
             do throws(SDPError) {
@@ -293,8 +303,11 @@ actor SIPAttempt: CallAttempt {
         if giveUpAt == nil { giveUpAt = EventLoop.nowMs() + Self.hangUpLimitMs }
     }
 
-    func handle(_ event: DialogEvent) {
-        guard !isFinished else { return }
+    private func handle(_ event: DialogEvent) {
+        guard !isFinished else {
+            if case .replaced(let call) = event { call.dialog.reject(603) }
+            return
+        }
         switch event {
         case .progress:
             hasRung = true
@@ -305,6 +318,8 @@ actor SIPAttempt: CallAttempt {
             answered(sdp)
         case .acknowledged(let sdp): acknowledged(sdp)
         case .reoffer(let sdp): reoffer(sdp)
+        case .replaced(let call): replaced(by: call)
+        case .cancelled where isConnected: handle(.ended(byRemote: true))
         case .cancelled: attemptEnded(AttemptOutcome(state: .failed, code: 487, reason: "the caller gave up before the answer"))
         case .referral(let status): referred(status)
         case .reanswered, .reofferRefused, .referralRequested: break
@@ -471,12 +486,48 @@ actor SIPAttempt: CallAttempt {
     /// A re-INVITE: hold, resume, or a new address. We answer with the law in use.
     private func reoffer(_ sdp: String?) {
         guard let rtp, let dialog else { return }
-        guard let sdp else { return dialog.answer(sdp: negotiation?.offer() ?? "") }  // an empty re-INVITE asks for our offer
+        guard let sdp else {
+            // An empty re-INVITE asks for our offer; the ACK brings the answer.
+            isOfferOpen = true
+            return dialog.answer(sdp: negotiation?.offer() ?? "")
+        }
         guard let (body, terms) = try? negotiation?.answer(sdp) else { return dialog.reject(488) }
+        take(terms, rtp)
+        dialog.answer(sdp: body)
+    }
+
+    private func take(_ terms: MediaTerms, _ rtp: RTPSession) {
         rtp.negotiate(terms)
         graph?.setHeld(terms.isHeld)
         leg?.setHeld(terms.isHeld)
-        dialog.answer(sdp: body)
+    }
+
+    private func answeredReoffer(_ sdp: String?) {
+        isOfferOpen = false
+        // What cannot be taken changes nothing (RFC 3261 §14.1 leaves the session as it was).
+        guard let rtp, let terms = try? negotiation?.accept(sdp) else { return }
+        take(terms, rtp)
+    }
+
+    /// Somebody else takes the far end's place: the conversation goes on with him.
+    private func replaced(by call: IncomingCall) {
+        guard isConnected, pendingEnd == nil, let rtp, let former = dialog else { return call.dialog.reject(481) }
+        var negotiation = OfferAnswer(
+            host: line.userAgent.advertised, port: rtp.localPort, isSecure: settings.srtp == .required, session: sessionID)
+        guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
+        self.negotiation = negotiation
+        isOfferOpen = false
+        round += 1
+        let loop = loop
+        call.dialog.listen { [weak self, round] event in
+            loop.post { [weak self] in self?.assumeIsolated { $0.handle(event, of: round) } }
+        }
+        dialog = call.dialog
+        takenOverBy.append(call.dialog.callID)
+        take(terms, rtp)
+        call.dialog.answer(sdp: body)
+        former.hangUp()
+        logger.info("another end took the far end's place")
     }
 
     private func handle(_ event: CallGraph.Event) {

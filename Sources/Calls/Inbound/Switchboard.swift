@@ -127,7 +127,12 @@ public final class Switchboard: Sendable {
         let identity: Identity, known: Operator?
         do throws(Refusal) {
             identity = try identify(call)
-            guard call.replaces == nil, !call.replacesUnknown else { throw Refusal(status: 481) }
+            if call.replacesUnknown { throw Refusal(status: 481) }
+            if let replaced = call.replaces {
+                // He has proved that he is an operator or a trunk of ours; whoever has the dialog decides.
+                replaced.replace(by: call)
+                return { _ in }
+            }
             known = try destination(of: call)
             if call.rejectsSDP { throw Refusal(status: 406) }
             if let type = call.contentType, type.lowercased() != "application/sdp" {
@@ -173,7 +178,7 @@ public final class Switchboard: Sendable {
             line.calls.remove(id)
             self.state.withLock { $0.live -= 1 }
         }
-        return { event in loop.post { attempt.assumeIsolated { $0.handle(event) } } }
+        return { event in loop.post { attempt.assumeIsolated { $0.handleIncoming(event) } } }
     }
 }
 

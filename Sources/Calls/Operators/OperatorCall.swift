@@ -30,6 +30,7 @@ final class OperatorCall {
     private var deadline: UInt64 = 0
     private var isOver = false
     private var negotiation: OfferAnswer?
+    private var isOfferOpen = false
     private var lastFailure = "none of the phones could be reached"
 
     init(loop: EventLoop, line: CallLine, settings: CallSettings, onEvent: @escaping (Event) -> Void) {
@@ -80,10 +81,13 @@ final class OperatorCall {
         let dialog = dialogs[place]
         guard !isOver else {
             if case .answered = event { dialog.hangUp() }
+            if case .replaced(let call) = event { call.dialog.reject(603) }
             return
         }
         switch event {
-        case .progress, .acknowledged, .cancelled, .reanswered, .reofferRefused, .referral: break
+        case .replaced(let call): replaced(dialog, by: call)
+        case .acknowledged(let sdp): acknowledged(sdp, dialog)
+        case .progress, .cancelled, .reanswered, .reofferRefused, .referral: break
         case .answered(let sdp): answered(dialog, sdp)
         case .failed(let status, _, _, _):
             guard answered == nil else { return }
@@ -138,13 +142,44 @@ final class OperatorCall {
     func relay() { leg?.relay(true) }
 
     private func reoffer(_ sdp: String?, _ dialog: Dialog) {
-        guard let sdp else { return dialog.answer(sdp: negotiation?.offer() ?? "") }
+        guard let sdp else {
+            isOfferOpen = true
+            return dialog.answer(sdp: negotiation?.offer() ?? "")
+        }
         guard let rtp, let (body, terms) = try? negotiation?.answer(sdp) else { return dialog.reject(488) }
-        rtp.negotiate(terms)
-        let isHeld = terms.isHeld
-        leg?.setHeld(isHeld)
         dialog.answer(sdp: body)
-        onEvent(.held(isHeld))
+        take(terms, rtp)
+    }
+
+    private func take(_ terms: MediaTerms, _ rtp: RTPSession) {
+        rtp.negotiate(terms)
+        leg?.setHeld(terms.isHeld)
+        onEvent(.held(terms.isHeld))
+    }
+
+    /// The answer to an offer of ours that an empty re-INVITE asked for.
+    private func acknowledged(_ sdp: String?, _ dialog: Dialog) {
+        guard isOfferOpen, dialog == answered else { return }
+        isOfferOpen = false
+        guard let rtp, let terms = try? negotiation?.accept(sdp) else { return }
+        take(terms, rtp)
+    }
+
+    /// Another phone takes this one's place, and goes on talking with the caller.
+    private func replaced(_ dialog: Dialog, by call: IncomingCall) {
+        guard dialog == answered, let rtp else { return call.dialog.reject(481) }
+        var negotiation = OfferAnswer(host: line.userAgent.advertised, port: rtp.localPort, isSecure: settings.srtp == .required)
+        guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
+        self.negotiation = negotiation
+        isOfferOpen = false
+        let place = dialogs.count, loop = loop, me = Confined(self, to: loop)
+        dialogs.append(call.dialog)
+        answered = call.dialog
+        call.dialog.listen { event in loop.post { me.value.handle(event, of: place) } }
+        call.dialog.acceptReferrals()
+        call.dialog.answer(sdp: body)
+        dialog.hangUp()
+        take(terms, rtp)
     }
 
     /// How the call goes that the person asked for.

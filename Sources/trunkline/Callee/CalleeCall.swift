@@ -86,6 +86,7 @@ actor CalleeCall {
         case .failed(let status, _, _, _): report(["event": "failed", "status": status])
         case .progress, .answered, .acknowledged, .referral, .reanswered, .reofferRefused, .referralRequested: return
         case .reoffer: return dialog.reject(488)
+        case .replaced(let call): return call.dialog.reject(481)
         }
         leg?.close()
         leg = nil
