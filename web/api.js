@@ -40,6 +40,7 @@ export const listCalls = (filter, kind = "outbound") => {
   const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
   return request("GET", `/api/${kind}/${query.size ? `?${query}` : ""}`);
 };
+export const activeCalls = (kind) => request("GET", `/api/${kind}/active`);
 export const statistics = () => request("GET", "/api/outbound/stats");
 export const call = (callID) => request("GET", callURL(callID));
 export const result = (callID) => request("GET", `${callURL(callID)}/result`);
@@ -47,6 +48,37 @@ export const sipTrace = (callID) => request("GET", `${callURL(callID)}/sip`);
 export const transfer = (callID) => request("POST", `${callURL(callID)}/transfer`, {});
 export const say = (callID, text) => request("POST", `${callURL(callID)}/say`, { text });
 export const act = (callID, action) => request("POST", `${callURL(callID)}/${action}`);
+export const correct = (callID, questionID, change) => request("POST", `${callURL(callID)}/answers/${id(questionID)}`, change);
+export const providers = () => request("GET", "/api/providers");
+
+/** A collection of things with ids: list, create, replace, remove. */
+function collection(path) {
+  return {
+    list: (filter = {}) => {
+      const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
+      return request("GET", `${path}${query.size ? `?${query}` : ""}`);
+    },
+    create: (body) => request("POST", path, body),
+    replace: (key, body) => request("PUT", `${path}/${id(key)}`, body),
+    remove: (key) => request("DELETE", `${path}/${id(key)}`),
+  };
+}
+
+export const operators = {
+  ...collection("/api/operators"),
+  setStatus: (key, status) => request("PUT", `/api/operators/${id(key)}/status`, { status }),
+};
+export const templates = collection("/api/templates");
+export const numbers = collection("/api/numbers");
+export const doNotCall = collection("/api/do-not-call");
+export const knowledge = collection("/api/knowledge");
+export const keys = collection("/api/keys");
+export const audit = collection("/api/audit");
+export const deliveries = {
+  ...collection("/api/webhooks/deliveries"),
+  replay: (key) => request("POST", `/api/webhooks/deliveries/${id(key)}/replay`),
+  replayDead: () => request("POST", "/api/webhooks/deliveries/replay"),
+};
 
 export function openEvents(after) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";

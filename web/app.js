@@ -1,15 +1,20 @@
 // Routing, login, the live mark. A page is a function (root, parameter) that returns what to do when it is left.
 import * as api from "./api.js";
 import { feed } from "./store.js";
-import { cell, template, toast } from "./view.js";
+import { language, languages, setLanguage, t, translate } from "./text.js";
+import { cell, element, template, toast } from "./view.js";
 import { listPage } from "./list.js";
 import { newPage } from "./new.js";
 import { callPage } from "./call.js";
+import { overviewPage } from "./overview.js";
+import { resourcePage, settingsPage } from "./resource.js";
+import { operators, templates } from "./resources.js";
 
 const page = document.querySelector('[data-part="page"]');
 const top_ = document.querySelector('[data-part="top"]');
 const live = document.querySelector('[data-part="live"]');
 let leave = null;
+let session = null;
 
 export function go(path) {
   history.pushState(null, "", path);
@@ -19,7 +24,7 @@ export function go(path) {
 function loginPage(root) {
   top_.hidden = true;
   root.append(template("login"));
-  document.title = "Log in · Trunkline";
+  document.title = `${t("Log in")} · Trunkline`;
   const form = root.querySelector("form");
   form.api_key.focus();
   form.addEventListener("submit", async (event) => {
@@ -31,7 +36,7 @@ function loginPage(root) {
       await api.logIn(name ? { username: name, password: form.password.value } : { api_key: form.api_key.value.trim() });
       await enter();
     } catch (problem) {
-      error.textContent = problem.status !== 401 ? problem.message : form.username.value.trim() ? "Name or password is wrong." : "This key is not known.";
+      error.textContent = problem.status !== 401 ? problem.message : form.username.value.trim() ? t("Name or password is wrong.") : t("This key is not known.");
     }
   });
 }
@@ -46,21 +51,25 @@ async function show() {
   leave?.();
   leave = null;
   page.replaceChildren();
-  const path = location.pathname.replace(/\/+$/, "") || "/outbound";
+  const path = location.pathname.replace(/\/+$/, "") || "/";
   const match = path.match(/^\/(?:outbound\/(?=ob-)|inbound\/(?=in-))((?:ob|in)-[0-9a-f]{8})$/);
-  const place = match ? "" : { "/outbound/new": "new", "/inbound": "inbound" }[path] ?? "list";
+  const place = match ? "" : { "/": "overview", "/login": "overview", "/outbound": "list", "/outbound/new": "list" }[path] ?? path.split("/")[1];
   for (const link of top_.querySelectorAll("[data-nav]")) {
     if (link.dataset.nav === place) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
   try {
-    if (path === "/outbound" || path === "/login") leave = await listPage(page, "outbound");
+    if (path === "/" || path === "/login") leave = await overviewPage(page);
+    else if (path === "/outbound") leave = await listPage(page, "outbound");
+    else if (path === "/operators") leave = await resourcePage(page, operators, session.role);
+    else if (path === "/templates") leave = await resourcePage(page, templates, session.role);
+    else if (path === "/settings" || path.startsWith("/settings/")) leave = await settingsPage(page, path.slice(10), session.role);
     else if (path === "/inbound") leave = await listPage(page, "inbound");
     else if (path === "/outbound/new") leave = newPage(page, go);
     else if (match) leave = await callPage(page, match[1]);
-    else message(page, "Nothing here", "There is no such page.");
+    else message(page, t("Nothing here"), t("There is no such page."));
   } catch (problem) {
     if (problem.status === 401) return loginPage(clear());
-    message(clear(), problem.status === 404 ? "No such call" : "That did not work", problem.message);
+    message(clear(), problem.status === 404 ? t("No such call") : t("That did not work"), problem.message);
   }
   page.focus({ preventScroll: true });
 }
@@ -71,6 +80,7 @@ function clear() {
 }
 
 async function enter() {
+  session = await api.session();
   clear();
   top_.hidden = false;
   feed.start();
@@ -95,12 +105,21 @@ window.addEventListener("popstate", show);
 feed.addEventListener("state", ({ detail }) => {
   live.toggleAttribute("data-on", detail === "on");
   live.toggleAttribute("data-off", detail === "off");
-  live.textContent = detail === "on" ? "live" : "offline, trying again";
+  live.textContent = detail === "on" ? t("live") : t("offline, trying again");
 });
-window.addEventListener("unhandledrejection", (event) => toast(event.reason?.message ?? "Something went wrong."));
+window.addEventListener("unhandledrejection", (event) => toast(event.reason?.message ?? t("Something went wrong.")));
+
+translate(document.body);
+const chooser = document.querySelector('[data-part="language"]');
+for (const [code, name] of Object.entries(languages)) {
+  const option = element("option", name);
+  option.value = code;
+  option.selected = code === language;
+  chooser.append(option);
+}
+chooser.addEventListener("change", () => setLanguage(chooser.value));
 
 try {
-  await api.session();
   await enter();
 } catch {
   loginPage(clear());

@@ -1,17 +1,18 @@
 // One call: answers as they come, the conversation as it was heard, the recording.
 import * as api from "./api.js";
 import { feed } from "./store.js";
-import { callID as idOf, cell, duration, endReason, fact, isEnded, part, ruleName, showState, template, toast, when } from "./view.js";
+import { t } from "./text.js";
+import { callID as idOf, cell, duration, element, endReason, fact, isEnded, part, plain, ruleName, showState, template, toast, when } from "./view.js";
 
-const statusNames = { pending: ["open", ""], answered: ["answered", "good"], unclear: ["unclear", "warn"], refused: ["refused", "bad"], not_asked: ["not asked", ""] };
+const statusNames = { pending: [t("open"), ""], answered: [t("answered"), "good"], unclear: [t("unclear"), "warn"], refused: [t("refused"), "bad"], not_asked: [t("not asked"), ""] };
 
 // What an answer's time is made of, in the order in which it passes.
-const stages = [["end_of_turn", "end of turn"], ["speech_to_text", "speech to text"], ["language_model", "dialogue"], ["text_to_speech", "text to speech"], ["queueing", "queueing"]];
+const stages = [["end_of_turn", t("end of turn")], ["speech_to_text", t("speech to text")], ["language_model", t("dialogue")], ["text_to_speech", t("text to speech")], ["queueing", t("queueing")]];
 
 function valueText(answer) {
   if (answer.status !== "answered") return "–";
-  if (answer.value === true) return "Yes";
-  if (answer.value === false) return "No";
+  if (answer.value === true) return t("Yes");
+  if (answer.value === false) return t("No");
   return String(answer.value ?? answer.answer_summary ?? answer.answer_text ?? "");
 }
 
@@ -19,7 +20,7 @@ function valueText(answer) {
 function costText(cost) {
   if (!cost || cost.components.length === 0 || cost.known === "0" && cost.total === "unknown") return "";
   const parts = cost.components.map((part) => `${part.component} ${part.amount}`).join(", ");
-  const whole = cost.total === "unknown" ? `at least ${cost.known}` : cost.total;
+  const whole = cost.total === "unknown" ? t("at least {amount}", { amount: cost.known }) : cost.total;
   return `${whole} ${cost.currency} (${parts})`;
 }
 
@@ -29,8 +30,8 @@ export async function callPage(root, callID) {
   let result = await api.result(callID);
   root.append(template("call"));
   if (isInbound) {
-    cell(root, "crumb", "Incoming calls").setAttribute("href", "/inbound");
-    cell(root, "sides", "Caller on the left, AI on the right.");
+    cell(root, "crumb", t("Incoming calls")).setAttribute("href", "/inbound");
+    cell(root, "sides", t("Caller on the left, AI on the right."));
   }
   const audio = root.querySelector('[data-cell="audio"]');
   const transcript = part(root, "transcript");
@@ -42,7 +43,7 @@ export async function callPage(root, callID) {
   }
 
   function showHead() {
-    const title = isInbound ? `Call from ${call.caller_number}` : call.purpose;
+    const title = isInbound ? t("Call from {number}", { number: call.caller_number }) : call.purpose;
     document.title = `${title} · Trunkline`;
     cell(root, "purpose", title);
     showState(root.querySelector('[data-cell="state"]'), call.state);
@@ -52,28 +53,28 @@ export async function callPage(root, callID) {
     button("retry").hidden = !isEnded(call.state) || isInbound;
     const facts = part(root, "facts");
     facts.replaceChildren();
-    fact(facts, isInbound ? "Caller" : "Callee", isInbound ? call.caller_number : call.callee_number);
-    fact(facts, isInbound ? "Called" : "Caller shown", isInbound ? call.called_number : call.caller_number);
-    fact(facts, "On behalf of", call.caller_display_name);
-    fact(facts, "Language", call.language);
-    fact(facts, "Created", when(call.created_at));
-    fact(facts, "Answered", when(call.answered_at));
-    fact(facts, "Duration", duration(liveDuration()));
-    fact(facts, "Ended because", call.end_reason ? endReason(call.end_reason) : call.failure_reason);
-    fact(facts, "Answered by", call.answered_by === "unknown" ? "" : call.answered_by);
-    fact(facts, "Next attempt", when(call.next_attempt_at));
-    fact(facts, "Summary", result.summary);
-    fact(facts, "Mood", result.sentiment);
-    fact(facts, "Cost", costText(result.cost));
-    fact(facts, "For", call.operator_name);
+    fact(facts, isInbound ? t("Caller") : t("Callee"), isInbound ? call.caller_number : call.callee_number);
+    fact(facts, isInbound ? t("Called") : t("Caller shown"), isInbound ? call.called_number : call.caller_number);
+    fact(facts, t("On behalf of"), call.caller_display_name);
+    fact(facts, t("Language"), call.language);
+    fact(facts, t("Created"), when(call.created_at));
+    fact(facts, t("Answered"), when(call.answered_at));
+    fact(facts, t("Duration"), duration(liveDuration()));
+    fact(facts, t("Ended because"), call.end_reason ? endReason(call.end_reason) : call.failure_reason);
+    fact(facts, t("Answered by"), call.answered_by === "unknown" ? "" : plain(call.answered_by));
+    fact(facts, t("Next attempt"), when(call.next_attempt_at));
+    fact(facts, t("Summary"), result.summary);
+    fact(facts, t("Mood"), plain(result.sentiment));
+    fact(facts, t("Cost"), costText(result.cost));
+    fact(facts, t("For"), call.operator_name);
     const media = result.media;
-    if (media?.mos) fact(facts, "Line", `MOS ${media.mos}, ${media.packets_lost} of ${media.packets_received + media.packets_lost} packets lost, jitter ${media.jitter_ms} ms`);
-    fact(facts, "Id", callID);
+    if (media?.mos) fact(facts, t("Line"), t("MOS {mos}, {lost} of {all} packets lost, jitter {jitter} ms", { mos: media.mos, lost: media.packets_lost, all: media.packets_received + media.packets_lost, jitter: media.jitter_ms }));
+    fact(facts, t("Id"), callID);
     const attempts = part(root, "attempts");
     attempts.replaceChildren();
     const tries = call.attempts ?? [];
     for (const attempt of tries) {
-      const outcome = attempt.outcome ? `${attempt.outcome.replace("_", " ")}${attempt.reason ? `: ${attempt.reason}` : ""}` : "under way";
+      const outcome = attempt.outcome ? `${plain(attempt.outcome)}${attempt.reason ? `: ${attempt.reason}` : ""}` : t("under way");
       attempts.append(timedRow(attempt.started_at, outcome));
     }
     part(root, "no-attempts").hidden = tries.length > 0;
@@ -81,13 +82,13 @@ export async function callPage(root, callID) {
     const blocked = call.blocked ?? [];
     part(root, "blocked").hidden = blocked.length === 0;
     part(root, "blocks").replaceChildren(
-      ...blocked.map((one) => timedRow(one.at, ruleName(one.rule) + (one.until ? `: waits until ${when(one.until)}` : ""), one.detail)));
+      ...blocked.map((one) => timedRow(one.at, ruleName(one.rule) + (one.until ? `: ${t("waits until {time}", { time: when(one.until) })}` : ""), one.detail)));
     part(root, "say").hidden = call.state !== "connected";
     part(root, "transfer").hidden = call.state !== "connected";
     const transfers = call.transfers ?? [];
     part(root, "transfers-card").hidden = transfers.length === 0;
     part(root, "transfers").replaceChildren(
-      ...transfers.map((one) => timedRow(one.at, `${one.name}: ${one.outcome}${one.reason ? `, ${one.reason}` : ""}`)));
+      ...transfers.map((one) => timedRow(one.at, `${one.name}: ${plain(one.outcome)}${one.reason ? `, ${one.reason}` : ""}`)));
   }
 
   function timedRow(at, words, title = "") {
@@ -104,7 +105,7 @@ export async function callPage(root, callID) {
 
   async function showSIP() {
     const trace = await api.sipTrace(callID);
-    cell(root, "ladder", trace.ladder || "Nothing is kept: no SIP leg of ours carried the call.");
+    cell(root, "ladder", trace.ladder || t("Nothing is kept: no SIP leg of ours carried the call."));
     part(root, "messages").replaceChildren(...trace.items.map((message) => {
       const details = document.createElement("details");
       const summary = document.createElement("summary");
@@ -126,7 +127,7 @@ export async function callPage(root, callID) {
     list.replaceChildren();
     part(root, "questions").hidden = result.answers.length === 0;
     const settled = result.answers.filter((answer) => answer.status !== "pending").length;
-    cell(root, "progress", `${settled} of ${result.answers.length}`);
+    cell(root, "progress", t("{count} of {all}", { count: settled, all: result.answers.length }));
     const bar = root.querySelector('[data-cell="bar"]');
     bar.max = result.answers.length || 1;
     bar.value = settled;
@@ -138,22 +139,69 @@ export async function callPage(root, callID) {
       const chip = cell(row, "status", name);
       if (tone) chip.dataset.tone = tone;
       cell(row, "words", answer.answer_text);
-      cell(row, "confidence", answer.confidence == null ? "" : `confidence ${Math.round(answer.confidence * 100)} %`);
+      cell(row, "confidence", answer.confidence == null ? "" : t("confidence {percent} %", { percent: Math.round(answer.confidence * 100) }));
       const correction = (result.corrections ?? []).findLast((one) => one.question_id === answer.question_id);
-      if (correction) cell(row, "corrected", `Corrected by ${correction.by}, ${when(correction.at)}`).hidden = false;
+      if (correction) cell(row, "corrected", t("Corrected by {name}, {time}", { name: correction.by, time: when(correction.at) })).hidden = false;
       const play = row.querySelector('[data-cell="play"]');
       if (answer.evidence && result.recording_url && result.final) {
         play.hidden = false;
         play.addEventListener("click", () => playFrom(answer.evidence.start_ms / 1000 - 0.3));
       }
+      showCorrection(row, answer);
       list.append(row);
     }
+  }
+
+  // What the AI understood can be set right once the call is over; the record keeps both.
+  function showCorrection(row, answer) {
+    const change = row.querySelector('[data-cell="change"]');
+    const form = part(row, "correct");
+    change.hidden = !isEnded(call.state);
+    change.addEventListener("click", () => {
+      form.hidden = !form.hidden;
+      if (form.hidden) return;
+      form.elements.text.value = answer.status === "answered" ? valueText(answer) : "";
+      form.elements.text.focus();
+    });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const text = form.elements.text.value.trim();
+      try {
+        await api.correct(callID, answer.question_id, { value: typedValue(text, answer), answer_text: answer.answer_text ?? text });
+        await refresh();
+      } catch (problem) { toast(problem.message); }
+    });
+  }
+
+  // In the type that the question asks for; what is none is refused by the server, in words.
+  function typedValue(text, answer) {
+    const type = (call.questions ?? []).find((one) => one.id === answer.question_id)?.type ?? typeof answer.value;
+    if (type === "boolean") return [t("Yes"), "yes", "Yes", "true"].includes(text) ? true : [t("No"), "no", "No", "false"].includes(text) ? false : text;
+    if (type === "number" && text !== "" && Number.isFinite(Number(text))) return Number(text);
+    return text;
+  }
+
+  async function showDeliveries() {
+    const { items } = await api.deliveries.list({ outbound_id: callID, limit: 200 });
+    part(root, "deliveries-card").hidden = items.length === 0;
+    part(root, "deliveries").replaceChildren(...items.slice(0, 20).map((one) =>
+      timedRow(one.created_at, `${one.event}: ${plain(one.state)}${one.last_status ? ` (${one.last_status})` : ""}`, one.endpoint)));
+  }
+
+  function showQueues() {
+    const queues = call.queues ?? [];
+    part(root, "queues-card").hidden = queues.length === 0;
+    part(root, "queues").replaceChildren(...queues.map((one) => {
+      const row = document.createElement("li");
+      row.append(element("span", one.name), element("span", t("{depth} of {limit}, most {peak}, dropped {dropped}", one), "muted"));
+      return row;
+    }));
   }
 
   function addEntry(entry) {
     const row = template("entry").querySelector("li");
     row.dataset.speaker = entry.speaker;
-    cell(row, "who", entry.speaker === "ai" ? "AI" : isInbound ? "Caller" : "Callee");
+    cell(row, "who", entry.speaker === "ai" ? t("AI") : isInbound ? t("Caller") : t("Callee"));
     cell(row, "time", duration(entry.timestamp)).addEventListener("click", () => playFrom(entry.timestamp));
     if (entry.interrupted) {
       const heard = entry.heard_text ?? "";
@@ -161,14 +209,14 @@ export async function callPage(root, callID) {
       const rest = row.querySelector('[data-cell="unheard"]');
       rest.hidden = false;
       rest.textContent = ` ${entry.text.startsWith(heard) ? entry.text.slice(heard.length).trim() : entry.text}`;
-      rest.title = "not heard: the callee cut in";
+      rest.title = t("not heard: the callee cut in");
     } else {
-      cell(row, "heard", entry.text || "(not understood)");
+      cell(row, "heard", entry.text || t("(not understood)"));
     }
-    if (entry.sources) cell(row, "sources", `Source: ${entry.sources.join(", ")}`).hidden = false;
+    if (entry.sources) cell(row, "sources", t("Source: {names}", { names: entry.sources.join(", ") })).hidden = false;
     transcript.append(row);
     part(root, "no-transcript").hidden = true;
-    cell(root, "turns", `${transcript.children.length} turns`);
+    cell(root, "turns", t("{count} turns", { count: transcript.children.length }));
   }
 
   function showTranscript() {
@@ -187,11 +235,11 @@ export async function callPage(root, callID) {
     const list = part(root, "latencies");
     list.replaceChildren();
     const show = (name, value) => fact(list, name, `${value.p50_ms} ms, p95 ${value.p95_ms} ms`);
-    show("Whole", latency.voice_to_voice);
-    show("End of turn", latency.end_of_turn);
-    show("Speech to text", latency.speech_to_text);
-    show("Dialogue", latency.language_model);
-    show("Text to speech", latency.text_to_speech);
+    show(t("Whole"), latency.voice_to_voice);
+    show(t("End of turn"), latency.end_of_turn);
+    show(t("Speech to text"), latency.speech_to_text);
+    show(t("Dialogue"), latency.language_model);
+    show(t("Text to speech"), latency.text_to_speech);
     showWaterfall(latency.each ?? []);
   }
 
@@ -221,6 +269,7 @@ export async function callPage(root, callID) {
 
   function showAll() {
     showHead();
+    showQueues();
     showAnswers();
     showTranscript();
     showRecording();
@@ -243,7 +292,7 @@ export async function callPage(root, callID) {
       }
       showAnswers();
     } else {
-      refresh().catch((problem) => toast(problem.message));
+      refresh().then(showDeliveries).catch((problem) => { if (problem.status !== 403) toast(problem.message); });
     }
   };
   feed.addEventListener("event", onEvent);
@@ -276,7 +325,18 @@ export async function callPage(root, callID) {
   showAll();
   // What happened between the first answer and the subscription.
   refresh().catch(() => {});
-  clock = setInterval(() => { if (call.state === "connected") showHead(); }, 1000);
+  // Those who may only look do not see deliveries.
+  const deliveries = () => showDeliveries().catch(() => {});
+  deliveries();
+  let beats = 0;
+  clock = setInterval(() => {
+    beats += 1;
+    if (call.state === "connected") showHead();
+    if (beats % 3 === 0 && !isEnded(call.state)) {
+      api.call(callID).then((fresh) => { call = fresh; showQueues(); }).catch(() => {});
+      deliveries();
+    }
+  }, 1000);
   return () => {
     clearInterval(clock);
     feed.removeEventListener("event", onEvent);

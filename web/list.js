@@ -1,31 +1,65 @@
 // The list of calls with its five figures; rows change as events come.
 import * as api from "./api.js";
 import { feed } from "./store.js";
+import { language, t } from "./text.js";
 import { callID, cell, duration, isEnded, part, showState, template, toast, when } from "./view.js";
 
 const refreshDelay = 400;
+// Rows of one file, and of one request for them.
+const exportLimit = 100_000;
+const exportPage = 200;
+const columns = ["id", "created_at", "caller_number", "callee_number", "called_number", "purpose", "state", "attempt_count", "duration_seconds", "end_reason", "failure_reason"];
+
+/** RFC 4180; what a spreadsheet would take for a formula is text. */
+function csvField(value) {
+  const text = String(value ?? "");
+  const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+async function exportCSV(filter, kind) {
+  const lines = [];
+  let cursor = null;
+  let names = [];
+  do {
+    const page = await api.listCalls({ ...filter, cursor, limit: exportPage }, kind);
+    names = columns.filter((name) => name === "id" || page.items.length === 0 || name in page.items[0]);
+    for (const call of page.items) lines.push(names.map((name) => csvField(name === "id" ? callID(call) : call[name])).join(","));
+    cursor = page.next_cursor;
+  } while (cursor && lines.length < exportLimit);
+  // The mark tells spreadsheets that it is UTF-8.
+  const file = new Blob(["\uFEFF", [names.join(","), ...lines].join("\r\n"), "\r\n"], { type: "text/csv;charset=utf-8" });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = `${kind}-${new Date().toISOString().slice(0, 10)}.csv`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+  toast(t("{count} calls written to a file.", { count: lines.length.toLocaleString(language) }));
+}
 
 /** `kind`: outbound, the calls we place, or inbound, those that come in. */
 export async function listPage(root, kind) {
   const isInbound = kind === "inbound";
-  document.title = `${isInbound ? "Incoming calls" : "Calls"} · Trunkline`;
+  document.title = `${isInbound ? t("Incoming calls") : t("Calls")} · Trunkline`;
   const first = await api.listCalls({}, kind);
   root.append(template("list"));
   if (isInbound) {
-    cell(root, "title", "Incoming calls");
-    cell(root, "other", "Caller");
-    cell(root, "about", "Called");
+    cell(root, "title", t("Incoming calls"));
+    cell(root, "other", t("Caller"));
+    cell(root, "about", t("Called"));
     part(root, "figures").hidden = true;
-    root.querySelector(".head .button").hidden = true;
+    root.querySelector('[href="/outbound/new"]').hidden = true;
     for (const option of root.querySelectorAll("select option")) {
       if (!["", "ringing", "connected", "completed", "failed"].includes(option.value)) option.remove();
     }
-    root.querySelector('input[name="q"]').placeholder = "Search number or id";
+    root.querySelector('input[name="q"]').placeholder = t("Search number or id");
   }
   const rows = part(root, "rows");
   const empty = part(root, "empty");
   const more = root.querySelector('[data-action="more"]');
   const form = root.querySelector("form");
+  const bulk = part(root, "bulk");
+  const picked = new Set();
   let cursor = null;
   let timer = 0;
   let version = 0;
@@ -42,8 +76,31 @@ export async function listPage(root, kind) {
     const action = row.querySelector('[data-cell="action"]');
     const name = isInbound ? "" : isEnded(call.state) && !call.task_completed ? "retry" : ["queued", "dialing", "ringing"].includes(call.state) ? "cancel" : "";
     action.hidden = !name;
-    action.textContent = name === "retry" ? "Call again" : "Cancel";
+    action.textContent = name === "retry" ? t("Call again") : t("Cancel");
     action.dataset.action = name;
+    const pick = row.querySelector('[data-cell="pick"]');
+    pick.disabled = !name;
+    pick.setAttribute("aria-label", t("Choose the call to {number}", { number: call.callee_number ?? "" }));
+    if (!name) picked.delete(callID(call));
+    pick.checked = picked.has(callID(call));
+  }
+
+  function showPicked() {
+    bulk.hidden = picked.size === 0;
+    cell(bulk, "picked", t("{count} chosen", { count: picked.size }));
+  }
+
+  // Each call for itself: what cannot be done is said, and the rest is done.
+  async function forAll(action) {
+    const failed = [];
+    for (const id of picked) {
+      const row = rows.querySelector(`[data-id="${id}"] [data-cell="action"]`);
+      if (row?.dataset.action !== action) continue;
+      try { await api.act(id, action); } catch (problem) { failed.push(`${id}: ${problem.message}`); }
+      picked.delete(id);
+    }
+    if (failed.length) toast(failed.slice(0, 3).join("; "));
+    later();
   }
 
   function add(calls) {
@@ -59,10 +116,11 @@ export async function listPage(root, kind) {
   function show(page) {
     rows.replaceChildren();
     add(page.items);
+    showPicked();
     cursor = page.next_cursor;
     more.hidden = !cursor;
     empty.hidden = page.items.length > 0;
-    empty.textContent = filter().q || filter().state ? "No call fits the filter." : isInbound ? "Nobody has called yet." : "No calls yet. Place the first one.";
+    empty.textContent = filter().q || filter().state ? t("No call fits the filter.") : isInbound ? t("Nobody has called yet.") : t("No calls yet. Place the first one.");
   }
 
   async function figures() {
@@ -99,6 +157,24 @@ export async function listPage(root, kind) {
     add(page.items);
     cursor = page.next_cursor;
     more.hidden = !cursor;
+  });
+  rows.addEventListener("change", (event) => {
+    const id = event.target.closest("tr").dataset.id;
+    if (event.target.checked) picked.add(id); else picked.delete(id);
+    showPicked();
+  });
+  for (const button of bulk.querySelectorAll("button")) {
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      await forAll(button.dataset.bulk);
+      button.disabled = false;
+    });
+  }
+  root.querySelector('[data-action="export"]').addEventListener("click", async (event) => {
+    const button = event.currentTarget;
+    button.disabled = true;
+    try { await exportCSV(filter(), kind); } catch (problem) { toast(problem.message); }
+    button.disabled = false;
   });
   rows.addEventListener("click", async (event) => {
     const button = event.target.closest("button");

@@ -1,31 +1,38 @@
 // The form for a new call. The server decides what is right; its answer names every bad field.
 import * as api from "./api.js";
-import { part, template, toast } from "./view.js";
-
-const questionLimit = 20;
+import { questionList } from "./questions.js";
+import { t } from "./text.js";
+import { element, part, template, toast } from "./view.js";
 
 export function newPage(root, go) {
-  document.title = "New call · Trunkline";
+  document.title = `${t("New call")} · Trunkline`;
   root.append(template("new"));
   const form = root.querySelector("form");
   const questions = part(root, "questions");
   const addButton = root.querySelector('[data-action="add-question"]');
 
-  function addQuestion() {
-    const row = template("question").querySelector("li");
-    const type = row.querySelector('[data-field="type"]');
-    type.addEventListener("change", () => { part(row, "choices").hidden = type.value !== "choice"; });
-    row.querySelector('[data-action="remove-question"]').addEventListener("click", () => {
-      row.remove();
-      if (!questions.children.length) addQuestion();
-      addButton.disabled = false;
-    });
-    questions.append(row);
-    addButton.disabled = questions.children.length >= questionLimit;
-    return row;
-  }
-  addQuestion();
-  addButton.addEventListener("click", () => addQuestion().querySelector("input").focus());
+  const asked = questionList(questions, addButton);
+
+  // What a template says may be changed before the call.
+  const chosen = form.elements.template;
+  let templates = [];
+  api.templates.list().then(({ items }) => {
+    templates = items;
+    part(form, "template").hidden = items.length === 0;
+    for (const one of items) {
+      const option = element("option", one.name);
+      option.value = one.id;
+      chosen.append(option);
+    }
+  }).catch(() => {});
+  chosen.addEventListener("change", () => {
+    const one = templates.find((item) => item.id === chosen.value);
+    if (!one) return;
+    form.purpose.value = one.purpose;
+    form.caller_display_name.value = one.caller_display_name ?? "";
+    form.language.value = one.language ?? "";
+    asked.fill(one.questions);
+  });
 
   function body() {
     const call = {};
@@ -35,12 +42,7 @@ export function newPage(root, go) {
     for (const name of ["priority", "max_duration", "max_retries"]) if (form[name].value !== "") call[name] = Number(form[name].value);
     if (form.scheduled_at.value) call.scheduled_at = new Date(form.scheduled_at.value).toISOString();
     call.retry_on_no_answer = form.retry_on_no_answer.checked;
-    call.questions = [...questions.children].map((row) => {
-      const field = (name) => row.querySelector(`[data-field="${name}"]`).value;
-      const question = { text: field("text").trim(), type: field("type") };
-      if (question.type === "choice") question.choices = field("choices").split(",").map((text) => text.trim()).filter(Boolean);
-      return question.type === "text" ? question.text : question;
-    });
+    call.questions = asked.read();
     return call;
   }
 
@@ -49,7 +51,7 @@ export function newPage(root, go) {
     for (const { field, message } of problem.fields) {
       const row = field.match(/^questions\[(\d+)\]/);
       const target = row ? questions.children[Number(row[1])]?.querySelector("[data-error-row]") : form.querySelector(`[data-error="${CSS.escape(field)}"]`);
-      if (target) target.textContent += (target.textContent ? " " : "") + `This ${message}.`; else rest.push(`${field} ${message}`);
+      if (target) target.textContent += (target.textContent ? " " : "") + t("This {message}.", { message }); else rest.push(`${field} ${message}`);
       (row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field])?.setAttribute?.("aria-invalid", "true");
     }
     form.querySelector('[data-error=""]').textContent = problem.fields.length ? rest.join("; ") : problem.message;

@@ -1,7 +1,8 @@
 // Templates, cells and texts. User text only ever goes through textContent.
+import { language, t, translate } from "./text.js";
 
 export function template(name) {
-  return document.querySelector(`template[data-template="${name}"]`).content.cloneNode(true);
+  return translate(document.querySelector(`template[data-template="${name}"]`).content.cloneNode(true));
 }
 
 /** Sets the text of a cell. */
@@ -19,9 +20,9 @@ export function part(root, name) {
 export const callID = (call) => call.outbound_id ?? call.inbound_id;
 
 const stateNames = {
-  queued: ["Queued", ""], dialing: ["Dialing", "live"], ringing: ["Ringing", "live"], connected: ["Connected", "live"],
-  completed: ["Completed", "good"], no_answer: ["No answer", "warn"], busy: ["Busy", "warn"], rejected: ["Rejected", "warn"],
-  failed: ["Failed", "bad"], cancelled: ["Cancelled", ""],
+  queued: [t("Queued"), ""], dialing: [t("Dialing"), "live"], ringing: [t("Ringing"), "live"], connected: [t("Connected"), "live"],
+  completed: [t("Completed"), "good"], no_answer: [t("No answer"), "warn"], busy: [t("Busy"), "warn"], rejected: [t("Rejected"), "warn"],
+  failed: [t("Failed"), "bad"], cancelled: [t("Cancelled"), ""],
 };
 
 export function showState(node, state) {
@@ -34,22 +35,24 @@ export const isLive = (state) => ["dialing", "ringing", "connected"].includes(st
 export const isEnded = (state) => !isLive(state) && state !== "queued";
 
 const endReasons = {
-  task_completed: "everything asked", callee_hangup: "the callee hung up", operator_hangup: "hung up by an operator",
-  max_duration: "longest duration reached", max_turns: "too many turns", callee_busy: "the callee was busy", refused: "the callee refused",
-  wrong_number: "wrong number", voicemail: "voicemail", silence: "silence", transferred: "transferred", provider_error: "a speech engine failed",
-  media_timeout: "no audio from the callee", server_restart: "the server was restarted",
+  task_completed: t("everything asked"), callee_hangup: t("the callee hung up"), operator_hangup: t("hung up by an operator"),
+  max_duration: t("longest duration reached"), max_turns: t("too many turns"), callee_busy: t("the callee was busy"), refused: t("the callee refused"),
+  wrong_number: t("wrong number"), voicemail: t("voicemail"), silence: t("silence"), transferred: t("transferred"), provider_error: t("a speech engine failed"),
+  media_timeout: t("no audio from the callee"), server_restart: t("the server was restarted"),
 };
 const ruleNames = {
-  emergency_number: "emergency numbers are never dialled", premium_number: "the number costs extra", prefix_not_allowed: "the number's beginning is not allowed",
-  do_not_call: "on the do-not-call list", caller_not_allowed: "the caller number is not allowed", no_route: "no way to the number",
-  calling_hours: "outside of the calling hours", daily_cap: "the caller number was shown often enough today", duplicate_callee: "another call to the same callee",
+  emergency_number: t("emergency numbers are never dialled"), premium_number: t("the number costs extra"), prefix_not_allowed: t("the number's beginning is not allowed"),
+  do_not_call: t("on the do-not-call list"), caller_not_allowed: t("the caller number is not allowed"), no_route: t("no way to the number"),
+  calling_hours: t("outside of the calling hours"), daily_cap: t("the caller number was shown often enough today"), duplicate_callee: t("another call to the same callee"),
 };
 export const ruleName = (rule) => ruleNames[rule] ?? rule;
 
 export const endReason = (reason) => endReasons[reason] ?? reason ?? "";
 
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const timeOnly = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+// The browser's own English (or Korean) where it has one: en-GB writes dates otherwise than en-US.
+const locale = navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
+const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+const timeOnly = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
 export function when(text) {
   if (!text) return "";
   const date = new Date(text);
@@ -60,6 +63,30 @@ export function duration(seconds) {
   if (seconds == null) return "";
   const whole = Math.round(seconds);
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+/** A name the server gives, in words: `no_answer` → "no answer". */
+export const plain = (name) => t(String(name ?? "").replaceAll("_", " "));
+
+/** An element with a text, and perhaps a class. */
+export function element(name, text = "", className = "") {
+  const node = document.createElement(name);
+  node.textContent = text;
+  if (className) node.className = className;
+  return node;
+}
+
+/** Asks before something that cannot be taken back; true where the answer is yes. */
+export function confirmed(question, yes) {
+  const dialog = template("confirm").querySelector("dialog");
+  cell(dialog, "question", question);
+  cell(dialog, "yes", yes);
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => {
+    dialog.remove();
+    resolve(dialog.returnValue === "yes");
+  }));
 }
 
 export function toast(text) {

@@ -31,7 +31,7 @@ struct Demo: AsyncParsableCommand {
         let configuration = try options.read(extra: extra)
         let logger = Serve.logger(configuration)
         let server: Server
-        do { server = try await Server(configuration, logger: logger) } catch { throw fail("\(error)") }
+        do { server = try await Server.start(configuration, logger: logger) } catch { throw fail("\(error)") }
 
         let verbose = ProcessInfo.processInfo.environment["DEMO_VERBOSE"] != nil
         let callee: CalleeProcess

@@ -21,7 +21,7 @@ struct Serve: AsyncParsableCommand {
         let logger = Self.logger(configuration)
         let stop = Signals.stop()
         let server: Server
-        do { server = try await Server(configuration, logger: logger) } catch {
+        do { server = try await Server.start(configuration, logger: logger) } catch {
             FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))
             throw ExitCode(1)
         }

@@ -20,6 +20,7 @@ final class Server: Sendable {
     let catalog: SpeechCatalog
     let webhooks: WebhookSender
     private let switchboard: Switchboard
+    private let line: CallLine
     private let keeper: TrunkKeeper
     private let analyst: CallAnalyst
     private let alerts: AlertWatch?
@@ -34,72 +35,90 @@ final class Server: Sendable {
     let logger: Logger
 
     /// Starts everything. Each failure says what the operator should do.
-    init(_ settings: Configuration, logger: Logger) async throws {
-        self.logger = logger
-        store = try settings.openStore()
-        try FileManager.default.createDirectory(
-            atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    static func start(_ settings: Configuration, logger: Logger) async throws -> Server {
+        let kept = try await Kept(settings)
+        let speech = try await Speech(settings)
+        let server = try Server(settings, kept, speech, logger: logger)
+        try await server.begin()
+        return server
+    }
 
-        // Keys.
-        let authenticator = Authenticator(rate: settings.rate)
-        var newKey: String?
-        if let key = settings.adminKey {
-            guard key.count >= 16 else { throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters") }
-            try await store.insert(
-                .init(hash: Authenticator.hash(key), name: "admin", role: "admin", createdAt: Date(), createdBy: "TRUNKLINE_API_KEY"))
-        } else if try await store.keys().isEmpty {
+    /// What outlives a run, as it was found: the store, who may come in, whom calls are for.
+    private struct Kept: Sendable {
+        let store: CallStore
+        let authenticator: Authenticator
+        let operators: OperatorDirectory
+        let numbers: NumberDirectory
+        let webhooks: WebhookSender.Settings
+        let newKey: String?
+        let newWebhookSecret: String?
+
+        init(_ settings: Configuration) async throws {
+            store = try settings.openStore()
+            try FileManager.default.createDirectory(
+                atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            authenticator = Authenticator(rate: settings.rate)
+            operators = OperatorDirectory(realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
+            numbers = NumberDirectory(plan: settings.calls.routing.plan)
+            let found = try await store.secret(named: "webhooks") { WebhookSecret.random().text }
+            guard let secret = settings.webhookSecret ?? WebhookSecret(found.text) else {
+                throw StoreError(.cannotOpen, "the secret of webhooks is damaged")
+            }
+            newWebhookSecret = found.isNew && settings.webhookSecret == nil ? found.text : nil
+            webhooks = settings.webhooks(secret: secret)
+            newKey = try await Self.key(settings, store)
+            try await authenticator.refresh(from: store)
+            operators.replace(try await store.operators())
+            try await numbers.reload(from: store)
+        }
+
+        /// The configured key is one from now on; where there is none at all one is made.
+        private static func key(_ settings: Configuration, _ store: CallStore) async throws -> String? {
+            if let key = settings.adminKey {
+                guard key.count >= 16 else { throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters") }
+                try await store.insert(
+                    .init(hash: Authenticator.hash(key), name: "admin", role: "admin", createdAt: Date(), createdBy: "TRUNKLINE_API_KEY"))
+                return nil
+            }
+            guard try await store.keys().isEmpty else { return nil }
             let (key, stored) = Authenticator.makeKey(name: "admin", role: .admin, by: "first start", at: Date())
             try await store.insert(stored)
-            newKey = key
+            return key
         }
-        try await authenticator.refresh(from: store)
-        self.newKey = newKey
-        keyWatch = Task { [store] in
-            while !Task.isCancelled {
-                try? await Task.sleep(for: .seconds(Self.keyWatchSeconds))
-                try? await authenticator.refresh(from: store)
-            }
-        }
+    }
 
-        // Webhooks.
-        let kept = try await store.secret(named: "webhooks") { WebhookSecret.random().text }
-        guard let secret = settings.webhookSecret ?? WebhookSecret(kept.text) else {
-            throw StoreError(.cannotOpen, "the secret of webhooks is damaged")
-        }
-        newWebhookSecret = kept.isNew && settings.webhookSecret == nil ? kept.text : nil
-        let webhookSettings = settings.webhooks(secret: secret)
-        store.subscribe(settings.webhookEndpoint.map { [$0] } ?? [])
-        retention = settings.retentionDays.map { [store] days in
-            let retention = Retention(store, recordings: settings.calls.recordingsFolder, days: days)
-            return Task {
-                await retention.run { result in
-                    switch result {
-                    case .success(let count): logger.notice("calls are erased, for their time is over", metadata: ["count": "\(count)"])
-                    case .failure(let error): logger.error("calls whose time is over cannot be erased: \(error)")
-                    }
-                }
-            }
-        }
+    /// The embedded engines, warm.
+    private struct Speech: Sendable {
+        let workers: WorkerPool
+        let engines: SpeechEngines
 
-        // Speech.
-        let workers = WorkerPool(name: "speech", threads: settings.speechWorkers)
-        self.workers = workers
-        let decoders = DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: settings.speechDecoders)
-        try await decoders.warmUp()
-        let engines = SpeechEngines(
-            speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
+        init(_ settings: Configuration) async throws {
+            workers = WorkerPool(name: "speech", threads: settings.speechWorkers)
+            let decoders = DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: settings.speechDecoders)
+            try await decoders.warmUp()
+            engines = SpeechEngines(
+                speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
+        }
+    }
 
-        var settings = settings
+    /// The wiring; nothing waits here.
+    private init(_ given: Configuration, _ kept: Kept, _ speech: Speech, logger: Logger) throws {
+        var settings = given
         settings.calls.conversation.trainedDetector = try Self.trainedDetector(settings, logger: logger)
+        self.logger = logger
+        store = kept.store
+        newKey = kept.newKey
+        newWebhookSecret = kept.newWebhookSecret
+        workers = speech.workers
+        let operators = kept.operators, numbers = kept.numbers, webhookSettings = kept.webhooks
+        keyWatch = Self.watchKeys(kept.authenticator, store)
+        store.subscribe(settings.webhookEndpoint.map { [$0] } ?? [])
+        retention = Self.keepRetention(settings, store, logger: logger)
 
         // Network.
         try settings.prepareSIPTLS()
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
-        let operators = OperatorDirectory(realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
-        operators.replace(try await store.operators())
-        let numbers = NumberDirectory(plan: settings.calls.routing.plan)
-        try await numbers.reload(from: store)
         let switchboard = Switchboard(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
         self.switchboard = switchboard
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
@@ -118,9 +137,9 @@ final class Server: Sendable {
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
         let knowledge = KnowledgeStore(store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
-        let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: workers)
+        let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: speech.workers)
         let catalog = SpeechCatalog(
-            settings.speech, network: network, embedded: engines, local: local, knowledge: knowledge, report: report)
+            settings.speech, network: network, embedded: speech.engines, local: local, knowledge: knowledge, report: report)
         self.catalog = catalog
         let modes = Self.modes(settings, catalog: catalog)
         let twilio = settings.twilio.map { TwilioREST($0, client: client) }
@@ -143,6 +162,7 @@ final class Server: Sendable {
             store: store,
             logger: logger)
         line.trunks = keeper
+        self.line = line
         if settings.alerts.url.isEmpty {
             alerts = nil
         } else {
@@ -161,7 +181,7 @@ final class Server: Sendable {
         let hearsAll = settings.mode == .realtime
         calls.understands = { hearsAll || catalog.understands($0) }
         var services = Routes.Services(
-            store: store, dialler: dialler, authenticator: authenticator, settings: calls,
+            store: store, dialler: dialler, authenticator: kept.authenticator, settings: calls,
             webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
             turns: TurnServer(line: line, settings: settings.calls, brief: settings.streams.brief),
             isSecure: settings.certificate != nil || settings.isBehindProxy,
@@ -191,8 +211,12 @@ final class Server: Sendable {
             http, loops: loops, handler: { await routes.respond(to: $0) },
             upgradeCheck: { StreamServer.paths.contains($0.path) ? streams.refusal(of: $0) : routes.refusal(of: $0) },
             socketHandler: { StreamServer.paths.contains($0.handshake.path) ? streams.open($0) : routes.open($0) })
+    }
+
+    /// What was interrupted is put in order, then the doors are opened.
+    private func begin() async throws {
         try await dialler.recover()
-        do { try self.http.start() } catch {
+        do { try http.start() } catch {
             userAgent.stop()
             throw error
         }
@@ -203,6 +227,29 @@ final class Server: Sendable {
         keeper.start()
         await analyst.start()
         await alerts?.start()
+    }
+
+    private static func watchKeys(_ authenticator: Authenticator, _ store: CallStore) -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(keyWatchSeconds))
+                try? await authenticator.refresh(from: store)
+            }
+        }
+    }
+
+    private static func keepRetention(_ settings: Configuration, _ store: CallStore, logger: Logger) -> Task<Void, Never>? {
+        settings.retentionDays.map { days in
+            let retention = Retention(store, recordings: settings.calls.recordingsFolder, days: days)
+            return Task {
+                await retention.run { result in
+                    switch result {
+                    case .success(let count): logger.notice("calls are erased, for their time is over", metadata: ["count": "\(count)"])
+                    case .failure(let error): logger.error("calls whose time is over cannot be erased: \(error)")
+                    }
+                }
+            }
+        }
     }
 
     /// What comes in by SIP, past the guard.

@@ -72,6 +72,17 @@ import Testing
 }
 
 @Suite struct RTCPTests {
+    /// Beats that are made up for are dated when they were due: a report may have come after that, and must not end the process.
+    @Test func aReportFromTheFutureIsNoMatter() {
+        var reception = Reception(), ours = RTCP(), theirs = RTCP()
+        reception.received(ssrc: 5, sequence: 1, timestamp: 0, now: 10_000)
+        let report = theirs.packet(ssrc: 5, timestamp: 0, packets: 1, octets: 160, reception: &reception, now: 10_000)
+        let isReport = report.withUnsafeBytes { ours.receive($0, ours: 9, now: 10_000) }
+        let answer = ours.packet(ssrc: 9, timestamp: 0, packets: 1, octets: 160, reception: &reception, now: 9_900)
+        // Delay since the last report, the last word of the block (§6.4.1).
+        #expect(isReport && Array(answer[48..<52]) == [0, 0, 0, 0])
+    }
+
     @Test func reportsTellOfLossJitterAndRoundTrip() throws {
         var reception = Reception(), ours = RTCP(), theirs = RTCP()
         // Of 100 packets every tenth is missing; every other one comes 10 ms late.

@@ -1,15 +1,19 @@
 """The dashboard in Debian's Chromium: log in, fill in the form, watch the call, read the answers."""
+import csv
 import datetime
+import html.parser
 import os
 import pathlib
 import re
 
+import axe_playwright_python
 import pytest
-from conftest import ATTEND, KEY, MOVED
+from conftest import ATTEND, KEY, MOVED, ROOT
 from playwright.sync_api import expect, sync_playwright
 from test_inbound import NUMBER, REFUSED, Phone, inbound
 
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
+AXE = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 
 
 @pytest.fixture
@@ -29,7 +33,7 @@ def shots(browser, server, path, name):
             page.goto(server.url + "/login")
             page.get_by_label("API key").fill(KEY)
             page.get_by_role("button", name="Log in").click()
-            expect(page.get_by_role("heading", name="Calls")).to_be_visible()
+            expect(page.get_by_role("heading", name="Overview")).to_be_visible()
             page.goto(server.url + path)
             page.wait_for_timeout(400)
             overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -122,7 +126,7 @@ def logged_in(browser, server):
     page.goto(server.url + "/login")
     page.get_by_label("API key").fill(KEY)
     page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Calls")).to_be_visible()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     return page
 
 
@@ -162,7 +166,7 @@ def test_incoming_calls(server, browser):
     page.click('button[type="submit"]')
     page.wait_for_selector("text=Nobody has called yet.")
     assert page.locator("h1").inner_text() == "Incoming calls" and page.locator('[data-nav="inbound"][aria-current="page"]').count() == 1
-    assert page.locator('[data-part="figures"]').is_hidden() and page.locator("select option").count() == 5
+    assert page.locator('[data-part="figures"]').is_hidden() and page.locator('select[name="state"] option').count() == 5
     # It comes in while the page is open.
     assert Phone(server).invite(body=REFUSED) == 488
     page.wait_for_selector('[data-part="rows"] tr')
@@ -180,3 +184,264 @@ def test_incoming_calls(server, browser):
     shots(browser, server, "/inbound", "inbound")
     shots(browser, server, f"/inbound/{call_id}", "inbound-call")
     assert not errors, errors
+
+
+class Texts(html.parser.HTMLParser):
+    """What stands in a page to be read: texts, and attributes that are spoken or shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = set()
+
+    def handle_starttag(self, tag, attributes):
+        self.found.update(value.strip() for name, value in attributes if name in ("placeholder", "aria-label", "title") and value)
+
+    def handle_data(self, data):
+        self.found.add(data.strip())
+
+
+def test_every_text_has_its_translation():
+    """None is missing in Korean, none is left over, and what is put into them is the same."""
+    web = ROOT / "web"
+    page = Texts()
+    page.feed((web / "index.html").read_text())
+    used = {text for text in page.found if re.search(r"[A-Za-z]{2}", text)}
+    for file in web.glob("*.js"):
+        if file.name not in ("ko.js", "text.js"):
+            used |= set(re.findall(r'\bt\("((?:[^"\\]|\\.)*)"', file.read_text()))
+    used -= {"Trunkline", "+82 10 1234 5678 or sip:name@host"}
+    texts, names = (web / "ko.js").read_text().split("// Names that the server gives")
+    pairs = dict(re.findall(r'"((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)"', texts))
+    assert sorted(used - pairs.keys()) == [], "has no translation"
+    assert sorted(pairs.keys() - used) == [], "is not used any more"
+    for english, korean in pairs.items():
+        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)), english
+        assert english == korean == "AI" or english in ("Id",) or re.search(r"[가-힣]", korean) or re.fullmatch(r"\{\w+\}", korean), f"{english} is not translated"
+    assert len(re.findall(r'": "', names)) > 10
+
+
+def fill(page, **fields):
+    for name, value in fields.items():
+        control = page.locator(f'dialog [name="{name}"]')
+        if control.evaluate("node => node.localName") == "select":
+            control.select_option(value)
+        else:
+            control.fill(value)
+
+
+def test_an_operators_day(server, callee, browser, receiver):
+    """Templates, a call by one of them, people, numbers, a list of those not to be called, keys, what was posted, and who did all this."""
+    errors = []
+    page = logged_in(browser, server)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    expect(page.get_by_text("Nobody is on the line.")).to_be_visible()
+
+    page.get_by_role("link", name="Templates").click()
+    expect(page.get_by_text("No templates yet.")).to_be_visible()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator('dialog [data-error="name"]')).to_contain_text("is required")
+    fill(page, name="Dinner <i>", purpose="to prepare the company dinner on Friday", caller_display_name="Riverside")
+    page.locator('dialog [data-field="text"]').first.fill(ATTEND)
+    page.get_by_role("button", name="Save").click()
+    row = page.locator("tbody tr")
+    expect(row).to_contain_text("Dinner <i>")
+    row.get_by_role("button", name="Edit").click()
+    fill(page, purpose="to prepare the dinner")
+    page.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("to prepare the dinner")
+    assert server.request("GET", "/api/templates")[1]["items"][0]["questions"][0]["text"] == ATTEND
+
+    own = receiver(lambda event, number: 410)
+    page.goto(server.url + "/outbound/new")
+    page.get_by_label("Template").select_option(label="Dinner <i>")
+    expect(page.get_by_label("Purpose")).to_have_value("to prepare the dinner")
+    expect(page.get_by_label("Question", exact=True)).to_have_value(ATTEND)
+    page.get_by_label("Callee").fill(callee("cooperative").address)
+    page.get_by_label("Caller number shown").fill("02 555 0100")
+    page.get_by_role("button", name="Call", exact=True).click()
+    expect(page).to_have_url(re.compile(r"/outbound/ob-[0-9a-f]{8}$"))
+    call_id = page.url[-11:]
+    page.get_by_role("link", name="Overview").click()
+    live = page.locator(f'tr[data-id="{call_id}"]')
+    expect(live).to_contain_text("to prepare the dinner")
+    expect(live.locator('[data-cell="clock"]')).to_have_text(re.compile(r"0:0[2-9]"), timeout=15_000)
+    server.wait_for(call_id)
+    expect(page.get_by_text("Nobody is on the line.")).to_be_visible()
+    expect(page.locator(".days li")).to_have_count(1)
+    expect(page.locator('[data-figure="today"]')).to_have_text("1")
+
+    # The answer is set right, in its own type.
+    page.goto(f"{server.url}/outbound/{call_id}")
+    page.get_by_role("button", name="Correct").click()
+    page.get_by_label("The right answer").fill("No")
+    page.locator(".correct button").click()
+    expect(page.get_by_text(re.compile("Corrected by admin"))).to_be_visible()
+    assert server.result(call_id)["answers"][0]["value"] is False
+
+    page.get_by_role("link", name="Operators").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    fill(page, name="Kim Minsu", number="1001", sip_user="kim", sip_password="short")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator('dialog [data-error="sip_password"]')).not_to_be_empty()
+    fill(page, sip_password="correct-horse-battery")
+    page.get_by_role("button", name="Save").click()
+    row = page.locator("tbody tr")
+    expect(row).to_contain_text("not registered")
+    row.get_by_role("button", name="Away").click()
+    expect(row.get_by_role("button", name="Available")).to_be_visible()
+    assert server.request("GET", "/api/operators")[1]["items"][0]["status"] == "away"
+
+    page.get_by_role("link", name="Settings").click()
+    expect(page.get_by_role("heading", name="Numbers")).to_be_visible()
+    page.get_by_role("button", name="Add", exact=True).click()
+    fill(page, number="02 555 0100", label="Front desk", daily_cap="50")
+    page.locator('dialog [name="template_id"]').select_option(label="Dinner <i>")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("tbody tr")).to_contain_text("1 of 50")
+    page.get_by_role("link", name="Do not call").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    fill(page, number="010-9999-8888", reason="asked for it")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("tbody tr")).to_contain_text("asked for it")
+    page.get_by_placeholder("Search").fill("0000")
+    expect(page.get_by_text("Nothing fits the filter.")).to_be_visible()
+    page.get_by_placeholder("Search").fill("")
+    page.locator("tbody tr").get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.locator("tbody tr").get_by_role("button", name="Remove").click()
+    page.locator("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("The list is empty.")).to_be_visible()
+    page.get_by_role("link", name="Knowledge").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    fill(page, question="When do you open?", answer="At nine.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("tbody tr")).to_contain_text("At nine.")
+
+    # A message that was given up is sent again.
+    told = server.create(callee("busy").address, [ATTEND], webhook_url=own.url)
+    server.wait_for(told)
+    page.get_by_role("link", name="Webhooks").click()
+    row = page.locator("tbody tr").filter(has_text="outbound_ringing").or_(page.locator("tbody tr")).first
+    page.get_by_label("State").select_option("dead")
+    expect(row).to_contain_text("given up", timeout=15_000)
+    own.answer = lambda event, number: 200
+    row.get_by_role("button", name="Send again").click()
+    own.wait_for(lambda events: len(events) > 0, seconds=20)
+
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    fill(page, name="dashboard", role="viewer")
+    page.get_by_role("button", name="Save").click()
+    key = page.locator("dialog input").input_value()
+    assert server.request("GET", "/api/outbound/", key=key)[0] == 200
+    page.get_by_role("button", name="Done").click()
+    page.locator("tbody tr").filter(has_text="dashboard").get_by_role("button", name="Revoke").click()
+    page.locator("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.locator("tbody tr").filter(has_text="dashboard")).to_contain_text("revoked")
+    assert server.request("GET", "/api/outbound/", key=key)[0] == 401
+    page.get_by_role("link", name="Audit").click()
+    expect(page.locator("tbody")).to_contain_text("key.revoke")
+    expect(page.locator("tbody")).to_contain_text("operator.status")
+    assert errors == [], errors
+    for path, name in (("/", "overview"), ("/templates", "templates"), ("/operators", "operators"), ("/settings/numbers", "numbers"), ("/settings/keys", "keys"),
+                       ("/settings/webhooks", "webhooks"), ("/settings/audit", "audit")):
+        shots(browser, server, path, name)
+
+
+def test_who_may_only_look_is_offered_nothing_else(server, browser):
+    viewer = server.request("POST", "/api/keys", {"name": "v", "role": "viewer"})[1]["key"]
+    page = browser.new_page()
+    page.goto(server.url + "/login")
+    page.get_by_label("API key").fill(viewer)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    page.goto(server.url + "/settings")
+    expect(page.locator(".tabs a")).to_have_text(["Numbers", "Do not call", "Knowledge"])
+    page.goto(server.url + "/operators")
+    expect(page.get_by_text("No operators yet.")).to_be_visible()
+    expect(page.get_by_role("button", name="Add", exact=True)).to_have_count(0)
+
+
+def test_many_at_once_and_into_a_file(server, browser, callee):
+    far = callee("busy").address
+    calls = [server.create(far, [ATTEND], purpose=purpose) for purpose in ('=HYPERLINK("x")', "with, comma and \"quotes\"", "plain")]
+    for call_id in calls:
+        server.wait_for(call_id)
+    page = logged_in(browser, server)
+    page.goto(server.url + "/outbound")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as CSV").click()
+    rows = list(csv.DictReader(open(download.value.path(), encoding="utf-8-sig", newline="")))
+    assert [row["id"] for row in rows] == calls[::-1] and {row["state"] for row in rows} == {"busy"}
+    assert [row["purpose"] for row in rows] == ["plain", 'with, comma and "quotes"', "'=HYPERLINK(\"x\")"], "a formula is text"
+    for index in range(2):
+        page.locator("tbody tr").nth(index).get_by_role("checkbox").check()
+    expect(page.get_by_text("2 chosen")).to_be_visible()
+    page.get_by_role("button", name="Call them again").click()
+    expect(page.locator(".bulk")).to_be_hidden()
+    page.wait_for_function("document.querySelectorAll('tbody tr').length >= 3")
+    retried = [call_id for call_id in calls if len(server.call(call_id)["attempts"]) > 1 or server.call(call_id)["state"] not in ("busy",)]
+    for _ in range(50):
+        if len(retried) == 2:
+            break
+        page.wait_for_timeout(100)
+        retried = [call_id for call_id in calls if len(server.call(call_id)["attempts"]) > 1 or server.call(call_id)["state"] not in ("busy",)]
+    assert sorted(retried) == sorted(calls[1:]), "those that were chosen, and no other"
+
+
+def test_in_korean(server, browser):
+    context = browser.new_context(locale="ko-KR", viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(server.url + "/login")
+    page.fill('input[name="api_key"]', KEY)
+    page.get_by_role("button", name="로그인").click()
+    expect(page.get_by_role("heading", name="현황")).to_be_visible()
+    for path in ("/", "/outbound", "/outbound/new", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/do-not-call", "/settings/knowledge", "/settings/webhooks", "/settings/keys"):
+        page.goto(server.url + path)
+        page.wait_for_selector("h1")
+        page.wait_for_timeout(200)
+        english = [line for line in page.locator("body").inner_text().splitlines() if re.search(r"[A-Za-z]{4,}", line) and not re.search(
+            r"[가-힣]|Trunkline|English|embedded|admin|TRUNKLINE|first start|silero|pocketsphinx|sip:", line)]
+        assert english == [], (path, english)
+        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, f"{path} scrolls sideways by {overflow} px"
+    page.locator("select.language").select_option("en")
+    expect(page.get_by_role("link", name="Overview")).to_be_visible()
+    page.reload()
+    assert page.evaluate("document.documentElement.lang") == "en", "the choice is kept"
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_it(server, browser, callee, scheme):
+    """axe-core's rules (WCAG 2.1 A and AA) find nothing, on any page, light or dark."""
+    call_id = server.create(callee("cooperative").address, [ATTEND])
+    server.wait_for(call_id)
+    server.request("POST", "/api/operators", {"name": "Kim", "sip_user": "kim", "number": "1001"})
+    server.request("POST", "/api/templates", {"name": "Dinner", "purpose": "dinner", "questions": [ATTEND]})
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(server.url + "/login")
+    found = {"/login": problems(page)}
+    page.fill('input[name="api_key"]', KEY)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    for path in ("/", "/outbound", "/outbound/new", f"/outbound/{call_id}", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/keys", "/settings/audit"):
+        page.goto(server.url + path)
+        page.wait_for_selector("h1")
+        page.wait_for_timeout(300)
+        found[path] = problems(page)
+    page.goto(server.url + "/operators")
+    page.get_by_role("button", name="Add", exact=True).click()
+    found["dialog"] = problems(page)
+    context.close()
+    assert {path: rules for path, rules in found.items() if rules} == {}
+
+
+def problems(page):
+    page.evaluate(AXE)
+    result = page.evaluate("() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })")
+    return [f"{rule['id']}: {rule['nodes'][0]['html'][:120]}" for rule in result["violations"]]

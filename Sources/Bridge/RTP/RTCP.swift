@@ -104,7 +104,8 @@ struct RTCP {
 
     /// SR with a report on what comes, and SDES with a name that says nothing of us (RFC 7022).
     func packet(ssrc: UInt32, timestamp: UInt32, packets: Int, octets: Int, reception: inout Reception, now: UInt64) -> [UInt8] {
-        let delay = lastSenderReportAt == 0 ? 0 : UInt32(truncatingIfNeeded: (now - lastSenderReportAt) * 65_536 / 1_000)
+        // A beat that is made up for is dated before a report that has come meanwhile.
+        let delay = lastSenderReportAt == 0 ? 0 : UInt32(truncatingIfNeeded: (now - min(now, lastSenderReportAt)) * 65_536 / 1_000)
         let block = reception.isEmpty ? [] : reception.report(lastSenderReport: lastSenderReport, delay: delay)
         let time = Self.ntp(now)
         var body = Self.word(ssrc) + Self.word(time.seconds) + Self.word(time.fraction) + Self.word(timestamp)

@@ -56,7 +56,7 @@ public final class SourceGuard: Sendable {
         return change(source, now) { known in
             guard known.blockedUntil <= now else { return (false, false) }
             if Self.scanners.contains(where: agent.hasPrefix) { return (false, true) }
-            if now - known.requestsSince > 2_000 {
+            if now - min(now, known.requestsSince) > 2_000 {
                 known.requestsSince = now
                 known.requests = 0
             }
@@ -70,7 +70,7 @@ public final class SourceGuard: Sendable {
         guard !exempt.contains(source), !source.isEmpty else { return }
         let now = now()
         _ = change(source, now) { known in
-            if now - known.failuresSince > Self.failureWindowMs {
+            if now - min(now, known.failuresSince) > Self.failureWindowMs {
                 known.failuresSince = now
                 known.failures = 0
             }

@@ -93,9 +93,8 @@ actor SIPAttempt: CallAttempt {
             try? await Task.sleep(for: .milliseconds(500))
             // An INVITE that came was there before we were; an attempt before this one has kept its own.
             let since = incoming == nil ? begunAt : .distantPast
-            let messages = line.userAgent.trace.messages(of: Set([incoming?.dialog.callID ?? ""] + takenOverBy), holding: call.outboundID).filter {
-                $0.at >= since
-            }
+            let callIDs = Set([incoming?.dialog.callID ?? ""] + takenOverBy)
+            let messages = line.userAgent.trace.messages(of: callIDs, holding: call.outboundID).filter { $0.at >= since }
             do { try await line.store.appendTrace(messages, to: call.outboundID) } catch {
                 line.logger.error("the SIP messages of a call cannot be kept: \(error)", metadata: ["call": "\(call.outboundID)"])
             }

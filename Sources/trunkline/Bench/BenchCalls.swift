@@ -33,7 +33,7 @@ struct BenchCalls: AsyncParsableCommand {
                 ("outbound.max_concurrent_calls", String(calls)), ("outbound.retry.enabled", "false"), ("outbound.duplicate_window", "0"),
                 ("outbound.calls_per_second", "0"),
             ], environment: [:])
-        let server = try await Server(configuration, logger: Serve.logger(configuration))
+        let server = try await Server.start(configuration, logger: Serve.logger(configuration))
         let measured = Mutex(Measured())
         let callee = try await CalleeProcess(persona: persona, port: port + 2) { line in
             guard let event = (try? JSONSerialization.jsonObject(with: line)) as? [String: Any] else { return }

@@ -1,0 +1,197 @@
+// What can be listed and changed: the columns, fields and actions of each. `writes` and `sees` are the roles that the server asks for.
+import * as api from "./api.js";
+import { t } from "./text.js";
+import { plain, when } from "./view.js";
+
+const languages = [["", t("Server's default")], ["en", t("English")], ["ko", t("Korean")], ["ru", t("Russian")]];
+
+const statusTones = { available: "good", busy: "warn", away: "" };
+
+export const operators = {
+  title: t("Operators"),
+  about: t("People whom callers reach by their number, or are handed over to. Their phones register with the server's SIP address."),
+  empty: t("No operators yet. Add the first one, and register a phone with his SIP name and password."),
+  addTitle: t("New operator"), editTitle: t("Operator"),
+  writes: "admin", changes: true, everyMs: 5000,
+  list: api.operators.list,
+  create: api.operators.create,
+  replace: (item, body) => api.operators.replace(item.id, body),
+  remove: (item) => api.operators.remove(item.id),
+  removeQuestion: (item) => t("Delete the operator {name}? His phones cannot register any more.", { name: item.name }),
+  columns: [
+    { name: t("Name"), text: (item) => item.name },
+    { name: t("Number"), text: (item) => item.number ?? "" },
+    { name: t("State"), text: (item) => (item.in_call ? t("in a call") : plain(item.status)), tone: (item) => (item.in_call ? "live" : statusTones[item.status]) },
+    { name: t("Phone"), text: (item) => (item.registered ? t("registered") : item.address ? t("at {address}", { address: item.address }) : t("not registered")), tone: (item) => (item.registered ? "good" : "") },
+    { name: t("Away message"), text: (item) => item.away_message ?? "" },
+  ],
+  rowActions: [["available", t("Available")], ["away", t("Away")]].map(([status, name]) => ({
+    name, needs: "operator", when: (item) => item.status !== status, run: async (item) => { await api.operators.setStatus(item.id, status); },
+  })),
+  fields: [
+    { name: "name", label: t("Name") },
+    { name: "number", label: t("Number that is dialled"), placeholder: "1001" },
+    { name: "sip_user", label: t("SIP name"), help: t("What his phone registers with.") },
+    { name: "sip_password", label: t("SIP password"), kind: "password", help: t("At least 8 characters. Left empty it stays as it is.") },
+    { name: "address", label: t("Address without registration"), placeholder: "sip:kim@10.0.0.7" },
+    { name: "status", label: t("State"), kind: "choice", options: () => [["available", t("Available")], ["busy", t("Busy")], ["away", t("Away")]] },
+    { name: "away_message", label: t("What callers hear while he is away"), kind: "long" },
+    { name: "ring_timeout", label: t("Rings for, s"), kind: "number", range: [5, 120] },
+    { name: "order", label: t("Order in which they are tried"), kind: "number", range: [0, 1000] },
+  ],
+};
+
+export const templates = {
+  title: t("Templates"),
+  about: t("A purpose and its questions, to be used again: for calls that are placed, and for numbers that answer calls."),
+  empty: t("No templates yet. What is asked often is best kept as one."),
+  addTitle: t("New template"), editTitle: t("Template"),
+  writes: "operator",
+  list: api.templates.list,
+  create: api.templates.create,
+  replace: (item, body) => api.templates.replace(item.id, body),
+  remove: (item) => api.templates.remove(item.id),
+  removeQuestion: (item) => t("Delete the template {name}?", { name: item.name }),
+  columns: [
+    { name: t("Name"), text: (item) => item.name },
+    { name: t("Purpose"), text: (item) => item.purpose },
+    { name: t("Questions"), text: (item) => String(item.questions.length) },
+    { name: t("Changed"), text: (item) => when(item.updated_at) },
+  ],
+  fields: [
+    { name: "name", label: t("Name") },
+    { name: "purpose", label: t("Purpose"), kind: "long" },
+    { name: "questions", kind: "questions" },
+    { name: "caller_display_name", label: t("On behalf of") },
+    { name: "language", label: t("Language"), kind: "choice", options: () => languages },
+    { name: "greeting", label: t("First words of calls that come in"), kind: "long" },
+  ],
+};
+
+const numbers = {
+  path: "numbers", title: t("Numbers"),
+  about: t("Numbers of yours: which of them calls may show, how often a day, and what the AI does when one of them is called."),
+  empty: t("No numbers yet: every caller number may be shown, and every call that comes in is answered the same way."),
+  addTitle: t("New number"), writes: "admin",
+  list: api.numbers.list,
+  create: api.numbers.create,
+  remove: (item) => api.numbers.remove(item.number),
+  removeQuestion: (item) => t("Remove the number {number}?", { number: item.number }),
+  removeName: t("Remove"),
+  columns: [
+    { name: t("Number"), text: (item) => item.number },
+    { name: t("Label"), text: (item) => item.label },
+    { name: t("Today"), text: (item) => (item.daily_cap == null ? String(item.dials_today) : t("{count} of {all}", { count: item.dials_today, all: item.daily_cap })) },
+    { name: t("Template"), text: (item) => item.template_id ?? "" },
+    { name: t("Added"), text: (item) => when(item.added_at) },
+  ],
+  fields: [
+    { name: "number", label: t("Number"), placeholder: "+82 2 555 0100" },
+    { name: "label", label: t("Label") },
+    { name: "daily_cap", label: t("Calls a day at most"), kind: "number", range: [1, 100000] },
+    {
+      name: "template_id", label: t("When it is called"), kind: "choice",
+      options: async () => [["", t("The server's own way")], ...(await api.templates.list()).items.map((one) => [one.id, one.name])],
+    },
+  ],
+};
+
+const doNotCall = {
+  path: "do-not-call", title: t("Do not call"),
+  about: t("Numbers that are never dialled, whoever asks for it."),
+  empty: t("The list is empty."),
+  addTitle: t("Do not call"), writes: "operator", searches: true,
+  list: api.doNotCall.list,
+  create: api.doNotCall.create,
+  remove: (item) => api.doNotCall.remove(item.number),
+  removeQuestion: (item) => t("Remove {number} from the list? It may be called again then.", { number: item.number }),
+  removeName: t("Remove"),
+  columns: [
+    { name: t("Number"), text: (item) => item.number },
+    { name: t("Reason"), text: (item) => item.reason },
+    { name: t("Added"), text: (item) => when(item.added_at) },
+    { name: t("By"), text: (item) => item.added_by },
+  ],
+  fields: [{ name: "number", label: t("Number"), placeholder: "+82 10 1234 5678" }, { name: "reason", label: t("Reason") }],
+};
+
+const knowledge = {
+  path: "knowledge", title: t("Knowledge"),
+  about: t("What the AI answers callers' own questions from: pairs of a question and its answer. Documents come by the API."),
+  empty: t("The AI knows nothing but what a call is about."),
+  addTitle: t("New answer"), writes: "operator",
+  list: api.knowledge.list,
+  create: api.knowledge.create,
+  remove: (item) => api.knowledge.remove(item.id),
+  removeQuestion: (item) => t("Remove {name}?", { name: item.title }),
+  removeName: t("Remove"),
+  columns: [
+    { name: t("Question or title"), text: (item) => item.title },
+    { name: t("Answer"), text: (item) => item.answer ?? t("{count} parts", { count: item.chunks }) },
+    { name: t("Added"), text: (item) => when(item.created_at) },
+  ],
+  fields: [{ name: "question", label: t("Question") }, { name: "answer", label: t("Answer"), kind: "long" }],
+};
+
+const deliveryTones = { delivered: "good", dead: "bad", pending: "warn" };
+const webhooks = {
+  path: "webhooks", title: t("Webhooks"),
+  about: t("What was posted to your systems, and what became of it. Who is told stands in the configuration and in each call."),
+  empty: t("Nothing has been posted yet."),
+  sees: "operator", writes: "operator", everyMs: 5000,
+  choice: "state", choices: [["", t("All states")], ["pending", t("on its way")], ["delivered", t("delivered")], ["dead", t("given up")]],
+  list: api.deliveries.list,
+  pageActions: [{ name: t("Send all given up again"), run: async () => t("{count} messages are sent again.", { count: (await api.deliveries.replayDead()).replayed }) }],
+  rowActions: [{ name: t("Send again"), when: (item) => item.state !== "pending", run: async (item) => { await api.deliveries.replay(item.id); } }],
+  columns: [
+    { name: t("Time"), text: (item) => when(item.created_at) },
+    { name: t("Event"), text: (item) => item.event },
+    { name: t("Call"), text: (item) => item.outbound_id, link: (item) => (item.outbound_id ? `/${item.outbound_id.startsWith("in-") ? "inbound" : "outbound"}/${item.outbound_id}` : null) },
+    { name: t("To"), text: (item) => item.endpoint },
+    { name: t("State"), text: (item) => ({ delivered: t("delivered"), dead: t("given up"), pending: t("on its way") })[item.state] ?? item.state, tone: (item) => deliveryTones[item.state] },
+    { name: t("Attempts"), text: (item) => `${item.attempts}${item.last_status ? ` (${item.last_status})` : item.last_error && item.state !== "delivered" ? ` (${item.last_error})` : ""}` },
+  ],
+};
+
+const keys = {
+  path: "keys", title: t("API keys"),
+  about: t("Who may use the API: viewers look, operators place and end calls, admins change the rest."),
+  empty: t("No keys."),
+  addTitle: t("New API key"), sees: "admin", writes: "admin",
+  list: api.keys.list,
+  create: api.keys.create,
+  created: (answer) => ({ text: t("This is the key. It is shown only now: keep it somewhere safe."), secret: answer.key }),
+  remove: (item) => api.keys.remove(item.id),
+  canRemove: (item) => item.is_valid,
+  removeQuestion: (item) => t("Revoke the key {name}? Whoever uses it is shut out within seconds.", { name: item.name }),
+  removeName: t("Revoke"),
+  columns: [
+    { name: t("Name"), text: (item) => item.name },
+    { name: t("Role"), text: (item) => plain(item.role) },
+    { name: t("State"), text: (item) => (item.is_valid ? t("valid") : item.revoked_at ? t("revoked") : t("expired")), tone: (item) => (item.is_valid ? "good" : "") },
+    { name: t("Created"), text: (item) => when(item.created_at) },
+    { name: t("Expires"), text: (item) => when(item.expires_at) },
+  ],
+  fields: [
+    { name: "name", label: t("Name") },
+    { name: "role", label: t("Role"), kind: "choice", options: () => [["viewer", t("viewer")], ["operator", t("operator")], ["admin", t("admin")]] },
+    { name: "expires_in_days", label: t("Expires after, days"), kind: "number", range: [1, 3650] },
+  ],
+};
+
+const audit = {
+  path: "audit", title: t("Audit"),
+  about: t("Who did what, and when."),
+  empty: t("Nothing has been done yet."),
+  sees: "admin", writes: "admin",
+  list: api.audit.list,
+  columns: [
+    { name: t("Time"), text: (item) => when(item.at) },
+    { name: t("Who"), text: (item) => item.actor },
+    { name: t("What"), text: (item) => item.action },
+    { name: t("To what"), text: (item) => item.target },
+    { name: t("More"), text: (item) => item.detail },
+  ],
+};
+
+export const settings = [numbers, doNotCall, knowledge, webhooks, keys, audit];
