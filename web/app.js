@@ -55,7 +55,10 @@ async function show() {
   const match = path.match(/^\/(?:outbound\/(?=ob-)|inbound\/(?=in-))((?:ob|in)-[0-9a-f]{8})$/);
   const place = match ? "" : { "/": "overview", "/login": "overview", "/outbound": "list", "/outbound/new": "list" }[path] ?? path.split("/")[1];
   for (const link of top_.querySelectorAll("[data-nav]")) {
-    if (link.dataset.nav === place) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (link.dataset.nav === place) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else link.removeAttribute("aria-current");
   }
   try {
     if (path === "/" || path === "/login") leave = await overviewPage(page);
