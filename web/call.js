@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { feed } from "./store.js";
 import { t } from "./text.js";
+import { waveform } from "./waveform.js";
 import { callID as idOf, cell, duration, element, endReason, fact, isEnded, part, plain, ruleName, showState, template, toast, when } from "./view.js";
 
 const statusNames = { pending: [t("open"), ""], answered: [t("answered"), "good"], unclear: [t("unclear"), "warn"], refused: [t("refused"), "bad"], not_asked: [t("not asked"), ""] };
@@ -36,6 +37,8 @@ export async function callPage(root, callID) {
   const audio = root.querySelector('[data-cell="audio"]');
   const transcript = part(root, "transcript");
   let clock = 0;
+  let isLeft = false;
+  let leaveWave = () => {};
 
   function playFrom(seconds) {
     audio.currentTime = Math.max(0, seconds);
@@ -228,7 +231,13 @@ export async function callPage(root, callID) {
   function showRecording() {
     const ready = result.final && result.recording_url;
     part(root, "recording").hidden = !ready;
-    if (ready && audio.getAttribute("src") !== result.recording_url) audio.src = result.recording_url;
+    if (ready && audio.getAttribute("src") !== result.recording_url) {
+      audio.src = result.recording_url;
+      leaveWave();
+      waveform(part(root, "wave"), audio, result.recording_url, result.transcript).then((leave) => {
+        if (isLeft) leave(); else leaveWave = leave;
+      }).catch(() => {});
+    }
     const latency = result.latency;
     part(root, "latency").hidden = !latency;
     if (!latency) return;
@@ -338,7 +347,9 @@ export async function callPage(root, callID) {
     }
   }, 1000);
   return () => {
+    isLeft = true;
     clearInterval(clock);
+    leaveWave();
     feed.removeEventListener("event", onEvent);
     audio.pause();
   };

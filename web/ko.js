@@ -19,7 +19,7 @@ export default {
   "Will you attend on Friday?": "금요일에 참석하시나요?", "Kind of answer": "답의 종류", "As worded": "말한 그대로", "Yes or no": "예/아니요", "Choice": "선택지", "Day or time": "날짜나 시간",
   "Remove this question": "이 질문 빼기", "Remove": "빼기", "Choices, separated by commas": "선택지(쉼표로 구분)", "morning, afternoon, evening": "아침, 오후, 저녁", "Hand over": "상담원 연결",
   "Hang up": "끊기", "Call again": "다시 걸기", "Answers": "답변", "Questions settled": "끝난 질문", "Conversation": "대화", "Nothing has been said yet.": "아직 오간 말이 없습니다.",
-  "Say to the callee": "상대에게 말하기", "Say": "말하기", "Recording": "녹음", "Callee on the left, AI on the right.": "왼쪽은 상대, 오른쪽은 AI입니다.",
+  "Say to the callee": "상대에게 말하기", "Say": "말하기", "Recording": "녹음", "Sound of {time}: the far end above, the AI below": "{time} 길이의 소리: 위는 상대, 아래는 AI", "Callee on the left, AI on the right.": "왼쪽은 상대, 오른쪽은 AI입니다.",
   "From last word to first sample": "마지막 말에서 첫 소리까지", "end of turn": "말 끝 판단", "speech to text": "음성 인식", "dialogue": "대화 판단", "text to speech": "음성 합성", "queueing": "대기열",
   "Attempts": "시도", "Not dialled yet.": "아직 걸지 않았습니다.", "What stood in the way": "걸지 못한 이유", "Queues": "대기열", "Webhooks": "웹훅", "Handed over": "상담원 연결 내역",
   "SIP messages": "SIP 메시지", "The right answer": "올바른 답", "Listen": "듣기", "Correct": "고치기", "Back to the calls": "통화 목록으로", "Name or password is wrong.": "이름이나 비밀번호가 틀립니다.",

@@ -8,10 +8,9 @@ export function newPage(root, go) {
   document.title = `${t("New call")} · Trunkline`;
   root.append(template("new"));
   const form = root.querySelector("form");
+  part(root, "asked").replaceWith(template("questions"));
   const questions = part(root, "questions");
-  const addButton = root.querySelector('[data-action="add-question"]');
-
-  const asked = questionList(questions, addButton);
+  const asked = questionList(questions, root.querySelector('[data-action="add-question"]'));
 
   // What a template says may be changed before the call.
   const chosen = form.elements.template;

@@ -463,7 +463,10 @@ enum OpenAPI {
     /// Not of the API: called by providers, who have their own documents.
     static let undocumented = ["/twilio/", "/web/", "/favicon.ico"]
     /// Pages of the dashboard.
-    static let pages: Set<String> = ["/", "/outbound", "/outbound/new", "/outbound/{id}", "/inbound", "/inbound/{id}", "/login"]
+    static let pages: Set<String> = [
+        "/", "/outbound", "/outbound/new", "/outbound/{id}", "/inbound", "/inbound/{id}", "/templates", "/operators", "/settings", "/settings/{page}",
+        "/login",
+    ]
     static let open: Set<String> = ["GET /health", "GET /ready", "POST /api/session"]
 
     static let document: JSONValue = {

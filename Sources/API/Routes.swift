@@ -215,10 +215,7 @@ public struct Routes: Sendable {
         add("GET", "/docs", .viewer) { _, _ in HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", Array(OpenAPI.page.utf8)) }
 
         // The dashboard's pages and files.
-        for page in [
-            "/", "/outbound", "/outbound/new", "/outbound/{id}", "/inbound", "/inbound/{id}", "/templates", "/operators", "/settings",
-            "/settings/{page}", "/login",
-        ] {
+        for page in OpenAPI.pages {
             router.add("GET", page) { _ in dashboard.page() }
         }
         router.add("GET", "/web/{path...}") { request in dashboard.file(request) }

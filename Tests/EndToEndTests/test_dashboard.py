@@ -86,6 +86,17 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     expect(page.get_by_text("2 of 2", exact=True)).to_be_visible()
     expect(page.get_by_role("heading", name="Recording")).to_be_visible()
     page.wait_for_function("document.querySelector('audio').duration > 10", timeout=10_000)
+    # The sound as a picture; both sides have something in it, and a click plays from there.
+    expect(page.get_by_role("img", name=re.compile(r"Sound of 0:\d\d: the far end above"))).to_be_visible()
+    drawn = page.evaluate("""() => {
+      const canvas = document.querySelector("canvas"), pen = canvas.getContext("2d");
+      const filled = (top) => { const { data } = pen.getImageData(0, top, canvas.width, canvas.height / 2); let count = 0;
+        for (let at = 3; at < data.length; at += 4) count += data[at] > 0; return count / (data.length / 4); };
+      return [filled(0), filled(canvas.height / 2)];
+    }""")
+    assert all(0.02 < share < 0.9 for share in drawn), drawn
+    page.locator("canvas").click(position={"x": 150, "y": 40})
+    page.wait_for_function("document.querySelector('audio').currentTime > 3")
     assert page.locator(".transcript li").count() >= 5
     # Where each answer's time went, one bar an answer, at the time of that answer.
     each = server.result(page.url[-11:])["latency"]["each"]

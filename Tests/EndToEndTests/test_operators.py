@@ -452,3 +452,34 @@ def test_another_phone_takes_a_callers_place(make_server):
     wait_until(lambda: sum(summary.startswith("INVITE") for summary in both()) >= 2 and sum(summary.startswith("BYE") for summary in both()) == 2, what=both)
     # What has ended has no place to give.
     assert proven(replaces(tag))[1] in (481, 603)
+
+
+def test_another_phone_takes_an_operators_place(make_server, phone, tmp_path):
+    """The same for the person whom a caller talks with: a colleague picks the call up, and the caller notices nothing but the voice."""
+    server = make_server(**FAST)
+    known = add_operator(server)
+    desk = phone("kim", server, silence(tmp_path / "desk.wav"), password=PASSWORD)
+    registered(server, known)
+    caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 440))
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    wait_until(lambda: server.request("GET", f"/api/operators/{known}")[1]["in_call"])
+    came = lambda: [item["text"] for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"] if item["direction"] == "received"]
+    answer = wait_until(lambda: [text for text in came() if text.startswith("SIP/2.0 200") and "Call-ID: operator-" in text and "INVITE" in text])[0]
+    part = lambda pattern: re.search(pattern, answer, re.M | re.I)[1]
+    line = (f"Replaces: {part('^(?:Call-ID|i): *([^ ;]+?) *$')};to-tag={part('^(?:From|f):.*tag=([^; ]+?) *$')};"
+            f"from-tag={part('^(?:To|t):.*tag=([^; ]+?) *$')}\r\n").replace("\r\r", "\r")
+    colleague = Talking(server)
+    status, _, answer_ = colleague.call(line)
+    assert status == 401
+    uri = f"sip:{NUMBER}@127.0.0.1:{server.sip_port}"
+    status, colleague.to, _ = colleague.call(line + digest(uri, "kim", PASSWORD, answer_), sequence=2)
+    assert status == 200
+    colleague.packets()
+    time.sleep(0.6)
+    assert colleague.packets() > 20 and server.request("GET", f"/api/inbound/{call_id}")[1]["state"] == "connected"
+    ours = lambda: [item["text"] for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"] if item["direction"] == "sent"]
+    wait_until(lambda: any(text.startswith("BYE ") and "Call-ID: operator-" in text for text in ours()), what="the former phone is not told")
+    caller.command("hangup")
+    assert wait_for_call(server)["state"] == "completed"
+    assert colleague.receive().startswith("BYE ")

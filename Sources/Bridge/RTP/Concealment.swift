@@ -1,21 +1,23 @@
-internal import Pipeline
+public import Pipeline
 
 /// Stands in for a lost frame: the last one again, fading, then silence (G.711 Appendix I in spirit; 60 ms to nothing).
-struct Concealment {
+public struct Concealment {
     private static let gains: [Float] = [0.8, 0.5, 0.2]
 
     private var last: EncodedFrame?
     private var run = 0
 
     /// Frames made up so far.
-    private(set) var concealed = 0
+    public private(set) var concealed = 0
 
-    mutating func heard(_ frame: EncodedFrame) {
+    public init() {}
+
+    public mutating func heard(_ frame: EncodedFrame) {
         last = frame
         run = 0
     }
 
-    mutating func conceal(law: CompandingLaw) -> EncodedFrame {
+    public mutating func conceal(law: CompandingLaw) -> EncodedFrame {
         concealed += 1
         defer { run += 1 }
         guard let last, run < Self.gains.count else {

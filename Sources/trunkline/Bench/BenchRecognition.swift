@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bridge
 import Foundation
 import Pipeline
 import Realtime
@@ -9,6 +10,12 @@ struct BenchRecognition: AsyncParsableCommand {
         commandName: "recognition", abstract: "Short answers, and what is none, through the embedded recogniser.")
 
     @Flag(help: "Print every utterance.") var verbose = false
+    @Option(help: "Share of the line's packets that are lost, 0-1.") var loss = 0.0
+    @Option(help: "Packets that are lost at a time.") var burst = 1
+
+    func validate() throws {
+        guard (0..<1).contains(loss), (1...50).contains(burst) else { throw ValidationError("--loss is 0 to 1, --burst 1 to 50") }
+    }
 
     private static let inGrammar: [(kind: Question.Kind, texts: [String])] = [
         (
@@ -34,12 +41,13 @@ struct BenchRecognition: AsyncParsableCommand {
         let pool = DecoderPool(model: try AcousticModel(), workers: workers, limit: 1)
         try await pool.warmUp()
         var accepted = 0, right = 0, total = 0, rejected = 0, foreign = 0
+        var line = LossyLine(loss: loss, burst: burst)
         var gaps: [Double] = [], foreignGaps: [Double] = [], cost = 0.0, seconds = 0.0
         var mean = [Double](repeating: 0, count: 13)
         for voice in FliteVoice.allCases {
             for (kind, texts) in Self.inGrammar {
                 for text in texts {
-                    let audio = try Self.telephone(text, voice: voice)
+                    let audio = try Self.telephone(text, voice: voice) { line.pass($0) }
                     let probe = try await pool.probe(audio, hints: AnswerHints(kind: kind))
                     total += 1
                     if probe.isAccepted { accepted += 1 }
@@ -57,7 +65,7 @@ struct BenchRecognition: AsyncParsableCommand {
                 }
             }
             for text in Self.outOfGrammar {
-                let probe = try await pool.probe(try Self.telephone(text, voice: voice), hints: AnswerHints(kind: .boolean))
+                let probe = try await pool.probe(try Self.telephone(text, voice: voice) { line.pass($0) }, hints: AnswerHints(kind: .boolean))
                 foreign += 1
                 if !probe.isAccepted { rejected += 1 }
                 if !probe.text.isEmpty { foreignGaps.append(probe.gap) }
@@ -70,6 +78,7 @@ struct BenchRecognition: AsyncParsableCommand {
             }
         }
         let q = { (list: [Double], f: Double) in Meter.quantile(f, of: list) ?? 0 }
+        if line.lost > 0 { print("lost: \(line.lost) of \(line.passed + line.lost) packets") }
         print("in grammar: \(total) utterances, accepted \(accepted), word for word right \(right)")
         print("out of grammar: \(foreign) utterances, rejected \(rejected)")
         print(
@@ -85,16 +94,48 @@ struct BenchRecognition: AsyncParsableCommand {
     }
 
     /// The sentence as it comes over the line: 8 kHz μ-law, 300 ms of silence in front, 200 behind, back to 16 kHz.
-    static func telephone(_ text: String, voice: FliteVoice) throws -> [AudioFrame] {
+    /// - Parameter carry: what the line makes of each packet.
+    static func telephone(_ text: String, voice: FliteVoice, carry: (EncodedFrame) -> EncodedFrame = { $0 }) throws -> [AudioFrame] {
         let speech = try voice.synthesize(text)
         let loud: (Int16) -> Bool = { $0 > 200 || $0 < -200 }
         let first = speech.samples.firstIndex(where: loud) ?? 0, last = speech.samples.lastIndex(where: loud) ?? 0
         let samples = [Int16](repeating: 0, count: 4_800) + speech.samples[first...last] + [Int16](repeating: 0, count: 3_200)
-        var chain = try Resampler(from: 16_000, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder()).then(MuLawDecoder()).then(
-            Resampler(from: 8_000, to: 16_000))
-        var audio: [AudioFrame] = []
-        try chain.process(samples: samples[...], sampleRate: 16_000, into: &audio)
-        try chain.finish(into: &audio)
+        var near = try Resampler(from: 16_000, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder())
+        var far = try MuLawDecoder().then(Resampler(from: 8_000, to: 16_000))
+        var packets: [EncodedFrame] = [], audio: [AudioFrame] = []
+        try near.process(samples: samples[...], sampleRate: 16_000, into: &packets)
+        try near.finish(into: &packets)
+        for packet in packets { try far.process(carry(packet), into: &audio) }
+        try far.finish(into: &audio)
         return audio
+    }
+}
+
+/// Loses packets and conceals them as a leg does; the same ones every time.
+private struct LossyLine {
+    private let loss: Double
+    private let burst: Int
+    private var dropping = 0
+    private var state: UInt32 = 7
+    private var concealment = Concealment()
+    private(set) var passed = 0
+    private(set) var lost = 0
+
+    init(loss: Double, burst: Int) {
+        self.loss = loss
+        self.burst = burst
+    }
+
+    mutating func pass(_ packet: EncodedFrame) -> EncodedFrame {
+        state = state &* 1_664_525 &+ 1_013_904_223
+        if dropping == 0, Double(state) / Double(UInt32.max) < loss / Double(burst) { dropping = burst }
+        guard dropping > 0 else {
+            passed += 1
+            concealment.heard(packet)
+            return packet
+        }
+        dropping -= 1
+        lost += 1
+        return concealment.conceal(law: packet.law)
     }
 }
