@@ -350,7 +350,7 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     page.get_by_role("button", name="Add", exact=True).click()
     fill(page, name="dashboard", role="viewer")
     page.get_by_role("button", name="Save").click()
-    key = page.locator("dialog input").input_value()
+    key = page.locator("dialog input[readonly]").input_value()
     assert server.request("GET", "/api/outbound/", key=key)[0] == 200
     page.get_by_role("button", name="Done").click()
     page.locator("tbody tr").filter(has_text="dashboard").get_by_role("button", name="Revoke").click()
