@@ -1,5 +1,4 @@
 """Trunks: several of them, registration, keep-alive, redirection, session timers, reliable ringing, SRTP; Kamailio in front."""
-import os
 import pathlib
 import random
 import re
