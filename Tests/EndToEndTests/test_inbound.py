@@ -36,21 +36,21 @@ def wait_for_call(server, states=INBOUND_ENDED, seconds=60):
 class Phone:
     """SIP by hand over UDP, as far as a refusal needs it."""
 
-    def __init__(self, server):
-        self.server = server
+    def __init__(self, server, number=NUMBER):
+        self.server, self.number = server, number
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.socket.settimeout(5)
         self.port = self.socket.getsockname()[1]
         self.call_id = f"hand-{random.getrandbits(64):x}"
         self.tag = f"{random.getrandbits(32):x}"
-        self.to = f"<sip:{NUMBER}@127.0.0.1:{server.sip_port}>"
+        self.to = f"<sip:{number}@127.0.0.1:{server.sip_port}>"
 
     def send(self, method, headers="", body="", sequence=1, branch=None, to=None):
         branch = branch or f"z9hG4bK{random.getrandbits(64):x}"
         content = f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
         self.socket.sendto((
-            f"{method} sip:{NUMBER}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
+            f"{method} sip:{self.number}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
             f"From: \"Lee\" <sip:01098765432@127.0.0.1:{self.port}>;tag={self.tag}\r\nTo: {to or self.to}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
             f"Contact: <sip:lee@127.0.0.1:{self.port}>\r\n{content}").encode(), ("127.0.0.1", self.server.sip_port))
         return branch

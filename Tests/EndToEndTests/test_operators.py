@@ -390,8 +390,8 @@ def digest(phone_uri, user, password, answer, method="INVITE"):
 class Talking(ByHand):
     """A caller by hand who hears: counts the RTP that comes to him."""
 
-    def __init__(self, server):
-        super().__init__(server)
+    def __init__(self, server, number=NUMBER):
+        super().__init__(server, number)
         self.rtp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.rtp.bind(("127.0.0.1", 0))
         self.rtp.setblocking(False)
@@ -483,3 +483,119 @@ def test_another_phone_takes_an_operators_place(make_server, phone, tmp_path):
     caller.command("hangup")
     assert wait_for_call(server)["state"] == "completed"
     assert colleague.receive().startswith("BYE ")
+
+
+class Desk(Talking):
+    """An operator's telephone by hand: takes the call that comes to it, and sends the caller on."""
+
+    def request(self, method):
+        while not (text := self.receive()).startswith(method + " "):
+            if not text.startswith("SIP/2.0"):
+                self.reply(text)
+        return text
+
+    def reply(self, request, status="200 OK", headers="", body="", tag=""):
+        field = lambda name: re.search(rf"^{name}: *(.*?)\r?$", request, re.M)[1]
+        lines = [line for line in request.splitlines() if line.startswith(("Via:", "Record-Route:"))]
+        self.socket.sendto(("\r\n".join([
+            f"SIP/2.0 {status}", *lines, f"From: {field('From')}", f"To: {field('To')}{tag}", f"Call-ID: {field('Call-ID')}", f"CSeq: {field('CSeq')}",
+            f"Contact: <sip:kim@127.0.0.1:{self.port}>"]) + f"\r\n{headers}Content-Length: {len(body)}\r\n\r\n{body}").encode(), ("127.0.0.1", self.server.sip_port))
+
+    def take(self):
+        invite = self.request("INVITE")
+        self.reply(invite, headers="Content-Type: application/sdp\r\n", body=self.body, tag=f";tag={self.tag}")
+        self.request("ACK")
+        field = lambda name: re.search(rf"^{name}: *(.*?)\r?$", invite, re.M)[1]
+        self.call_id, self.far = field("Call-ID"), field("From")
+        self.own = f"{field('To')};tag={self.tag}"
+
+    def refer(self, to):
+        text = (f"REFER sip:trunkline@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
+                f"Max-Forwards: 70\r\nFrom: {self.own}\r\nTo: {self.far}\r\nCall-ID: {self.call_id}\r\nCSeq: 2 REFER\r\nContact: <sip:kim@127.0.0.1:{self.port}>\r\n"
+                f"Refer-To: <{to}>\r\nContent-Length: 0\r\n\r\n")
+        self.socket.sendto(text.encode(), ("127.0.0.1", self.server.sip_port))
+
+
+def escaped(text):
+    return text.replace(";", "%3B").replace("=", "%3D").replace("@", "%40")
+
+
+@pytest.mark.parametrize("is_asked_by_us", [True, False], ids=["through-us", "past-us"])
+def test_the_operator_asks_a_colleague_first(make_server, phone, tmp_path, is_asked_by_us):
+    """An attended transfer by the operator's own telephone (REFER with Replaces, RFC 5589 section 7): he has called the colleague, by us or straight
+    from phone to phone, and gives up his place in that call to the caller."""
+    server = make_server(**FAST)
+    desk, other = Desk(server), None
+    first = add_operator(server, password=None, address=f"sip:kim@127.0.0.1:{desk.port}")
+    caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 1000))
+    if is_asked_by_us:
+        second = add_operator(server, "Lee Jiwoo", "lee", "1002")
+        other = phone("lee", server, tone(tmp_path / "lee.wav", 700), password=PASSWORD)
+    else:
+        other = Desk(server)
+        second = add_operator(server, "Lee Jiwoo", "lee", "1002", password=None, address=f"sip:lee@127.0.0.1:{other.port}")
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    desk.take()
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    if is_asked_by_us:
+        registered(server, second)
+        line = Talking(server, "1002")
+        status, to, _ = line.call()
+        assert status == 200, status
+        replaces = f"{line.call_id};to-tag={re.search('tag=([^;> ]+)', to)[1].strip()};from-tag={line.tag}"
+    else:
+        replaces = "past-us@phone;to-tag=lee;from-tag=kim"
+    time.sleep(1.5)
+    desk.refer(f"sip:1002@127.0.0.1:{server.sip_port}?Replaces={escaped(replaces)}")
+    assert desk.receive().startswith("SIP/2.0 202")
+    if not is_asked_by_us:
+        invite = other.request("INVITE")
+        assert re.search(rf"^Replaces: *{re.escape(replaces)}\r?$", invite, re.M), invite
+        other.reply(invite, headers="Content-Type: application/sdp\r\n", body=other.body, tag=f";tag={other.tag}")
+        other.request("ACK")
+    get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
+    wait_until(lambda: [item["outcome"] for item in get()["transfers"]] == ["connected", "connected"], 15, lambda: str(get()))
+    assert get()["transfers"][1]["name"] == "Lee Jiwoo"
+    # He hears how it went, and that both his calls are over.
+    told = []
+    while "200 OK" not in (told or [""])[-1]:
+        notify = desk.request("NOTIFY")
+        told.append(notify.split("\r\n\r\n")[1])
+        desk.reply(notify)
+    desk.reply(desk.request("BYE"))
+    if is_asked_by_us:
+        assert line.receive().startswith("BYE ")
+    time.sleep(2.5)
+    assert not server.request("GET", f"/api/operators/{first}")[1]["in_call"] and server.request("GET", f"/api/operators/{second}")[1]["in_call"]
+    if is_asked_by_us:
+        caller.command("hangup")
+        wait_until(lambda: all(item["state"] == "completed" for item in inbound(server)), 15)
+        assert seconds_of(caller.heard(), 700) > 1.5 and seconds_of(other.heard(), 1000) > 1.5
+        assert not server.request("GET", f"/api/operators/{second}")[1]["in_call"]
+    else:
+        assert other.packets() > 80
+
+
+def test_a_colleague_who_cannot_make_room(make_server, phone, tmp_path):
+    """A Replaces that names no dialog of anybody's: the operator hears so, and goes on talking with the caller."""
+    server = make_server(**FAST)
+    desk = Desk(server)
+    add_operator(server, password=None, address=f"sip:kim@127.0.0.1:{desk.port}")
+    known = add_operator(server, "Lee Jiwoo", "lee", "1002")
+    phone("lee", server, silence(tmp_path / "lee.wav"), password=PASSWORD)
+    registered(server, known)
+    caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 1000))
+    caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
+    desk.take()
+    call_id = wait_for_call(server, {"connected"})["inbound_id"]
+    desk.refer(f"sip:1002@127.0.0.1:{server.sip_port}?Replaces=nobody%3Bto-tag%3Da%3Bfrom-tag%3Db")
+    assert desk.receive().startswith("SIP/2.0 202")
+    told = ""
+    while not re.search("SIP/2.0 [2-6]", told):
+        notify = desk.request("NOTIFY")
+        told = notify.split("\r\n\r\n")[1]
+        desk.reply(notify)
+    assert "SIP/2.0 480" in told
+    desk.packets()
+    time.sleep(1)
+    assert desk.packets() > 30 and server.request("GET", f"/api/inbound/{call_id}")[1]["state"] == "connected"

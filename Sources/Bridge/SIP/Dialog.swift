@@ -1,4 +1,5 @@
 internal import CSofia
+internal import Foundation
 
 /// What happens to a call, told to its owner in order.
 public enum DialogEvent: Sendable, Equatable {
@@ -17,7 +18,7 @@ public enum DialogEvent: Sendable, Equatable {
     case reanswered(sdp: String?)
     case reofferRefused(status: Int)
     /// The far end asks us to call somebody else in its place (REFER, accepted); answer with `Dialog.report`.
-    case referralRequested(target: String, reference: UInt32)
+    case referralRequested(Referral)
     /// Somebody who may takes the far end's place (INVITE with Replaces, RFC 3891): hear him with `Dialog.listen`, answer or reject him, and
     /// hang up this dialog.
     case replaced(by: IncomingCall)
@@ -27,6 +28,33 @@ public enum DialogEvent: Sendable, Equatable {
     case referral(status: Int)
     /// BYE from the far end, or the dialog is gone.
     case ended(byRemote: Bool)
+}
+
+/// A request to call somebody else (REFER, RFC 3515).
+public struct Referral: Sendable, Equatable {
+    /// A SIP URI without headers.
+    public var target: String
+    /// Whose place is to be taken there: the value of a Replaces header (RFC 3891; attended transfer, RFC 5589 §7).
+    public var replaces: String?
+    /// `replaces` names a dialog of ours.
+    public var replacesOurs = false
+    /// Which of the far end's requests it is, for `Dialog.report`.
+    public var reference: UInt32
+
+    /// Characters of a Replaces header that are taken.
+    private static let replacesLimit = 400
+
+    /// - Parameter uri: of Refer-To, with its headers (RFC 3261 §19.1.1), escaped.
+    public init(uri: String, reference: UInt32 = 0) {
+        let parts = uri.split(separator: "?", maxSplits: 1)
+        target = parts.first.map(String.init) ?? ""
+        self.reference = reference
+        guard parts.count > 1 else { return }
+        for header in parts[1].split(separator: "&") where header.lowercased().hasPrefix("replaces=") {
+            guard let value = header.dropFirst(9).removingPercentEncoding, !value.isEmpty, value.count <= Self.replacesLimit else { continue }
+            replaces = value
+        }
+    }
 }
 
 /// One SIP dialog. Commands may be given from any thread; they take effect on the SIP thread, in order.

@@ -31,6 +31,8 @@ public struct Invitation: Sendable {
     public var sdp: String
     public var headers: [(name: String, value: String)]
     public var credentials: Credentials?
+    /// It comes to ourselves, to take a place in another call of ours (Replaces).
+    public var isToOurselves = false
     public init(
         requestURI: String, from: String, to: String, callID: String, proxy: String? = nil, sdp: String,
         headers: [(name: String, value: String)] = [], credentials: Credentials? = nil
@@ -72,6 +74,8 @@ public struct IncomingCall: Sendable, Equatable {
     public var replacesEarlyOnly = false
     /// It names a dialog, but none of ours.
     public var replacesUnknown = false
+    /// It is an INVITE of our own.
+    public var isFromOurselves = false
 }
 
 /// A request outside a dialog that wants an answer at once.
@@ -125,6 +129,7 @@ public final class UserAgent: @unchecked Sendable {
         /// Hears the answers to OPTIONS or REGISTER of ours; such an entry is no dialog.
         var onAnswer: (@Sendable (_ status: Int) -> Void)?
         var acceptsReferrals = false
+        var isToOurselves = false
         var isReoffering = false
         var challenges = 0
         var isAnswered = false
@@ -227,6 +232,11 @@ public final class UserAgent: @unchecked Sendable {
         _ = finished.wait(timeout: .now() + 5)
     }
 
+    /// Where we reach ourselves, however the world outside does.
+    public var inside: (host: String, port: UInt16) {
+        (configuration.host == "0.0.0.0" ? "127.0.0.1" : configuration.host, configuration.port)
+    }
+
     /// The host and port peers should use.
     public var advertised: String { configuration.advertisedHost ?? configuration.host }
 
@@ -274,8 +284,9 @@ public final class UserAgent: @unchecked Sendable {
                 onEvent(.failed(status: 400, phrase: "the number makes no valid SIP address", retryAfterSeconds: nil))
                 return
             }
-            agent.calls[id] = Entry(
-                call: call, dialog: dialog, credentials: invitation.credentials, isIncoming: false, onEvent: onEvent)
+            let entry = Entry(call: call, dialog: dialog, credentials: invitation.credentials, isIncoming: false, onEvent: onEvent)
+            entry.isToOurselves = invitation.isToOurselves
+            agent.calls[id] = entry
         }
         return dialog
     }
@@ -435,7 +446,12 @@ public final class UserAgent: @unchecked Sendable {
         case CSOFIA_REFERRED.rawValue:
             guard entry.acceptsReferrals, entry.isAnswered, let target = event.refer_to else { return reply(SIPReply(603), to: event) }
             reply(SIPReply(202), to: event)
-            entry.onEvent(.referralRequested(target: String(cString: target), reference: event.reference))
+            var referral = Referral(uri: String(cString: target), reference: event.reference)
+            if let replaces = referral.replaces, let found = csofia_replaced(agent, replaces) {
+                referral.replacesOurs = calls[Int(bitPattern: csofia_context(found))] != nil
+                csofia_unreference(found)
+            }
+            entry.onEvent(.referralRequested(referral))
         case CSOFIA_ALIVE.rawValue, CSOFIA_REGISTERED.rawValue: answered(event, entry)
         case CSOFIA_NOTIFY.rawValue:
             // A status line and perhaps headers (RFC 3420).
@@ -567,6 +583,8 @@ public final class UserAgent: @unchecked Sendable {
                 csofia_unreference(found)
             }
             incoming.replacesUnknown = incoming.replaces == nil
+            // The Call-ID is random, and nobody else has seen it yet.
+            incoming.isFromOurselves = calls.values.contains { $0.isToOurselves && !$0.isAnswered && $0.dialog.callID == dialog.callID }
             incoming.replacesEarlyOnly = String(cString: replaces).lowercased().contains(";early-only")
         }
         csofia_bind(call, UnsafeMutableRawPointer(bitPattern: id))

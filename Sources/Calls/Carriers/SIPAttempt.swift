@@ -512,7 +512,8 @@ actor SIPAttempt: CallAttempt {
     private func replaced(by call: IncomingCall) {
         guard isConnected, pendingEnd == nil, let rtp, let former = dialog else { return call.dialog.reject(481) }
         var negotiation = OfferAnswer(
-            host: line.userAgent.advertised, port: rtp.localPort, isSecure: settings.srtp == .required, session: sessionID)
+            host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
+            isSecure: settings.srtp == .required, session: sessionID)
         guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
         self.negotiation = negotiation
         isOfferOpen = false

@@ -84,6 +84,7 @@ public final class Switchboard: Sendable {
 
     /// By address, by password, or not at all (RFC 3261 §22).
     private func identify(_ call: IncomingCall) throws(Refusal) -> Identity {
+        if call.isFromOurselves { return .trunk }
         let inbound = settings.inbound
         let isTrustedSource = inbound.trustedSources?.contains(call.source) ?? false
         if call.authorization != nil || call.replaces != nil || call.replacesUnknown {

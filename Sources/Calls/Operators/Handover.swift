@@ -14,6 +14,15 @@ final class Handover {
         var name: String
         var routes: [Routing.SIPRoute]
         var ringSeconds: Int
+        /// Somebody talks with him already, and makes room.
+        var place: Place?
+    }
+
+    /// The far end of a dialog, as a Replaces header names it (RFC 3891).
+    struct Place {
+        var replaces: String
+        /// The dialog is ours: another call of this server.
+        var isOurs: Bool
     }
 
     enum Event {
@@ -53,6 +62,8 @@ final class Handover {
     private var round = 0
     private var reasons: [String] = []
 
+    /// Seconds within which somebody who talks already must take the caller.
+    private static let joinSeconds = 10
     /// Persons that one transfer tries.
     static let targetLimit = 10
 
@@ -83,7 +94,7 @@ final class Handover {
         self.call = call
         if let id = target.operatorID { line.operators?.engage(id) }
         engaged = target.operatorID
-        call.ring(target.routes, caller: caller, id: journal.outboundID, seconds: target.ringSeconds)
+        call.ring(target.routes, caller: caller, id: journal.outboundID, seconds: target.ringSeconds, place: target.place)
     }
 
     private func handle(_ event: OperatorCall.Event, of round: Int) {
@@ -103,7 +114,7 @@ final class Handover {
             next()
         case .answered(let stream): answered(stream)
         case .held(let isHeld): onEvent(.held(isHeld))
-        case .referral(let address, let reference): refer(to: address, reference)
+        case .referral(let referral): refer(referral)
         case .ended: ended()
         }
     }
@@ -196,12 +207,13 @@ final class Handover {
     // MARK: Sending on
 
     /// The person's phone asks for somebody else in his place: a colleague, for outside there are trunks that cost money.
-    private func refer(to address: String, _ reference: UInt32) {
+    /// Where he has asked the colleague himself before, he gives up his own place in that call (RFC 5589 §7).
+    private func refer(_ referral: Referral) {
         guard let call, let stream, let target, referrer == nil else { return }
-        let user = address.drop { $0 != ":" }.dropFirst().prefix { $0 != "@" && $0 != ";" && $0 != "?" }
-        guard let colleague = line.operators?.with(number: String(user)), let next = line.target(colleague, settings), !next.routes.isEmpty else {
-            return call.report(404, reference: reference)
-        }
+        let reference = referral.reference
+        let user = referral.target.drop { $0 != ":" }.dropFirst().prefix { $0 != "@" && $0 != ";" && $0 != "?" }
+        let place = referral.replaces.map { Place(replaces: $0, isOurs: referral.replacesOurs) }
+        guard let next = self.next(String(user), place), !next.routes.isEmpty else { return call.report(404, reference: reference) }
         call.report(100, reference: reference)
         referrer = Referrer(call: call, stream: stream, reference: reference, engaged: engaged, target: target)
         engaged = nil
@@ -209,6 +221,20 @@ final class Handover {
         targets = [next]
         onEvent(.detached)
         self.next()
+    }
+
+    private func next(_ user: String, _ place: Place?) -> Target? {
+        let colleague = line.operators?.with(number: user)
+        guard let place else { return colleague.flatMap { line.target($0, settings) } }
+        var target = Target(operatorID: colleague?.id, name: colleague?.name ?? user, routes: [], ringSeconds: Self.joinSeconds, place: place)
+        if place.isOurs {
+            let (host, port) = line.userAgent.inside
+            target.routes = [Routing.SIPRoute(requestURI: "sip:join@\(host):\(port)", proxy: nil, credentials: nil)]
+        } else if let colleague {
+            // They have called each other past us: his phones know the dialog, busy as he is.
+            target.routes = line.routes(to: colleague, settings)
+        }
+        return target
     }
 
     /// The caller is gone.
@@ -230,9 +256,14 @@ extension CallLine {
     /// How an operator is rung; nil: he is not to be, or cannot.
     func target(_ known: Operator, _ settings: CallSettings) -> Handover.Target? {
         guard let operators, operators.canRing(known) else { return nil }
-        var routes = operators.phones(of: known).map { Routing.SIPRoute(requestURI: $0.contact, proxy: $0.route, credentials: nil) }
-        if routes.isEmpty, let address = known.address, case .sip(let route)? = try? settings.routing.route(to: address) { routes = [route] }
-        return Handover.Target(operatorID: known.id, name: known.name, routes: routes, ringSeconds: known.ringSeconds)
+        return Handover.Target(operatorID: known.id, name: known.name, routes: routes(to: known, settings), ringSeconds: known.ringSeconds)
+    }
+
+    /// An operator's registered phones, or else his address.
+    func routes(to known: Operator, _ settings: CallSettings) -> [Routing.SIPRoute] {
+        let phones = operators?.phones(of: known).map { Routing.SIPRoute(requestURI: $0.contact, proxy: $0.route, credentials: nil) } ?? []
+        guard phones.isEmpty, let address = known.address, case .sip(let route)? = try? settings.routing.route(to: address) else { return phones }
+        return [route]
     }
 
     /// Those who may be asked to take a call, in the order in which they are tried.

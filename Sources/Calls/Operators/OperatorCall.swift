@@ -13,7 +13,7 @@ final class OperatorCall {
         case failed(String)
         case held(Bool)
         /// The person wants the caller sent on.
-        case referral(target: String, reference: UInt32)
+        case referral(Referral)
         /// Was answered, and has hung up; or his line is dead.
         case ended
     }
@@ -43,7 +43,8 @@ final class OperatorCall {
     /// - Parameters:
     ///   - routes: where his phones are; they ring together.
     ///   - caller: number and name that the phones show.
-    func ring(_ routes: [Routing.SIPRoute], caller: (number: String, name: String), id: String, seconds: Int) {
+    ///   - place: whose place the caller takes there, instead of ringing.
+    func ring(_ routes: [Routing.SIPRoute], caller: (number: String, name: String), id: String, seconds: Int, place: Handover.Place? = nil) {
         guard !routes.isEmpty else { return fail("no phone is registered") }
         do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
             return fail(error.message)
@@ -51,22 +52,25 @@ final class OperatorCall {
         deadline = EventLoop.nowMs() + UInt64(clamping: max(1, seconds)) * 1_000
         let me = Confined(self, to: loop), loop = loop
         ticker = loop.addTicker { now in me.value.beat(now) }
-        let host = line.userAgent.advertised
+        let isInside = place?.isOurs ?? false
+        let host = isInside ? line.userAgent.inside.host : line.userAgent.advertised
         var negotiation = OfferAnswer(
             host: host, port: rtp?.localPort ?? 0, isSecure: settings.srtp.isOffered(over: routes.allSatisfy(\.isSecure)))
         let offer = negotiation.offer()
         self.negotiation = negotiation
         let user = Routing.normalize(caller.number) ?? "anonymous"
         for route in routes {
-            let place = dialogs.count
-            let invitation = Invitation(
+            let index = dialogs.count
+            var invitation = Invitation(
                 requestURI: route.requestURI,
                 from: "\(UserAgentText.quoted(caller.name))<sip:\(user)@\(host)>;tag=oper-\(Call.hex(.random(in: .min ... .max)))",
                 to: "<\(route.requestURI)>", callID: "operator-\(id)-\(Call.hex(.random(in: .min ... .max)))", proxy: route.proxy,
-                sdp: offer, headers: [("X-Trunkline-Call-ID", id)], credentials: route.credentials)
+                sdp: offer, headers: [("X-Trunkline-Call-ID", id)] + (place.map { [("Replaces", $0.replaces), ("Require", "replaces")] } ?? []),
+                credentials: route.credentials)
+            invitation.isToOurselves = isInside
             dialogs.append(
                 line.userAgent.invite(invitation) { event in
-                    loop.post { me.value.handle(event, of: place) }
+                    loop.post { me.value.handle(event, of: index) }
                 })
         }
     }
@@ -97,7 +101,7 @@ final class OperatorCall {
             if answered == dialog { return end() }
             gone(place)
         case .reoffer(let sdp): if answered == dialog { reoffer(sdp, dialog) }
-        case .referralRequested(let target, let reference): if answered == dialog { onEvent(.referral(target: target, reference: reference)) }
+        case .referralRequested(let referral): if answered == dialog { onEvent(.referral(referral)) }
         }
     }
 
@@ -168,7 +172,8 @@ final class OperatorCall {
     /// Another phone takes this one's place, and goes on talking with the caller.
     private func replaced(_ dialog: Dialog, by call: IncomingCall) {
         guard dialog == answered, let rtp else { return call.dialog.reject(481) }
-        var negotiation = OfferAnswer(host: line.userAgent.advertised, port: rtp.localPort, isSecure: settings.srtp == .required)
+        var negotiation = OfferAnswer(host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
+            isSecure: settings.srtp == .required)
         guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
         self.negotiation = negotiation
         isOfferOpen = false
