@@ -507,13 +507,25 @@ class Desk(Talking):
         self.request("ACK")
         field = lambda name: re.search(rf"^{name}: *(.*?)\r?$", invite, re.M)[1]
         self.call_id, self.far = field("Call-ID"), field("From")
-        self.own = f"{field('To')};tag={self.tag}"
+        self.own, self.invite = f"{field('To')};tag={self.tag}", invite
+
+    def say(self, method, sequence, headers=""):
+        """A request of ours within the call."""
+        self.socket.sendto((
+            f"{method} sip:trunkline@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
+            f"Max-Forwards: 70\r\nFrom: {self.own}\r\nTo: {self.far}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
+            f"Contact: <sip:kim@127.0.0.1:{self.port}>\r\n{headers}Content-Length: 0\r\n\r\n").encode(), ("127.0.0.1", self.server.sip_port))
 
     def refer(self, to):
-        text = (f"REFER sip:trunkline@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
-                f"Max-Forwards: 70\r\nFrom: {self.own}\r\nTo: {self.far}\r\nCall-ID: {self.call_id}\r\nCSeq: 2 REFER\r\nContact: <sip:kim@127.0.0.1:{self.port}>\r\n"
-                f"Refer-To: <{to}>\r\nContent-Length: 0\r\n\r\n")
-        self.socket.sendto(text.encode(), ("127.0.0.1", self.server.sip_port))
+        self.say("REFER", 2, f"Refer-To: <{to}>\r\n")
+
+    def drain(self):
+        """What came and is of no interest."""
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while self.socket.recv(65_536):
+                pass
+        self.socket.settimeout(5)
 
 
 def escaped(text):
@@ -599,3 +611,40 @@ def test_a_colleague_who_cannot_make_room(make_server, phone, tmp_path):
     desk.packets()
     time.sleep(1)
     assert desk.packets() > 30 and server.request("GET", f"/api/inbound/{call_id}")[1]["state"] == "connected"
+
+
+def test_sessions_are_refreshed_or_given_up(make_server):
+    """RFC 4028, two calls of 90 s each: one that we refresh in time, and one whose caller should and does not (section 10: a BYE by a third before the end)."""
+    server = make_server(**FAST)
+    began, pairs = time.monotonic(), {}
+    for number, refresher in enumerate(["uas", "uac"]):
+        desk, caller = Desk(server), Talking(server, f"100{number}")
+        add_operator(server, f"Kim {number}", f"kim{number}", f"100{number}", password=None, address=f"sip:kim{number}@127.0.0.1:{desk.port}")
+        caller.send("INVITE", f"Session-Expires: 90;refresher={refresher}\r\nMin-SE: 90\r\nSupported: timer\r\nAllow: INVITE, ACK, BYE, UPDATE\r\n"
+                              "Content-Type: application/sdp\r\n", caller.body)
+        desk.take()
+        answer = caller.receive()
+        assert answer.startswith("SIP/2.0 200") and f"refresher={refresher}" in answer.replace("; ", ";"), answer
+        caller.to = re.search(r"^To: (.*)\r$", answer, re.M)[1]
+        caller.send("ACK")
+        for end, told in ((caller, answer), (desk, desk.invite)):
+            end.far_rtp = int(re.search(r"^m=audio (\d+)", told, re.M)[1])
+        pairs[refresher] = (caller, desk)
+    seen, sequence = {}, 0
+    while len(seen) < 2 and time.monotonic() - began < 100:
+        sequence += 1
+        for refresher, ends in pairs.items():
+            for end in ends:
+                # A sign of life now and then: a silent line is hung up.
+                end.rtp.sendto(b"\x80\x00" + sequence.to_bytes(2, "big") + (sequence * 160).to_bytes(4, "big") + b"test" + b"\xff" * 160, ("127.0.0.1", end.far_rtp))
+            caller = ends[0]
+            caller.socket.settimeout(0.2)
+            with contextlib.suppress(TimeoutError):
+                request = caller.receive()
+                assert refresher not in seen or request.split(" ")[0] == seen[refresher][0], request
+                seen.setdefault(refresher, (request.split(" ")[0], time.monotonic() - began))
+                # A refresh is answered with what has been agreed on.
+                Desk.reply(caller, request, headers="Session-Expires: 90;refresher=uac\r\nRequire: timer\r\n" if request.startswith("UPDATE") else "")
+    assert seen["uas"][0] == "UPDATE" and 20 < seen["uas"][1] < 80, seen
+    assert seen["uac"][0] == "BYE" and 50 < seen["uac"][1] < 92, seen
+    wait_until(lambda: sorted(item["state"] for item in inbound(server)) == ["completed", "connected"], what=lambda: str(inbound(server)))

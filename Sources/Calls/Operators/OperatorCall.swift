@@ -172,7 +172,8 @@ final class OperatorCall {
     /// Another phone takes this one's place, and goes on talking with the caller.
     private func replaced(_ dialog: Dialog, by call: IncomingCall) {
         guard dialog == answered, let rtp else { return call.dialog.reject(481) }
-        var negotiation = OfferAnswer(host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
+        var negotiation = OfferAnswer(
+            host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
             isSecure: settings.srtp == .required)
         guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
         self.negotiation = negotiation
