@@ -12,7 +12,7 @@ import pytest
 from conftest import ATTEND, ROOT, free_port
 from phones import seconds_of, silence, speech, tone
 from test_inbound import NUMBER, Phone as Hand, inbound, wait_for_call
-from test_operators import FAST, PASSWORD, add_operator, phone, registered, stereo, wait_until  # noqa: F401
+from test_operators import FAST, PASSWORD, Desk, add_operator, phone, registered, stereo, wait_until  # noqa: F401
 from test_sipp import OK_TO_LAST, SDP, Sipp, answer, reply
 
 NUMBERED = "01012345678"
@@ -402,3 +402,23 @@ def test_of_forked_answers_one_is_taken(make_server):
             far.sendto((f"SIP/2.0 200 OK\r\n{head(message)}To: {re.search(r'^To: (.*)', message.decode(), re.M)[1].strip()}\r\nContent-Length: 0\r\n\r\n").encode(), source)
     assert {("ACK", "one"), ("ACK", "two"), ("BYE", "two")} <= seen and ("BYE", "one") not in seen, seen
     assert server.call(call_id)["state"] == "connected"
+
+
+@pytest.mark.parametrize("is_reliable", [True, False])
+def test_early_media_need_not_be_agreed_on_twice(make_server, is_reliable):
+    """SDP in a 183, acknowledged by PRACK where the far end wants it; the 200 has no body (RFC 6337 section 3.1.1)."""
+    server = make_server()
+    far = Desk(server)
+    call_id = server.create(f"sip:early@127.0.0.1:{far.port}", [ATTEND])
+    invite = far.request("INVITE")
+    far.reply(invite, "183 Session Progress", ("Require: 100rel\r\nRSeq: 7\r\n" if is_reliable else "") + "Content-Type: application/sdp\r\n", far.body, f";tag={far.tag}")
+    if is_reliable:
+        prack = far.request("PRACK")
+        assert re.search(r"^RAck: *7 \d+ INVITE\r?$", prack, re.M), prack
+        far.reply(prack)
+    server.wait_for(call_id, {"ringing"})
+    far.reply(invite, tag=f";tag={far.tag}")
+    far.request("ACK")
+    server.wait_for(call_id, {"connected"})
+    time.sleep(1)
+    assert far.packets() > 30

@@ -3,9 +3,9 @@ internal import Foundation
 
 /// What happens to a call, told to its owner in order.
 public enum DialogEvent: Sendable, Equatable {
-    /// 101–199; with SDP it is early media, which is heard but not answered.
+    /// 101–199; with SDP it tells where early media comes from.
     case progress(status: Int, sdp: String?)
-    /// Final 2xx; the ACK has been sent.
+    /// Final 2xx; the ACK has been sent. The SDP is that of a provisional answer where the 200 repeats none.
     case answered(sdp: String?)
     /// The ACK of a call that came in, or of a re-INVITE without an offer; with SDP it answers our offer (RFC 3264, late offer).
     case acknowledged(sdp: String?)

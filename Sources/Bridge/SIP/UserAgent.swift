@@ -130,6 +130,8 @@ public final class UserAgent: @unchecked Sendable {
         var onAnswer: (@Sendable (_ status: Int) -> Void)?
         var acceptsReferrals = false
         var isToOurselves = false
+        /// Of a provisional answer: the 200 need not repeat it (RFC 6337 §3.1.1).
+        var earlySDP: String?
         var isReoffering = false
         var challenges = 0
         var isAnswered = false
@@ -492,7 +494,9 @@ public final class UserAgent: @unchecked Sendable {
         }
         switch status {
         case ..<101: break
-        case 101..<200: entry.onEvent(.progress(status: status, sdp: sdp))
+        case 101..<200:
+            entry.earlySDP = sdp ?? entry.earlySDP
+            entry.onEvent(.progress(status: status, sdp: sdp))
         case 200..<300:
             guard !entry.isAnswered else { return }
             entry.isAnswered = true
@@ -500,7 +504,7 @@ public final class UserAgent: @unchecked Sendable {
             if entry.isHangingUp {  // the 200 crossed our CANCEL
                 csofia_bye(entry.call, nil)
             } else {
-                entry.onEvent(.answered(sdp: sdp))
+                entry.onEvent(.answered(sdp: sdp ?? entry.earlySDP))
             }
         case 401, 407:
             if answerChallenge(entry) { return }
