@@ -80,7 +80,10 @@ export const deliveries = {
   replayDead: () => request("POST", "/api/webhooks/deliveries/replay"),
 };
 
-export function openEvents(after) {
-  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  return new WebSocket(`${scheme}//${location.host}/api/events${after ? `?after=${after}` : ""}`);
-}
+/** A one-time token for this browser's microphone and speaker. */
+export const browserTicket = (callID) => request("POST", `${callURL(callID)}/browser`);
+
+const socket = (path) => new WebSocket(`${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}${path}`);
+export const openEvents = (after) => socket(`/api/events${after ? `?after=${after}` : ""}`);
+export const mediaSocket = (path) => socket(path);
+export const listenSocket = (callID) => socket(`${callURL(callID)}/listen`);

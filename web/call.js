@@ -1,6 +1,7 @@
 // One call: answers as they come, the conversation as it was heard, the recording.
 import * as api from "./api.js";
 import { feed } from "./store.js";
+import { phone } from "./phone.js";
 import { t } from "./text.js";
 import { waveform } from "./waveform.js";
 import { callID as idOf, cell, duration, element, endReason, fact, isEnded, part, plain, ruleName, showState, template, toast, when } from "./view.js";
@@ -39,6 +40,7 @@ export async function callPage(root, callID) {
   let clock = 0;
   let isLeft = false;
   let leaveWave = () => {};
+  const telephone = phone(root, callID);
 
   function playFrom(seconds) {
     audio.currentTime = Math.max(0, seconds);
@@ -278,6 +280,7 @@ export async function callPage(root, callID) {
 
   function showAll() {
     showHead();
+    telephone.show(call);
     showQueues();
     showAnswers();
     showTranscript();
@@ -350,6 +353,7 @@ export async function callPage(root, callID) {
     isLeft = true;
     clearInterval(clock);
     leaveWave();
+    telephone.leave();
     feed.removeEventListener("event", onEvent);
     audio.pause();
   };

@@ -68,6 +68,11 @@ export default {
   "the server was restarted": "서버가 다시 시작됨", "emergency numbers are never dialled": "긴급 번호로는 걸지 않음", "the number costs extra": "추가 요금이 드는 번호",
   "the number's beginning is not allowed": "허용되지 않은 번호대", "on the do-not-call list": "전화 금지 목록에 있음", "the caller number is not allowed": "허용되지 않은 발신 번호", "no way to the number": "그 번호로 가는 경로가 없음",
   "outside of the calling hours": "통화 가능 시간이 아님", "the caller number was shown often enough today": "그 발신 번호의 오늘 한도 도달", "another call to the same callee": "같은 상대에게 이미 거는 중",
+  "Browsers give pages a microphone only over https, or on the server's own machine.": "브라우저는 https이거나 서버와 같은 기기일 때만 페이지에 마이크를 허용합니다.",
+  "The browser was not allowed to use the microphone.": "브라우저의 마이크 사용이 허용되지 않았습니다.", "There is no microphone.": "마이크가 없습니다.", "The call has ended.": "통화가 끝났습니다.",
+  "That is not possible now.": "지금은 할 수 없습니다.", "You hear both sides; nobody hears you.": "양쪽 소리가 들립니다. 내 소리는 아무에게도 들리지 않습니다.", "You are on the line.": "통화에 연결되었습니다.",
+  "The call rings in this browser.": "이 브라우저에서 전화가 울리고 있습니다.", "This browser": "이 브라우저", "You": "나", "Far end": "상대", "Listen in": "함께 듣기", "Take over": "직접 받기", "Mute": "음소거",
+  "Leave": "나가기", "Keypad": "키패드", "Try it in this browser": "이 브라우저에서 시험하기",
 
   // Names that the server gives, in words: plain("no_answer").
   "no answer": "부재중", "busy": "통화 중", "rejected": "거절됨", "failed": "실패", "cancelled": "취소됨", "connected": "연결됨", "completed": "완료", "ringing": "울리는 중", "pending": "보내는 중",

@@ -3,6 +3,7 @@ import * as api from "./api.js";
 import { questionList } from "./questions.js";
 import { t } from "./text.js";
 import { element, part, template, toast } from "./view.js";
+import { expectCall } from "./voice.js";
 
 export function newPage(root, go) {
   document.title = `${t("New call")} · Trunkline`;
@@ -57,19 +58,24 @@ export function newPage(root, go) {
     form.querySelector('[aria-invalid="true"]')?.focus();
   }
 
+  // The same call with whoever sits here: the agent is tried without a telephone. Its caller number is shown to nobody.
+  const here = (call) => ({ ...call, callee_number: "browser:", caller_number: call.caller_number ?? "000" });
+
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    const isHere = event.submitter?.value === "browser";
     for (const node of form.querySelectorAll("[data-error], [data-error-row]")) node.textContent = "";
     for (const node of form.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
-    const submit = form.querySelector('[type="submit"]');
-    submit.disabled = true;
+    const buttons = form.querySelectorAll('[type="submit"]');
+    for (const button of buttons) button.disabled = true;
     try {
-      const created = await api.createCall(body());
+      const created = await api.createCall(isHere ? here(body()) : body());
+      if (isHere) expectCall(created.outbound_id);
       for (const warning of created.warnings ?? []) toast(warning);
       go(`/outbound/${created.outbound_id}`);
     } catch (problem) {
       showErrors(problem);
-      submit.disabled = false;
+      for (const button of buttons) button.disabled = false;
     }
   });
   form.callee_number.focus();

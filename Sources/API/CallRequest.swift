@@ -32,7 +32,7 @@ struct CallRequest {
 
         var warnings: [String] = []
         let caller = fields.text("caller_number", required: true, limit: 64)
-        let callee = fields.text("callee_number", required: true, limit: 256)
+        var callee = fields.text("callee_number", required: true, limit: 256)
         let purpose = fields.text("purpose", required: true, limit: Self.purposeLimit)
         let displayName = fields.text("caller_display_name", required: false, limit: Self.displayNameLimit) ?? ""
         var maxDuration = fields.integer("max_duration", in: Self.durationRange) ?? 180
@@ -76,6 +76,14 @@ struct CallRequest {
 
         var noRoute: Routing.Refusal?
         var route: Routing.Route?
+        let isForBrowser = callee?.lowercased().hasPrefix(Call.browserPrefix) == true
+        if isForBrowser {
+            let own = Call.browserPrefix + requestedBy
+            if callee?.count != Call.browserPrefix.count, callee != own {
+                fields.fail("callee_number", "must be browser: alone: the call is for the browser of whoever asks for it")
+            }
+            callee = own
+        }
         if let callee {
             do throws(Routing.Refusal) { route = try settings.routing.route(to: callee) } catch {
                 fields.fail("callee_number", error.message)
@@ -103,8 +111,9 @@ struct CallRequest {
             brief: Brief(
                 purpose: purpose, callerDisplayName: displayName, questions: questions, language: language, maxTurns: settings.maxTurns,
                 greetingTemplate: settings.greetingTemplate, closingTemplate: settings.closingTemplate),
-            maxDuration: maxDuration, priority: priority, scheduledAt: scheduledAt, retryOnNoAnswer: retryOnNoAnswer,
-            maxRetries: maxRetries, metadata: metadata, requestedBy: requestedBy, webhookURL: webhook, voicemail: voicemail,
+            maxDuration: maxDuration, priority: priority, scheduledAt: scheduledAt,
+            retryOnNoAnswer: retryOnNoAnswer && !isForBrowser, maxRetries: isForBrowser ? 0 : maxRetries, metadata: metadata,
+            requestedBy: requestedBy, webhookURL: webhook, voicemail: voicemail,
             createdAt: now)
         self.warnings = warnings
         self.notAllowed = notAllowed

@@ -287,6 +287,24 @@ struct CallRoutes: Sendable {
         return Routes.json([idName: .string(call.outboundID), "message": "the call is being handed over"], status: 202)
     }
 
+    /// `POST …/browser`: a one-time token with which a page of whoever asks brings microphone and speaker: to answer a call that rings for him, or to
+    /// take over one in progress.
+    func browser(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        guard call.state == .connected || services.dialler.rings(call.outboundID, inBrowserOf: principal.name) else {
+            throw APIError.conflict(
+                call.isForBrowser && !call.state.isTerminal
+                    ? "the call does not ring in this user's browser now" : "a call that is \(call.state.rawValue) cannot be joined")
+        }
+        let token = services.tickets.issue(.init(user: principal.name, outboundID: call.outboundID))
+        await services.audit(principal, call.state == .connected ? "call.take_over" : "call.answer", target: call.outboundID)
+        return Routes.json(
+            [
+                idName: .string(call.outboundID), "url": .string(StreamServer.browserPath), "token": .string(token),
+                "expires_in": .number(Double(StreamTickets.lifetimeMs / 1_000)),
+            ], status: 201)
+    }
+
     /// `POST …/answers/{qid}`: an answer given by hand; who and when is kept, and what it was before.
     func correct(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)

@@ -240,6 +240,16 @@ enum OpenAPI {
     private static let cursor = Parameter(name: "cursor", schema: Schema.text, summary: "`next_cursor` of the page before")
     private static let nothing = Schema.object([:])
 
+    private static func browserTicket(tag: String) -> Operation {
+        Operation(
+            summary:
+                "A one-time token for the microphone and speaker of the asker's browser, for the `start` of a media stream to `url`: answers a call "
+                + "that rings for him (`browser:`), or takes over one in progress.", tag: tag, status: 201,
+            answer: Schema.object(
+                ["outbound_id": Schema.text, "inbound_id": Schema.text, "url": Schema.text, "token": Schema.text, "expires_in": Schema.count],
+                required: ["url", "token", "expires_in"]), problems: [404, 409, 503])
+    }
+
     private static func control(_ summary: String) -> Operation {
         Operation(summary: summary, tag: "calls", status: 202, answer: Schema.reference("Queued"), problems: [404, 409, 503])
     }
@@ -395,6 +405,8 @@ enum OpenAPI {
             summary: "Its SIP messages, without secrets, and a ladder of them.", tag: "inbound", answer: sipTrace, problems: [404, 503]),
         "GET /api/outbound/{id}/sip": Operation(
             summary: "Its SIP messages, without secrets, and a ladder of them.", tag: "calls", answer: sipTrace, problems: [404, 503]),
+        "POST /api/outbound/{id}/browser": browserTicket(tag: "calls"),
+        "POST /api/inbound/{id}/browser": browserTicket(tag: "inbound"),
         "POST /api/inbound/{id}/transfer": Operation(
             summary: "Hands the caller to a person, who is told what it is about.", tag: "inbound", body: Schema.reference("Transfer"), status: 202,
             problems: [400, 404, 409, 422, 503]),

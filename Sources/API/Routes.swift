@@ -143,6 +143,7 @@ public struct Routes: Sendable {
         add("POST", "/api/outbound/{id}/hangup", .operator, calls.hangUp)
         add("POST", "/api/outbound/{id}/say", .operator, calls.say)
         add("POST", "/api/outbound/{id}/transfer", .operator, calls.transfer)
+        add("POST", "/api/outbound/{id}/browser", .operator, calls.browser)
         add("POST", "/api/outbound/{id}/answers/{qid}", .operator, calls.correct)
 
         let inbound = CallRoutes(services: services, isInbound: true)
@@ -158,6 +159,7 @@ public struct Routes: Sendable {
         add("POST", "/api/inbound/{id}/hangup", .operator, inbound.hangUp)
         add("POST", "/api/inbound/{id}/say", .operator, inbound.say)
         add("POST", "/api/inbound/{id}/transfer", .operator, inbound.transfer)
+        add("POST", "/api/inbound/{id}/browser", .operator, inbound.browser)
         add("POST", "/api/inbound/{id}/answers/{qid}", .operator, inbound.correct)
 
         let operators = OperatorRoutes(services: services)
@@ -314,20 +316,26 @@ public struct Routes: Sendable {
 
     /// Whether a WebSocket may be opened: 0, or the status to refuse with.
     public func refusal(of request: HTTPRequest) -> Int {
-        guard request.path == EventSocket.path else { return 404 }
+        let call = ListenSocket.call(in: request.path)
+        guard request.path == EventSocket.path || call != nil else { return 404 }
         guard isOurs(host: request.headers["host"]) else { return 421 }
         guard let principal = services.authenticator.principal(of: request) else { return 401 }
         if principal.isSession, !Authenticator.isSameOrigin(request) { return 403 }
-        return 0
+        return call == nil || principal.role >= .operator ? 0 : 403
     }
 
     public func open(_ socket: WebSocket) -> Bool {
-        guard socket.handshake.path == EventSocket.path else { return false }
         let handshake = socket.handshake
         let request = HTTPRequest(
             method: "GET", path: handshake.path, query: handshake.query, headers: handshake.headers, peer: handshake.peer)
         guard let principal = services.authenticator.principal(of: request) else { return false }
-        EventSocket.serve(socket, store: services.store) { [authenticator = services.authenticator] in authenticator.isCurrent(principal) }
+        let isAllowed: @Sendable () -> Bool = { [authenticator = services.authenticator] in authenticator.isCurrent(principal) }
+        if let call = ListenSocket.call(in: handshake.path) {
+            ListenSocket.serve(socket, call: call, services, principal, isAllowed: isAllowed)
+            return true
+        }
+        guard handshake.path == EventSocket.path else { return false }
+        EventSocket.serve(socket, store: services.store, isAllowed: isAllowed)
         return true
     }
 

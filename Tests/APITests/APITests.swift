@@ -61,7 +61,7 @@ import Testing
         (#""questions":[7]"#, "questions[0]"), (#""questions":"a""#, "questions"), (#""agent":"x""#, "agent"),
         (#""webhook_url":"http://x.example""#, "webhook_url"),
         (#""max_duration":9"#, "max_duration"), (#""priority":1.5"#, "priority"), (#""retry_on_no_answer":"yes""#, "retry_on_no_answer"),
-        (#""scheduled_at":"2027-02-01 10:00""#, "scheduled_at"), (#""callee_number":"browser:""#, "callee_number"),
+        (#""scheduled_at":"2027-02-01 10:00""#, "scheduled_at"), (#""callee_number":"browser:somebody""#, "callee_number"),
     ])
     func oneBadFieldIsNamed(member: String, field: String) {
         let name = String(member.dropFirst().prefix { $0 != "\"" })
@@ -209,4 +209,17 @@ import Testing
             try JSONValue(parsing: written)
                 == .object([text: .array([.string(text), .number(-1.5), .number(1e300), .null, .bool(true), .object([:])])]))
     }
+}
+
+@Suite struct ListenPathTests {
+    @Test func aPathNamesOneCall() {
+        #expect(ListenSocket.call(in: "/api/outbound/ob-1a2b3c4d/listen") == "ob-1a2b3c4d")
+        #expect(ListenSocket.call(in: "/api/inbound/in-1a2b3c4d/listen") == "in-1a2b3c4d")
+    }
+
+    @Test(arguments: [
+        "/api/outbound/in-1a2b3c4d/listen", "/api/inbound/ob-1a2b3c4d/listen", "/api/outbound/ob-1a2b3c4d/listen/", "/api/outbound/listen", "",
+        "//api/outbound/ob-1a2b3c4d/listen", "/api/calls/ob-1a2b3c4d/listen",
+    ])
+    func andNoOtherPathDoes(_ path: String) { #expect(ListenSocket.call(in: path) == nil) }
 }

@@ -1,7 +1,8 @@
 public import Bridge
 internal import Foundation
 public import Logging
-internal import Pipeline
+internal import Net
+public import Pipeline
 public import Realtime
 
 /// Everything an attempt needs from outside.
@@ -42,28 +43,59 @@ public struct CallLine: Sendable {
     }
 }
 
-/// One attempt of an outbound call, whoever carries it: a SIP trunk or a provider.
-protocol CallAttempt: Actor {
-    /// Runs the attempt to its end; when it returns, all of it is stored.
-    func run() async
-    /// Gives the call up before it is answered.
-    func cancel()
+/// What can be done with a call in progress, whoever carries it.
+protocol LiveCall: Actor {
     /// Ends a connected call; one that still rings is cancelled.
-    func hangUp(_ reason: EndReason)
-    /// Has something said to a connected callee. False: it cannot be done now.
+    func hangUp(_ reason: EndReason) async
+    /// Has something said to the other party. False: it cannot be done now.
     func say(_ text: String) async -> Bool
-    /// Has a connected callee handed to a person. False: it cannot be done now.
+    /// Has the other party handed to a person. False: it cannot be done now.
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool
+    /// A person at a stream of his own takes the AI's place, once the other party has been told. False: it cannot be done now.
+    func takeOver(_ person: StreamedPerson) async -> Bool
+    /// Both sides are heard by somebody else too, until `stopListening`. False: it cannot be done now.
+    func listen(_ listener: CallListener) async -> Bool
+    func stopListening(_ id: CallListener.ID) async
     /// Queue depths of the conversation.
     var edges: [EdgeReading] { get async }
 }
 
+/// One attempt of an outbound call.
+protocol CallAttempt: LiveCall {
+    /// Runs the attempt to its end; when it returns, all of it is stored.
+    func run() async
+    /// Gives the call up before it is answered.
+    func cancel()
+}
+
 /// A conversation that somebody else's leg carries.
-protocol CarriedConversation: Actor {
-    func hangUp(_ reason: EndReason) async
+protocol CarriedConversation: LiveCall {
     /// An answering machine has the call.
     func answeringMachine() async
-    func say(_ text: String) async -> Bool
-    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool
-    var edges: [EdgeReading] { get }
+}
+
+/// A person at the other end of a media stream, on whatever loop.
+struct StreamedPerson: Sendable {
+    var name: String
+    var stream: Confined<any MediaStream>
+    var loop: EventLoop
+}
+
+/// Somebody who hears a call without being a party of it.
+public struct CallListener: Sendable {
+    public typealias ID = UInt64
+    /// One side of the call, as its media streams name them.
+    public enum Track: String, Sendable { case inbound, outbound }
+    public enum Heard: Sendable {
+        case frame(EncodedFrame, Track)
+        /// The call is over.
+        case ended
+    }
+    /// Listeners of one call.
+    static let limit = 10
+
+    public let id = ID.random(in: .min ... .max)
+    /// Called on the call's loop: it must not wait.
+    public let hear: @Sendable (Heard) -> Void
+    public init(_ hear: @escaping @Sendable (Heard) -> Void) { self.hear = hear }
 }

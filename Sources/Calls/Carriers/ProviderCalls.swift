@@ -8,39 +8,33 @@ internal import Synchronization
 public final class ProviderCalls: Sendable {
     typealias Arrival = @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop, _ providerCallID: String) -> Void
 
-    /// What can be done with a call in progress.
-    struct Control: Sendable {
-        var hangUp: @Sendable (EndReason) async -> Void
-        var say: @Sendable (String) async -> Bool
-        var transfer: @Sendable (TransferChoice, CallSettings.TransferMode?) async -> Bool
-        var edges: @Sendable () async -> [EdgeReading]
-    }
-
     /// How an attempt of ours takes its conversation, whichever way it comes.
     struct Awaited: Sendable {
+        /// Who has to bring it, by a ticket of his; nil: the provider.
+        var user: String?
         var stream: Arrival
         /// `ended` is to be called when the conversation is over.
-        var turns: @Sendable (_ ended: @escaping @Sendable () -> Void) -> TurnBasedCall?
+        var turns: @Sendable (_ ended: @escaping @Sendable () -> Void) -> TurnBasedCall? = { _ in nil }
     }
 
     private struct State {
-        var calls: [String: Control] = [:]
+        var calls: [String: any LiveCall] = [:]
         var awaited: [String: Awaited] = [:]
     }
     private let state = Mutex(State())
 
     public init() {}
 
-    func add(_ outboundID: String, _ control: Control) { state.withLock { $0.calls[outboundID] = control } }
+    func add(_ outboundID: String, _ call: any LiveCall) { state.withLock { $0.calls[outboundID] = call } }
     func remove(_ outboundID: String) { state.withLock { $0.calls[outboundID] = nil } }
 
     public var count: Int { state.withLock { $0.calls.count } }
 
-    /// nil: no provider carries such a call.
-    func control(of outboundID: String) -> Control? { state.withLock { $0.calls[outboundID] } }
+    /// nil: there is no such call, or it is an attempt of the dialler's.
+    func call(_ outboundID: String) -> (any LiveCall)? { state.withLock { $0.calls[outboundID] } }
 
     func hangUpAll(_ reason: EndReason) {
-        for control in state.withLock({ Array($0.calls.values) }) { Task { await control.hangUp(reason) } }
+        for call in state.withLock({ Array($0.calls.values) }) { Task { await call.hangUp(reason) } }
     }
 
     // MARK: Calls that we had placed
@@ -48,9 +42,19 @@ public final class ProviderCalls: Sendable {
     func await(_ outboundID: String, _ awaited: Awaited) { state.withLock { $0.awaited[outboundID] = awaited } }
     func stopAwaiting(_ outboundID: String) { state.withLock { $0.awaited[outboundID] = nil } }
 
+    /// Whether a call waits for a stream that this user brings.
+    public func isAwaited(_ outboundID: String, from user: String) -> Bool { state.withLock { $0.awaited[outboundID]?.user == user } }
+
     /// On the stream's loop. False: nobody waits for it.
-    func deliver(_ stream: Confined<any MediaStream>, on loop: EventLoop, of providerCallID: String, to outboundID: String) -> Bool {
-        guard let awaited = state.withLock({ $0.awaited.removeValue(forKey: outboundID) }) else { return false }
+    func deliver(
+        _ stream: Confined<any MediaStream>, on loop: EventLoop, of providerCallID: String, to outboundID: String, from user: String? = nil
+    ) -> Bool {
+        let found = state.withLock { state -> Awaited? in
+            guard let awaited = state.awaited[outboundID], awaited.user == user else { return nil }
+            state.awaited[outboundID] = nil
+            return awaited
+        }
+        guard let awaited = found else { return false }
         awaited.stream(stream, loop, providerCallID)
         return true
     }

@@ -119,6 +119,12 @@ actor SIPAttempt: CallAttempt {
 
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
 
+    func takeOver(_ person: StreamedPerson) -> Bool { desk?.takeOver(person) ?? false }
+
+    func listen(_ listener: CallListener) -> Bool { graph?.listen(listener) ?? false }
+
+    func stopListening(_ id: CallListener.ID) { graph?.stopListening(id) }
+
     var edges: [EdgeReading] { graph?.edges ?? [] }
 
     // MARK: Dialling

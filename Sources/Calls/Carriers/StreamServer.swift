@@ -9,7 +9,9 @@ public import Realtime
 /// A stream is let in by a one-time token of `POST /twilio/voice`, by the signature of its upgrade (a TwiML Bin has no
 /// token), or by the shared token of another Trunkline. No model is asked for anything before that has been checked.
 public struct StreamServer: Sendable {
-    public static let paths: Set<String> = ["/media/twilio", "/twilio/stream"]
+    /// Where a page in a browser brings its microphone and speaker, with a one-time token of `POST /api/outbound/{id}/browser`.
+    public static let browserPath = "/media/browser"
+    public static let paths: Set<String> = ["/media/twilio", "/twilio/stream", browserPath]
     /// Milliseconds from the upgrade to a valid `start`.
     private static let startLimitMs: UInt64 = 5_000
 
@@ -30,8 +32,14 @@ public struct StreamServer: Sendable {
     private let calls: CallSettings
     private let settings: Settings
     private let tickets: StreamTickets
+    /// Puts a person into a call in progress.
+    private let takeOver: @Sendable (_ outboundID: String, _ name: String, Confined<any MediaStream>, EventLoop) async -> Bool
 
-    public init(line: CallLine, calls: CallSettings, settings: Settings, tickets: StreamTickets) {
+    public init(
+        line: CallLine, calls: CallSettings, settings: Settings, tickets: StreamTickets,
+        takeOver: @escaping @Sendable (_ outboundID: String, _ name: String, Confined<any MediaStream>, EventLoop) async -> Bool
+    ) {
+        self.takeOver = takeOver
         self.line = line
         self.calls = calls
         self.settings = settings
@@ -40,6 +48,8 @@ public struct StreamServer: Sendable {
 
     /// 404 where nobody is meant to stream to us; 403 for a signature that is not Twilio's.
     public func refusal(of request: HTTPRequest) -> Int {
+        // Its token follows in `start`.
+        if request.path == Self.browserPath { return 0 }
         if settings.isOpen || settings.sharedToken != nil, request.headers["x-twilio-signature"] == nil { return 0 }
         guard settings.signature != nil else { return settings.sharedToken == nil ? 404 : 403 }
         // Without a signature a one-time token may still follow in `start`.
@@ -67,7 +77,7 @@ public struct StreamServer: Sendable {
             guard case .start(let start) = message else { return }
             ticker?.cancel()
             let box = Confined<any MediaStream>(stream, to: loop)
-            switch server.admit(start, isSigned: isSigned) {
+            switch server.admit(start, isSigned: isSigned, isBrowser: socket.handshake.path == Self.browserPath) {
             case nil:
                 server.line.logger.warning("a media stream was refused: no valid token, signature or brief")
                 socket.close(code: 1008)
@@ -75,8 +85,14 @@ public struct StreamServer: Sendable {
                 let streamed = StreamedCall(
                     loop: loop, call: call, providerCallID: start.callID, line: server.line, settings: server.calls, journal: nil)
                 streamed.assumeIsolated { $0.run(box) }
-            case .awaited(let outboundID):
-                guard server.line.calls.deliver(box, on: loop, of: start.callID, to: outboundID) else { return socket.close(code: 1008) }
+            case .awaited(let outboundID, let user):
+                if server.line.calls.deliver(box, on: loop, of: start.callID, to: outboundID, from: user) { return }
+                guard let user else { return socket.close(code: 1008) }
+                let refused = Confined(socket, to: loop)
+                Task {
+                    guard await server.takeOver(outboundID, user, box, loop) == false else { return }
+                    loop.post { refused.value.close(code: 1008) }
+                }
             }
         }
         // The closure keeps the stream alive until a call has taken it over or the socket is gone.
@@ -91,19 +107,21 @@ public struct StreamServer: Sendable {
         /// A call that came by itself.
         case unasked(Call)
         /// The stream of a call that we had placed.
-        case awaited(outboundID: String)
+        case awaited(outboundID: String, user: String?)
     }
 
     /// The call that a stream belongs to; nil: it is not let in.
-    private func admit(_ start: StreamStart, isSigned: Bool) -> Admission? {
+    private func admit(_ start: StreamStart, isSigned: Bool, isBrowser: Bool) -> Admission? {
         let given = start.parameters["token"]
-        if let shared = settings.sharedToken, let given, DigestText.isEqual(given, shared) { return Self.briefed(start).map { .unasked($0) } }
+        if let shared = settings.sharedToken, let given, !isBrowser, DigestText.isEqual(given, shared) {
+            return Self.briefed(start).map { .unasked($0) }
+        }
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
-            if let outboundID = ticket.outboundID { return .awaited(outboundID: outboundID) }
+            if let outboundID = ticket.outboundID { return .awaited(outboundID: outboundID, user: ticket.user) }
             return .unasked(unasked(start, from: ticket.from, to: ticket.to, requestedBy: "twilio"))
         }
-        // A wrong token is a wrong token, whoever signed the upgrade.
-        guard given == nil, isSigned || settings.isOpen else { return nil }
+        // A wrong token is a wrong token, whoever signed the upgrade; and nobody's browser comes without one.
+        guard given == nil, !isBrowser, isSigned || settings.isOpen else { return nil }
         return .unasked(
             unasked(
                 start, from: start.parameters["from"] ?? "stream", to: start.parameters["to"] ?? "stream",

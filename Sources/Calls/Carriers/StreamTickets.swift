@@ -15,6 +15,13 @@ public final class StreamTickets: Sendable {
         public var to: String
         /// The call of ours that the provider was asked to place; nil for one that came by itself.
         public var outboundID: String?
+        /// Whose browser brings the stream; nil: a provider's.
+        public var user: String?
+        /// Of a browser: to answer a call that rings for its user, or to take over one in progress.
+        public init(user: String, outboundID: String) {
+            self.init(providerCallID: outboundID, from: "", to: "", outboundID: outboundID)
+            self.user = user
+        }
         public init(providerCallID: String, from: String, to: String, outboundID: String? = nil) {
             self.providerCallID = providerCallID
             self.from = from

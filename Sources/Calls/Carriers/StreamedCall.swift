@@ -53,11 +53,7 @@ actor StreamedCall: CarriedConversation {
         self.desk = desk
         graph.start()
         graph.streamStarted()
-        line.calls.add(
-            call.outboundID,
-            .init(
-                hangUp: { reason in await self.hangUp(reason) }, say: { text in await self.say(text) },
-                transfer: { choice, mode in await self.transfer(to: choice, mode: mode) }, edges: { await self.edges }))
+        line.calls.add(call.outboundID, self)
     }
 
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }
@@ -70,6 +66,12 @@ actor StreamedCall: CarriedConversation {
     }
 
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
+
+    func takeOver(_ person: StreamedPerson) -> Bool { desk?.takeOver(person) ?? false }
+
+    func listen(_ listener: CallListener) -> Bool { graph?.listen(listener) ?? false }
+
+    func stopListening(_ id: CallListener.ID) { graph?.stopListening(id) }
 
     var edges: [EdgeReading] { graph?.edges ?? [] }
 

@@ -44,6 +44,8 @@ public actor TurnBasedCall: CarriedConversation {
     private let settings: CallSettings
     private let journal: CallJournal
     private let onEnd: @Sendable () -> Void
+    /// Has the provider hang up, where nobody else does.
+    private let release: (@Sendable () async -> Void)?
     private var machine: DialogueMachine
     private let recording: Recording?
     private let startedAt = ContinuousClock.now
@@ -69,13 +71,15 @@ public actor TurnBasedCall: CarriedConversation {
     private var services: Task<Void, Never>?
 
     init(
-        call: Call, engines: SpeechEngines, settings: CallSettings, journal: CallJournal, onEnd: @escaping @Sendable () -> Void
+        call: Call, engines: SpeechEngines, settings: CallSettings, journal: CallJournal, release: (@Sendable () async -> Void)? = nil,
+        onEnd: @escaping @Sendable () -> Void
     ) {
         self.call = call
         self.engines = engines
         self.settings = settings
         self.journal = journal
         self.onEnd = onEnd
+        self.release = release
         machine = DialogueMachine(
             brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
             policy: settings.conversation(of: call, canTransfer: false).turns)
@@ -337,16 +341,20 @@ public actor TurnBasedCall: CarriedConversation {
         }
     }
 
-    /// Ends the conversation: an operator's wish, or the caller is gone.
     /// Nothing tells when the machine has finished: the call is ended.
     func answeringMachine() async { await hangUp(.voicemail) }
 
-    /// Our turn is a file that is being played: nothing can be put in.
+    // Our turn is a file that is being played: nothing can be put in, and nobody can join.
     func say(_ text: String) -> Bool { false }
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { false }
+    func takeOver(_ person: StreamedPerson) -> Bool { false }
+    func listen(_ listener: CallListener) -> Bool { false }
+    func stopListening(_ id: CallListener.ID) {}
 
     public func hangUp(_ reason: EndReason) async {
         await finish(ending == nil && !machine.isClosing ? reason : nil)
+        // Who left needs no hanging up.
+        if reason != .calleeHangup { await release?() }
     }
 
     /// - Parameter reason: nil: as the dialogue wants it.

@@ -48,20 +48,15 @@ public final class TurnServer: Sendable {
         let journal = CallJournal(call, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: { Date() })
         guard let engines = line.cascade(brief.language, journal.usage) else { return nil }
         journal.insert(call)
-        let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) { [line] in
+        let release: @Sendable () async -> Void = { [line] in _ = try? await line.twilio?.rest.complete(providerCallID) }
+        let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal, release: release) { [line] in
             ended()
             Task {
                 await journal.close()
                 line.calls.remove(id)
             }
         }
-        line.calls.add(
-            id,
-            .init(
-                hangUp: { [line] reason in
-                    await conversation.hangUp(reason)
-                    _ = try? await line.twilio?.rest.complete(providerCallID)
-                }, say: { text in await conversation.say(text) }, transfer: { _, _ in false }, edges: { await conversation.edges }))
+        line.calls.add(id, conversation)
         return conversation
     }
 

@@ -140,6 +140,12 @@ actor TwilioAttempt: CallAttempt {
         await conversation?.transfer(to: choice, mode: mode) ?? false
     }
 
+    func takeOver(_ person: StreamedPerson) async -> Bool { await conversation?.takeOver(person) ?? false }
+
+    func listen(_ listener: CallListener) async -> Bool { await conversation?.listen(listener) ?? false }
+
+    func stopListening(_ id: CallListener.ID) async { await conversation?.stopListening(id) }
+
     var edges: [EdgeReading] {
         get async { await conversation?.edges ?? [] }
     }

@@ -142,6 +142,27 @@ public final class CallGraph {
     /// Depth, age and drops of the queues.
     public var edges: [EdgeReading] { talker?.edges ?? [] }
 
+    // MARK: Listeners
+
+    private var listeners: [CallListener] = []
+
+    /// False: the conversation is over, or enough listen.
+    public func listen(_ listener: CallListener) -> Bool {
+        guard !isOver, listeners.count < CallListener.limit else { return false }
+        listeners.append(listener)
+        speaker.onPlayed = { [unowned self] in self.tell($0, .outbound) }
+        return true
+    }
+
+    public func stopListening(_ id: CallListener.ID) {
+        listeners.removeAll { $0.id == id }
+        if listeners.isEmpty { speaker.onPlayed = nil }
+    }
+
+    private func tell(_ frame: EncodedFrame, _ track: CallListener.Track) {
+        for listener in listeners { listener.hear(.frame(frame, track)) }
+    }
+
     // MARK: From the caller
 
     private func received(_ message: MediaStreamMessage) {
@@ -172,6 +193,7 @@ public final class CallGraph {
         let now = now
         lastFrameAt = now
         recording?.caller(frame, now: now)
+        if !listeners.isEmpty { tell(frame, .inbound) }
         guard !isTransferring else {
             partner?.send(.media(frame))
             return
@@ -331,8 +353,9 @@ public final class CallGraph {
     }
 
     /// An operator wants the caller handed over. False: that cannot be done now.
-    public func requestTransfer() -> Bool {
-        guard !isOver, !isTransferring, canTransfer, hasMedia, let talker else { return false }
+    /// - Parameter isSomebodyThere: who takes him waits already.
+    public func requestTransfer(isSomebodyThere: Bool = false) -> Bool {
+        guard !isOver, !isTransferring, canTransfer || isSomebodyThere, hasMedia, let talker else { return false }
         talker.transferRequested(at: now)
         return true
     }
@@ -349,6 +372,7 @@ public final class CallGraph {
         self.music = music
         stream.send(.media(frame))
         recording?.ai(frame, startMs: now)
+        if !listeners.isEmpty { tell(frame, .outbound) }
     }
 
     /// The caller and the other end of this stream talk with each other now; it leaves by closing.
@@ -387,6 +411,7 @@ public final class CallGraph {
             guard music == nil else { return }
             stream.send(.media(frame))
             recording?.person(frame, now: now)
+            if !listeners.isEmpty { tell(frame, .outbound) }
         case .dtmf(let digit): stream.send(.dtmf(digit))
         case .connected, .start, .mark, .clear, .stop: break
         }
@@ -466,6 +491,9 @@ public final class CallGraph {
         let now = now
         // What was being said when the line went is in the transcript as far as it was heard.
         speaker.flush(now: now)
+        for listener in listeners { listener.hear(.ended) }
+        listeners = []
+        speaker.onPlayed = nil
         for turn in Set(speaker.ledger.utterances.map(\.turn)).sorted() { closeTurn(turn) }
         ticker?.cancel()
         ticker = nil

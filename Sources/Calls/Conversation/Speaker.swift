@@ -53,6 +53,9 @@ final class Speaker {
     private var markedTurn: (turn: Int32, deadline: Int)?
     private var isPaused = false
 
+    /// Hears each frame that has been heard, in order.
+    var onPlayed: ((EncodedFrame) -> Void)?
+
     init(stream: any MediaStream, recording: Recording?) {
         self.stream = stream
         self.recording = recording
@@ -183,6 +186,7 @@ final class Speaker {
         for sent in inFlight[..<count] {
             ledger.played(EncodedFrame.milliseconds, of: sent.utterance, from: sent.startMs)
             recording?.ai(sent.frame, startMs: sent.startMs)
+            onPlayed?(sent.frame)
         }
         inFlight.removeFirst(count)
     }

@@ -1,3 +1,4 @@
+public import Bridge
 public import Foundation
 internal import Logging
 public import Net
@@ -94,7 +95,7 @@ public actor Dialler {
             kind: "queued", at: call.createdAt, outboundID: call.outboundID,
             payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
         let insertion = try await store.insert(
-            call, events: [event], request: request, window: settings.policy.duplicateWindow, audit: audit, at: now())
+            call, events: [event], request: request, window: call.isForBrowser ? nil : settings.policy.duplicateWindow, audit: audit, at: now())
         if insertion == .stored { enqueue(call) }
         return insertion
     }
@@ -148,47 +149,49 @@ public actor Dialler {
     public func hangUp(_ outboundID: String) async throws(StoreError) {
         guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
         guard call.state == .connected else { throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up") }
-        guard let active = live[outboundID] else {
-            if let control = line.calls.control(of: outboundID) { return await control.hangUp(.operatorHangup) }
+        guard let live = inProgress(outboundID) else {
             throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
         }
-        await active.attempt.hangUp(.operatorHangup)
+        await live.hangUp(.operatorHangup)
     }
 
     /// Has something said in a connected call, at once.
     public func say(_ text: String, in outboundID: String) async throws(StoreError) {
         guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
         guard call.state == .connected else { throw StoreError(.conflict, "nobody hears it: the call is \(call.state.rawValue)") }
-        let isSaid: Bool
-        if let active = live[outboundID] {
-            isSaid = await active.attempt.say(text)
-        } else {
-            isSaid = await line.calls.control(of: outboundID)?.say(text) ?? false
-        }
-        guard isSaid else { throw StoreError(.conflict, "nothing can be put into this call now") }
+        guard await inProgress(outboundID)?.say(text) == true else { throw StoreError(.conflict, "nothing can be put into this call now") }
     }
 
     /// Has the other party of a connected call handed to a person, who is told what it is about.
     public func transfer(_ outboundID: String, to choice: TransferChoice, mode: CallSettings.TransferMode?) async throws(StoreError) {
         guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
         guard call.state == .connected else { throw StoreError(.conflict, "nobody can be handed over: the call is \(call.state.rawValue)") }
-        let isBegun: Bool
-        if let active = live[outboundID] {
-            isBegun = await active.attempt.transfer(to: choice, mode: mode)
-        } else {
-            isBegun = await line.calls.control(of: outboundID)?.transfer(choice, mode) ?? false
+        guard await inProgress(outboundID)?.transfer(to: choice, mode: mode) == true else {
+            throw StoreError(.conflict, "this call cannot be handed over now")
         }
-        guard isBegun else { throw StoreError(.conflict, "this call cannot be handed over now") }
     }
 
     /// Whom a call may be handed to now.
     public nonisolated func canHand(to choice: TransferChoice) -> Bool { !line.targets(settings, choice: choice).isEmpty }
 
+    /// Whether a call waits to be answered in this user's browser.
+    public nonisolated func rings(_ outboundID: String, inBrowserOf user: String) -> Bool { line.calls.isAwaited(outboundID, from: user) }
+
     /// Queue depths of a live call; nil when it is not live.
     public func edges(of outboundID: String) async -> [EdgeReading]? {
-        guard let active = live[outboundID] else { return await line.calls.control(of: outboundID)?.edges() }
-        return await active.attempt.edges
+        await inProgress(outboundID)?.edges
     }
+
+    private func inProgress(_ outboundID: String) -> (any LiveCall)? { live[outboundID]?.attempt ?? line.calls.call(outboundID) }
+
+    /// A person at a media stream of his own takes the AI's place. False: it cannot be done now.
+    public func takeOver(_ outboundID: String, by name: String, _ stream: Confined<any MediaStream>, on loop: EventLoop) async -> Bool {
+        await inProgress(outboundID)?.takeOver(StreamedPerson(name: name, stream: stream, loop: loop)) ?? false
+    }
+
+    /// Somebody hears a connected call. False: it cannot be done now.
+    public func listen(to outboundID: String, _ listener: CallListener) async -> Bool { await inProgress(outboundID)?.listen(listener) ?? false }
+    public func stopListening(to outboundID: String, _ id: CallListener.ID) async { await inProgress(outboundID)?.stopListening(id) }
 
     /// Stops dialling and lets the calls in progress end, up to `drainLimit`; the rest is hung up.
     public func stop() async {
@@ -244,8 +247,12 @@ public actor Dialler {
             return
         }
         let attempt: any CallAttempt
-        if case .twilio? = try? settings.routing.route(to: call.calleeNumber), let twilio = line.twilio {
+        let route = try? settings.routing.route(to: call.calleeNumber)
+        if case .twilio? = route, let twilio = line.twilio {
             attempt = TwilioAttempt(call: call, carrier: twilio, line: line, settings: settings, now: now)
+            live[call.outboundID] = (attempt, entry.callee, nil)
+        } else if case .browser? = route {
+            attempt = BrowserAttempt(call: call, line: line, settings: settings, now: now)
             live[call.outboundID] = (attempt, entry.callee, nil)
         } else {
             let loads = live.values.reduce(into: [Int: Int]()) { if let loop = $1.loop { $0[loop, default: 0] += 1 } }

@@ -68,7 +68,10 @@ public struct DiallingPolicy: Sendable {
 
     func verdict(on call: Call, history: History, at now: Date) -> Verdict {
         if history.isOnDoNotCallList { return .block(.doNotCall, detail: "the callee is on the do-not-call list") }
-        do throws(Routing.Refusal) { _ = try routing.route(to: call.calleeNumber) } catch {
+        do throws(Routing.Refusal) {
+            // Who tries an agent on himself disturbs nobody.
+            if case .browser = try routing.route(to: call.calleeNumber) { return .dial }
+        } catch {
             return .block(error.code.rule ?? .noRoute, detail: error.message)
         }
         if let hours = callingHours {

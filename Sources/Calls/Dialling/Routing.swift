@@ -43,7 +43,7 @@ public struct Routing: Sendable, Equatable {
 
     public struct Refusal: Error, Sendable, Equatable {
         public enum Code: String, Sendable {
-            case noRoute = "no_route", invalid, callerNotAllowed = "caller_not_allowed", notSupportedYet = "not_supported_yet"
+            case noRoute = "no_route", invalid, callerNotAllowed = "caller_not_allowed"
             case emergency = "emergency_number", premium = "premium_number", prefix = "prefix_not_allowed"
 
             /// The rule of the dialling policy behind it.
@@ -57,6 +57,8 @@ public struct Routing: Sendable, Equatable {
         case sip(SIPRoute)
         /// To a number in E.164, by Twilio.
         case twilio(to: String)
+        /// To a page in the browser of whoever asked for the call.
+        case browser
     }
     public struct SIPRoute: Sendable, Equatable {
         public var requestURI: String
@@ -74,9 +76,7 @@ public struct Routing: Sendable, Equatable {
     public static func normalize(_ number: String) -> String? { NumberingPlan.stripped(number) }
 
     public func route(to callee: String) throws(Refusal) -> Route {
-        if callee.lowercased().hasPrefix("browser:") {
-            throw Refusal(code: .notSupportedYet, message: "calls to the browser are not supported yet")
-        }
+        if callee.hasPrefix(Call.browserPrefix) { return .browser }
         if callee.lowercased().hasPrefix("sip:") || callee.lowercased().hasPrefix("sips:") {
             let (user, host) = try Self.sipParts(callee)
             let bare = host.split(separator: ":").first.map(String.init) ?? host
@@ -137,6 +137,8 @@ public struct Routing: Sendable, Equatable {
         guard let normalized = Self.normalize(caller) else {
             throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits")
         }
+        // Nobody's telephone shows it.
+        if case .browser? = route { return }
         if case .twilio? = route, plan.e164(caller) == nil {
             throw Refusal(code: .invalid, message: "Twilio wants a number in E.164, e.g. +821098765432")
         }

@@ -169,11 +169,7 @@ public final class Switchboard: Sendable {
         let person = known.flatMap { line.target($0, settings) }
         let attempt = SIPAttempt(loop: loop, call: record, line: line, settings: settings, now: now, incoming: named, person: person)
         let id = record.outboundID
-        line.calls.add(
-            id,
-            .init(
-                hangUp: { await attempt.hangUp($0) }, say: { await attempt.say($0) }, transfer: { await attempt.transfer(to: $0, mode: $1) },
-                edges: { await attempt.edges }))
+        line.calls.add(id, attempt)
         Task {
             await attempt.run()
             line.calls.remove(id)
@@ -190,6 +186,10 @@ extension Call {
     /// Of a call's id.
     public static func isInbound(_ id: String) -> Bool { id.hasPrefix(inboundPrefix) }
     static let inboundPrefix = "in-"
+
+    /// Rings in the browser of whoever asks for it: `callee_number` is `browser:` and his name, so that each has one such call at a time.
+    public static let browserPrefix = "browser:"
+    public var isForBrowser: Bool { calleeNumber.hasPrefix(Self.browserPrefix) }
     /// Characters of a caller's name.
     private static let nameLimit = 100
 

@@ -40,8 +40,25 @@ final class TransferDesk {
         return graph?.requestTransfer() ?? false
     }
 
+    /// A person at a stream of his own wants it; the caller is told first. False: it cannot be done now.
+    func takeOver(_ person: StreamedPerson) -> Bool {
+        guard guest == nil, let graph, graph.requestTransfer(isSomebodyThere: true) else { return false }
+        let stream = StreamAcross.hand(person.stream, of: person.loop, to: loop)
+        guest = (person.name, stream)
+        stream.onClose = { [weak self] _ in self?.guest = nil }
+        return true
+    }
+    private var guest: (name: String, stream: any MediaStream)?
+
     /// The caller has been told.
     func begin() {
+        if let guest {
+            self.guest = nil
+            journal.transfer(to: guest.name, operatorID: nil, .ringing)
+            journal.transfer(to: guest.name, operatorID: nil, .connected)
+            graph?.bridge(to: guest.stream)
+            return
+        }
         let choice = choice, mode = mode ?? settings.transferMode
         self.choice = .anybody
         self.mode = nil
@@ -94,5 +111,7 @@ final class TransferDesk {
         onResult = nil
         handover?.close()
         handover = nil
+        guest?.stream.close()
+        guest = nil
     }
 }

@@ -154,9 +154,12 @@ extension CallStore {
                 events = [try call.dial(at: now)]
                 try db.run("DELETE FROM transcript WHERE outbound_id = ?", arguments: [outboundID])
                 try db.run("DELETE FROM dials WHERE at < ?", arguments: [moment - DiallingPolicy.historySeconds])
-                try db.run(
-                    "INSERT INTO dials (outbound_id, at, callee_key, caller_key) VALUES (?, ?, ?, ?)",
-                    arguments: [outboundID, moment, callee, caller])
+                // No number was shown to anybody.
+                if !call.isForBrowser {
+                    try db.run(
+                        "INSERT INTO dials (outbound_id, at, callee_key, caller_key) VALUES (?, ?, ?, ?)",
+                        arguments: [outboundID, moment, callee, caller])
+                }
                 admission = .dial(call)
             case .hold(let rule, let until, let detail):
                 events = call.hold(by: rule, until: until, detail: detail, at: now)

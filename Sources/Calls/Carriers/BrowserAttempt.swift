@@ -1,0 +1,105 @@
+internal import Bridge
+internal import Foundation
+internal import Logging
+internal import Net
+internal import Pipeline
+internal import Realtime
+
+/// One attempt that rings in a browser: the page of whoever asked for the call brings a media stream (`WS /media/browser`).
+actor BrowserAttempt: CallAttempt {
+    private let call: Call
+    private let line: CallLine
+    private let settings: CallSettings
+    private let journal: CallJournal
+    private var conversation: (any CarriedConversation)?
+    private var isOver = false
+    /// To be hung up as soon as its conversation is known.
+    private var wantedEnd: EndReason?
+    private var watchdog: Task<Void, Never>?
+    private var done: CheckedContinuation<Void, Never>?
+
+    init(call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
+        self.call = call
+        self.line = line
+        self.settings = settings
+        journal = CallJournal(call, carrier: "browser", store: line.store, settings: settings, logger: line.logger, now: now)
+    }
+
+    func run() async {
+        line.calls.await(
+            call.outboundID,
+            .init(
+                user: call.requestedBy,
+                stream: { [call, line, settings, journal] stream, loop, callID in
+                    let conversation = StreamedCall(
+                        loop: loop, call: call, providerCallID: callID, line: line, settings: settings, journal: journal)
+                    Task { await self.began(conversation) }
+                    conversation.assumeIsolated { $0.run(stream) { _ in Task { await self.over() } } }
+                }))
+        journal.placed(callID: call.outboundID)
+        journal.ringing()
+        watchdog = Task { [settings] in
+            try? await Task.sleep(for: .seconds(max(1, settings.ringTimeout)))
+            if !Task.isCancelled { self.nobodyAnswered() }
+        }
+        if !isOver { await withCheckedContinuation { done = $0 } }
+        await journal.close()
+    }
+
+    private func nobodyAnswered() {
+        guard !journal.isConnected else { return }
+        unanswered(AttemptOutcome(state: .noAnswer, reason: "not answered within \(Int(settings.ringTimeout)) s"))
+    }
+
+    private func unanswered(_ outcome: AttemptOutcome) {
+        guard !isOver else { return }
+        line.calls.stopAwaiting(call.outboundID)
+        journal.attemptEnded(outcome)
+        over()
+    }
+
+    private func began(_ conversation: any CarriedConversation) {
+        watchdog?.cancel()
+        guard !isOver else { return }
+        self.conversation = conversation
+        if let wantedEnd { Task { await conversation.hangUp(wantedEnd) } }
+    }
+
+    private func over() {
+        guard !isOver else { return }
+        isOver = true
+        watchdog?.cancel()
+        conversation = nil
+        done?.resume()
+        done = nil
+    }
+
+    // MARK: Commands
+
+    func cancel() {
+        guard !journal.isConnected else { return }
+        unanswered(AttemptOutcome(state: .cancelled, reason: "cancelled by an operator"))
+    }
+
+    func hangUp(_ reason: EndReason) async {
+        guard journal.isConnected else { return cancel() }
+        guard let conversation else { return wantedEnd = reason }
+        await conversation.hangUp(reason)
+    }
+
+    func say(_ text: String) async -> Bool { await conversation?.say(text) ?? false }
+
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool {
+        await conversation?.transfer(to: choice, mode: mode) ?? false
+    }
+
+    func takeOver(_ person: StreamedPerson) async -> Bool { await conversation?.takeOver(person) ?? false }
+
+    func listen(_ listener: CallListener) async -> Bool { await conversation?.listen(listener) ?? false }
+
+    func stopListening(_ id: CallListener.ID) async { await conversation?.stopListening(id) }
+
+    var edges: [EdgeReading] {
+        get async { await conversation?.edges ?? [] }
+    }
+}
