@@ -32,6 +32,8 @@ export const session = () => request("GET", "/api/session");
 export const logIn = (credentials) => request("POST", "/api/session", credentials);
 export const logOut = () => request("DELETE", "/api/session");
 export const createCall = (call) => request("POST", "/api/outbound/", call);
+/** What the server would say of a call; nothing is placed. */
+export const checkCall = (call) => request("POST", "/api/outbound/check", call);
 // Calls that came in have ids of their own kind.
 const callURL = (callID) => `/api/${callID.startsWith("in-") ? "inbound" : "outbound"}/${id(callID)}`;
 
@@ -86,4 +88,5 @@ export const browserTicket = (callID) => request("POST", `${callURL(callID)}/bro
 const socket = (path) => new WebSocket(`${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}${path}`);
 export const openEvents = (after) => socket(`/api/events${after ? `?after=${after}` : ""}`);
 export const mediaSocket = (path) => socket(path);
+export const levelSocket = () => socket("/api/levels");
 export const listenSocket = (callID) => socket(`${callURL(callID)}/listen`);

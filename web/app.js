@@ -13,6 +13,7 @@ import { operators, templates } from "./resources.js";
 const page = document.querySelector('[data-part="page"]');
 const top_ = document.querySelector('[data-part="top"]');
 const live = document.querySelector('[data-part="live"]');
+const banner = document.querySelector('[data-part="banner"]');
 let leave = null;
 let session = null;
 
@@ -109,6 +110,7 @@ feed.addEventListener("state", ({ detail }) => {
   live.toggleAttribute("data-on", detail === "on");
   live.toggleAttribute("data-off", detail === "off");
   live.textContent = detail === "on" ? t("live") : t("offline, trying again");
+  banner.hidden = detail === "on";
 });
 window.addEventListener("unhandledrejection", (event) => toast(event.reason?.message ?? t("Something went wrong.")));
 

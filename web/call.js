@@ -8,6 +8,8 @@ import { callID as idOf, cell, duration, element, endReason, fact, isEnded, part
 
 const statusNames = { pending: [t("open"), ""], answered: [t("answered"), "good"], unclear: [t("unclear"), "warn"], refused: [t("refused"), "bad"], not_asked: [t("not asked"), ""] };
 
+const under = { cancel: t("Cancelling"), hangup: t("Hanging up"), retry: t("Queued") };
+
 // What an answer's time is made of, in the order in which it passes.
 const stages = [["end_of_turn", t("end of turn")], ["speech_to_text", t("speech to text")], ["language_model", t("dialogue")], ["text_to_speech", t("text to speech")], ["queueing", t("queueing")]];
 
@@ -41,6 +43,8 @@ export async function callPage(root, callID) {
   let isLeft = false;
   let leaveWave = () => {};
   const telephone = phone(root, callID);
+  // What somebody has asked for, until the call is so.
+  let wanted = null;
 
   function playFrom(seconds) {
     audio.currentTime = Math.max(0, seconds);
@@ -51,15 +55,19 @@ export async function callPage(root, callID) {
     const title = isInbound ? t("Call from {number}", { number: call.caller_number }) : call.purpose;
     document.title = `${title} · Trunkline`;
     cell(root, "purpose", title);
-    showState(root.querySelector('[data-cell="state"]'), call.state);
+    const state = root.querySelector('[data-cell="state"]');
+    showState(state, call.state);
+    if (wanted?.state === call.state) state.textContent = wanted.words; else wanted = null;
     const button = (name) => root.querySelector(`[data-action="${name}"]`);
     button("cancel").hidden = !["queued", "dialing", "ringing"].includes(call.state) || isInbound;
     button("hangup").hidden = call.state !== "connected";
     button("retry").hidden = !isEnded(call.state) || isInbound;
     const facts = part(root, "facts");
     facts.replaceChildren();
-    fact(facts, isInbound ? t("Caller") : t("Callee"), isInbound ? call.caller_number : call.callee_number);
-    fact(facts, isInbound ? t("Called") : t("Caller shown"), isInbound ? call.called_number : call.caller_number);
+    const isHere = call.callee_number?.startsWith("browser:");
+    fact(facts, isInbound ? t("Caller") : t("Callee"), isInbound ? call.caller_number : isHere ? t("Browser of {name}", { name: call.callee_number.slice(8) }) : call.callee_number);
+    fact(facts, isInbound ? t("Called") : t("Caller shown"), isInbound ? call.called_number : isHere ? "" : call.caller_number);
+    part(root, "sip").closest("section").hidden = Boolean(isHere);
     fact(facts, t("On behalf of"), call.caller_display_name);
     fact(facts, t("Language"), call.language);
     fact(facts, t("Created"), when(call.created_at));
@@ -311,7 +319,14 @@ export async function callPage(root, callID) {
   for (const button of root.querySelectorAll("[data-action]")) {
     button.addEventListener("click", async () => {
       button.disabled = true;
-      try { await api.act(callID, button.dataset.action); } catch (problem) { toast(problem.message); }
+      // Shown at once; taken back, with the reason, where the server does not want it.
+      wanted = { state: call.state, words: under[button.dataset.action] };
+      showHead();
+      try { await api.act(callID, button.dataset.action); } catch (problem) {
+        wanted = null;
+        toast(problem.message);
+        await refresh().catch(() => showHead());
+      }
       button.disabled = false;
     });
   }

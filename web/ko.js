@@ -72,6 +72,8 @@ export default {
   "The browser was not allowed to use the microphone.": "브라우저의 마이크 사용이 허용되지 않았습니다.", "There is no microphone.": "마이크가 없습니다.", "The call has ended.": "통화가 끝났습니다.",
   "That is not possible now.": "지금은 할 수 없습니다.", "You hear both sides; nobody hears you.": "양쪽 소리가 들립니다. 내 소리는 아무에게도 들리지 않습니다.", "You are on the line.": "통화에 연결되었습니다.",
   "The call rings in this browser.": "이 브라우저에서 전화가 울리고 있습니다.", "This browser": "이 브라우저", "You": "나", "Far end": "상대", "Listen in": "함께 듣기", "Take over": "직접 받기", "Mute": "음소거",
+  "Sound": "소리", "The server cannot be reached. What you see may be out of date; it comes back by itself.": "서버에 연결할 수 없습니다. 화면이 최신이 아닐 수 있으며, 저절로 다시 연결됩니다.",
+  "Cancelling": "취소하는 중", "Hanging up": "끊는 중", "Browser of {name}": "{name}의 브라우저",
   "Leave": "나가기", "Keypad": "키패드", "Try it in this browser": "이 브라우저에서 시험하기",
 
   // Names that the server gives, in words: plain("no_answer").

@@ -60,14 +60,33 @@ export async function listPage(root, kind) {
   const form = root.querySelector("form");
   const bulk = part(root, "bulk");
   const picked = new Set();
+  const known = new Map();
+  // Of the rows that are here: by a column, up or down. The server gives the newest first.
+  let sort = { by: "time", isUp: false };
   let cursor = null;
   let timer = 0;
   let version = 0;
 
   const filter = () => ({ q: form.q.value.trim(), state: form.state.value });
 
+  const sortKeys = {
+    time: (call) => Date.parse(call.created_at), callee: (call) => (isInbound ? call.caller_number : call.callee_number) ?? "",
+    purpose: (call) => (isInbound ? call.called_number : call.purpose) ?? "", state: (call) => call.state, duration: (call) => call.duration_seconds ?? -1,
+  };
+
+  function arrange() {
+    for (const head of root.querySelectorAll("[data-sort]")) {
+      if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.isUp ? "ascending" : "descending"); else head.removeAttribute("aria-sort");
+    }
+    const key = (row) => sortKeys[sort.by](known.get(row.dataset.id));
+    const order = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, language));
+    const sorted = [...rows.children].map((row) => [key(row), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a))).map(([, row]) => row);
+    if (sorted.some((row, index) => rows.children[index] !== row)) rows.replaceChildren(...sorted);
+  }
+
   function fill(row, call) {
     row.dataset.id = callID(call);
+    known.set(callID(call), call);
     cell(row, "time", when(call.created_at)).title = call.created_at;
     cell(row, "callee", isInbound ? call.caller_number : call.callee_number);
     cell(row, "purpose", isInbound ? call.called_number : call.purpose).setAttribute("href", `/${kind}/${callID(call)}`);
@@ -105,16 +124,18 @@ export async function listPage(root, kind) {
 
   function add(calls) {
     for (const call of calls) {
-      const known = rows.querySelector(`[data-id="${callID(call)}"]`);
-      if (known) { fill(known, call); continue; }
+      const old = rows.querySelector(`[data-id="${callID(call)}"]`);
+      if (old) { fill(old, call); continue; }
       const row = template("row").querySelector("tr");
       fill(row, call);
       rows.append(row);
     }
+    arrange();
   }
 
   function show(page) {
     rows.replaceChildren();
+    known.clear();
     add(page.items);
     showPicked();
     cursor = page.next_cursor;
@@ -158,6 +179,12 @@ export async function listPage(root, kind) {
     cursor = page.next_cursor;
     more.hidden = !cursor;
   });
+  for (const head of root.querySelectorAll("[data-sort]")) {
+    head.querySelector("button").addEventListener("click", () => {
+      sort = { by: head.dataset.sort, isUp: sort.by === head.dataset.sort ? !sort.isUp : !["time", "duration"].includes(head.dataset.sort) };
+      arrange();
+    });
+  }
   rows.addEventListener("change", (event) => {
     const id = event.target.closest("tr").dataset.id;
     if (event.target.checked) picked.add(id); else picked.delete(id);
@@ -179,10 +206,17 @@ export async function listPage(root, kind) {
   rows.addEventListener("click", async (event) => {
     const button = event.target.closest("button");
     if (!button) return;
+    const row = button.closest("tr");
+    const call = known.get(row.dataset.id);
+    // Shown as done at once; taken back, with the reason, where the server does not want it.
+    showState(row.querySelector('[data-cell="state"]'), button.dataset.action === "retry" ? "queued" : "cancelled");
     button.disabled = true;
     try {
-      await api.act(button.closest("tr").dataset.id, button.dataset.action);
-    } catch (problem) { toast(problem.message); }
+      await api.act(row.dataset.id, button.dataset.action);
+    } catch (problem) {
+      fill(row, call);
+      toast(problem.message);
+    }
     button.disabled = false;
     later();
   });

@@ -46,7 +46,7 @@ export function newPage(root, go) {
     return call;
   }
 
-  function showErrors(problem) {
+  function showErrors(problem, isFinal = true) {
     const rest = [];
     for (const { field, message } of problem.fields) {
       const row = field.match(/^questions\[(\d+)\]/);
@@ -55,7 +55,33 @@ export function newPage(root, go) {
       (row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field])?.setAttribute?.("aria-invalid", "true");
     }
     form.querySelector('[data-error=""]').textContent = problem.fields.length ? rest.join("; ") : problem.message;
-    form.querySelector('[aria-invalid="true"]')?.focus();
+    if (isFinal) form.querySelector('[aria-invalid="true"]')?.focus();
+  }
+
+  // While it is filled in, the server is asked what it makes of it; of what nobody has touched yet nothing is said.
+  const touched = new Set();
+  let timer = 0;
+  let version = 0;
+  async function check() {
+    const mine = ++version;
+    let fields = [];
+    try { await api.checkCall(body()); } catch (problem) {
+      if (problem.status !== 422) return;
+      fields = problem.fields;
+    }
+    if (mine !== version) return;
+    clearErrors();
+    showErrors({ fields: fields.filter(({ field }) => touched.has(field.replace(/^questions\[.*$/, "questions"))), message: "" }, false);
+  }
+  form.addEventListener("input", ({ target }) => {
+    touched.add(target.name || "questions");
+    clearTimeout(timer);
+    timer = setTimeout(() => check().catch(() => {}), 400);
+  });
+
+  function clearErrors() {
+    for (const node of form.querySelectorAll("[data-error], [data-error-row]")) node.textContent = "";
+    for (const node of form.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
   }
 
   // The same call with whoever sits here: the agent is tried without a telephone. Its caller number is shown to nobody.
@@ -64,8 +90,9 @@ export function newPage(root, go) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const isHere = event.submitter?.value === "browser";
-    for (const node of form.querySelectorAll("[data-error], [data-error-row]")) node.textContent = "";
-    for (const node of form.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
+    clearTimeout(timer);
+    version += 1;
+    clearErrors();
     const buttons = form.querySelectorAll('[type="submit"]');
     for (const button of buttons) button.disabled = true;
     try {
@@ -79,5 +106,8 @@ export function newPage(root, go) {
     }
   });
   form.callee_number.focus();
-  return () => {};
+  return () => {
+    clearTimeout(timer);
+    version += 1;
+  };
 }

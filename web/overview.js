@@ -44,6 +44,7 @@ export async function overviewPage(root) {
       link.setAttribute("href", `/${isInbound ? "inbound" : "outbound"}/${id}`);
       cell(row, "number", isInbound ? call.called_number : call.callee_number);
       showState(row.querySelector('[data-cell="state"]'), call.state);
+      row.querySelector('[data-cell="levels"]').hidden = call.state !== "connected";
       row.querySelector('[data-cell="clock"]').dataset.since = call.answered_at ?? call.started_at ?? call.created_at;
       return row;
     });
@@ -117,6 +118,22 @@ export async function overviewPage(root) {
     show();
   }
 
+  // How loud both sides of each call are. Where the server is gone the meters stand still until the page is back.
+  let levels = null;
+  function watchLevels() {
+    if (isLeft) return;
+    levels = api.levelSocket();
+    levels.addEventListener("message", ({ data }) => {
+      const told = JSON.parse(data).levels;
+      for (const row of rows.children) {
+        const [far, own] = told[row.dataset.id] ?? [0, 0];
+        row.querySelector('[data-level="far"]').value = far;
+        row.querySelector('[data-level="own"]').value = own;
+      }
+    });
+    levels.addEventListener("close", () => { if (!isLeft) setTimeout(watchLevels, lookMs); });
+  }
+
   const later = () => {
     clearTimeout(timer);
     timer = setTimeout(() => refresh().catch(() => {}), refreshDelay);
@@ -126,8 +143,10 @@ export async function overviewPage(root) {
   const clock = setInterval(tick, 1000);
   const look = setInterval(() => { if (!document.hidden) refresh().catch(() => {}); }, lookMs);
   show();
+  watchLevels();
   return () => {
     isLeft = true;
+    levels.close();
     clearTimeout(timer);
     clearInterval(clock);
     clearInterval(look);

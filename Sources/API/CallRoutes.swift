@@ -21,10 +21,7 @@ struct CallRoutes: Sendable {
                 status: 415, code: "unsupported_media_type", title: "Unsupported Media Type", detail: "send application/json")
         }
         let parsed: CallRequest
-        do {
-            parsed = try CallRequest(
-                request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name, now: services.now())
-        } catch {
+        do throws(APIError) { parsed = try self.parsed(request, principal) } catch {
             if let rule = DialRule(rawValue: error.code) { await services.audit(principal, "dial.blocked", detail: rule.rawValue) }
             throw error
         }
@@ -53,6 +50,19 @@ struct CallRoutes: Sendable {
             await services.audit(principal, "dial.blocked", detail: rule.rawValue)
             throw APIError.blocked(by: rule, detail, field: "callee_number")
         }
+    }
+
+    private func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
+        try CallRequest(request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name, now: services.now())
+    }
+
+    /// `POST …/check`: what `POST …` would say of a request's members; nothing is stored.
+    func check(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let parsed = try parsed(request, principal)
+        if let refusal = parsed.notAllowed, try await !services.store.isCallerNumber(parsed.call.callerNumber) {
+            throw APIError.invalid("caller_number", refusal.message)
+        }
+        return Routes.json(["warnings": .array(parsed.warnings.map { .string($0) })])
     }
 
     private static func accepted(_ answer: String, id: String?) -> HTTPResponse {

@@ -290,6 +290,9 @@ enum OpenAPI {
                     name: "Idempotency-Key", schema: Schema.text(CallStore.RepeatableRequest.keyLimit),
                     summary: "the same within 24 h gives the first answer again")
             ], body: Schema.reference("NewCall"), status: 202, answer: Schema.reference("Created"), problems: [400, 409, 415, 422, 503, 507]),
+        "POST /api/outbound/check": Operation(
+            summary: "What placing a call would say of its members; nothing is stored.", tag: "calls", body: Schema.reference("NewCall"),
+            answer: Schema.object(["warnings": Schema.list(Schema.text)], required: ["warnings"]), problems: [400, 422, 503]),
         "GET /api/outbound": Operation(
             summary: "Calls, newest first.", tag: "calls",
             query: listQuery,

@@ -39,6 +39,7 @@ public struct Routes: Sendable {
         /// SIP messages of a call that goes on.
         public var liveTrace: @Sendable (_ outboundID: String, _ callID: String) -> [SIPTrace.Message] = { _, _ in [] }
         public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
+        public var levels = LiveLevels()
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -128,6 +129,7 @@ public struct Routes: Sendable {
         add("GET", "/api/session", .viewer, sessions.current)
         add("DELETE", "/api/session", .viewer, sessions.logOut)
         add("POST", "/api/outbound", .operator, calls.create)
+        add("POST", "/api/outbound/check", .operator, calls.check)
         add("GET", "/api/outbound", .viewer, calls.list)
         add("GET", "/api/outbound/active", .viewer, calls.active)
         add("GET", "/api/outbound/stats", .viewer, calls.statistics)
@@ -317,7 +319,7 @@ public struct Routes: Sendable {
     /// Whether a WebSocket may be opened: 0, or the status to refuse with.
     public func refusal(of request: HTTPRequest) -> Int {
         let call = ListenSocket.call(in: request.path)
-        guard request.path == EventSocket.path || call != nil else { return 404 }
+        guard request.path == EventSocket.path || request.path == LevelSocket.path || call != nil else { return 404 }
         guard isOurs(host: request.headers["host"]) else { return 421 }
         guard let principal = services.authenticator.principal(of: request) else { return 401 }
         if principal.isSession, !Authenticator.isSameOrigin(request) { return 403 }
@@ -332,6 +334,10 @@ public struct Routes: Sendable {
         let isAllowed: @Sendable () -> Bool = { [authenticator = services.authenticator] in authenticator.isCurrent(principal) }
         if let call = ListenSocket.call(in: handshake.path) {
             ListenSocket.serve(socket, call: call, services, principal, isAllowed: isAllowed)
+            return true
+        }
+        if handshake.path == LevelSocket.path {
+            LevelSocket.serve(socket, levels: services.levels, isAllowed: isAllowed)
             return true
         }
         guard handshake.path == EventSocket.path else { return false }

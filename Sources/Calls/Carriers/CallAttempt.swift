@@ -21,6 +21,8 @@ public struct CallLine: Sendable {
     /// nil: there is nothing to keep in touch with.
     public var trunks: TrunkKeeper?
     public let calls = ProviderCalls()
+    /// How loud the connected calls are.
+    public let levels = LiveLevels()
     public let trunk = TrunkHealth()
     public init(
         userAgent: UserAgent, twilio: TwilioCarrier? = nil, modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],

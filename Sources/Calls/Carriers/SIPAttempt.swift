@@ -87,6 +87,7 @@ actor SIPAttempt: CallAttempt {
             done = continuation
             if let incoming { receive(incoming) } else { begin() }
         }
+        line.levels.end(call.outboundID)
         await journal.close()
         // The answer to a BYE is part of it.
         Task { [line, call, begunAt] in
@@ -423,7 +424,7 @@ actor SIPAttempt: CallAttempt {
         let graph = CallGraph(
             loop: loop, stream: pair.application, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
             settings: settings.conversation(of: call, canTransfer: TransferDesk.hasSomebody(line, settings)), usage: journal.usage,
-            recording: recording
+            levels: line.levels.begin(call.outboundID), recording: recording
         ) { [weak self] event in
             self?.assumeIsolated { $0.handle(event) }
         }

@@ -38,7 +38,8 @@ actor StreamedCall: CarriedConversation {
         let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
         let graph = CallGraph(
             loop: loop, stream: stream.value, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: hasSomebody), usage: journal.usage, recording: recording
+            settings: settings.conversation(of: call, canTransfer: hasSomebody), usage: journal.usage,
+            levels: line.levels.begin(call.outboundID), recording: recording
         ) { [weak self] event in
             if case .transfer = event { self?.assumeIsolated { $0.desk?.begin() } }
             guard let outcome = journal.took(event) else { return }
@@ -111,6 +112,7 @@ actor StreamedCall: CarriedConversation {
         desk = nil
         stream.value.close()
         graph = nil
+        line.levels.end(call.outboundID)
         let isOwn = attempt == nil
         let id = call.outboundID
         Task { [line] in

@@ -78,6 +78,8 @@ public final class CallGraph {
     private var sources: [Int32: [String]] = [:]
     /// Counts what the call uses.
     let usage: UsageMeter
+    /// How loud both sides are.
+    private let levels: CallLevels
     /// Where the time of an answer goes.
     var latency = LatencyProbe()
     private var latencies: [TurnLatency] = []
@@ -101,8 +103,9 @@ public final class CallGraph {
 
     public init(
         loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings, usage: UsageMeter = UsageMeter(),
-        recording: Recording?, observer: @escaping (Event) -> Void
+        levels: CallLevels = CallLevels(), recording: Recording?, observer: @escaping (Event) -> Void
     ) {
+        self.levels = levels
         self.loop = loop
         self.stream = stream
         self.modes = modes
@@ -122,6 +125,7 @@ public final class CallGraph {
     /// - Parameter person: who talks with the caller from the start, instead of the AI.
     public func start(with person: (any MediaStream)? = nil) {
         startedAt = loop.timeMs
+        speaker.onPlayed = { [unowned self] in self.played($0) }
         // `finish` takes these back, and whoever owns the graph calls it: `unowned` costs less than `weak`.
         stream.onMessage = { [unowned self] in self.received($0) }
         stream.onClose = { [unowned self] _ in self.farEndLeft() }
@@ -150,13 +154,17 @@ public final class CallGraph {
     public func listen(_ listener: CallListener) -> Bool {
         guard !isOver, listeners.count < CallListener.limit else { return false }
         listeners.append(listener)
-        speaker.onPlayed = { [unowned self] in self.tell($0, .outbound) }
         return true
     }
 
     public func stopListening(_ id: CallListener.ID) {
         listeners.removeAll { $0.id == id }
-        if listeners.isEmpty { speaker.onPlayed = nil }
+    }
+
+    /// The far end has heard a frame of ours.
+    private func played(_ frame: EncodedFrame) {
+        levels.own(peak: frame.peak)
+        if !listeners.isEmpty { tell(frame, .outbound) }
     }
 
     private func tell(_ frame: EncodedFrame, _ track: CallListener.Track) {
@@ -195,12 +203,14 @@ public final class CallGraph {
         recording?.caller(frame, now: now)
         if !listeners.isEmpty { tell(frame, .inbound) }
         guard !isTransferring else {
+            levels.far(peak: frame.peak)
             partner?.send(.media(frame))
             return
         }
         // Look at the μ-law bytes as they are.
         var verdict = detector.detect(frame)
         if let trainedDetector { verdict.isSpeech = trainedDetector.isSpeech(frame) && !frame.isConcealed }
+        levels.far(decibels: verdict.level)
         if verdict.isSpeech { lastSpeechAt = now }
         turns.process(verdict, into: &turnEvents)
         talker?.heard(frame, isSpeech: verdict.isSpeech, isInTurn: turns.isInTurn, at: now)
@@ -279,6 +289,7 @@ public final class CallGraph {
         let now = now
         let (hasSent, heard) = speaker.beat(now)
         if hasSent { latency.sent(now) }
+        if !speaker.isSpeaking, partner == nil { levels.ownSilence() }
         if let heard { turnHeard(heard, at: now) }
         if speaker.hasRoom { talker?.speakerHasRoom() }
         if now - lastRecordingFlush >= Recording.flushMs {
@@ -410,6 +421,7 @@ public final class CallGraph {
         case .media(let frame):
             guard music == nil else { return }
             stream.send(.media(frame))
+            levels.own(peak: frame.peak)
             recording?.person(frame, now: now)
             if !listeners.isEmpty { tell(frame, .outbound) }
         case .dtmf(let digit): stream.send(.dtmf(digit))

@@ -24,6 +24,17 @@ public enum G711 {
         return frame
     }
 
+    /// Magnitude of the loudest sample of a frame.
+    static func peak(_ frame: EncodedFrame) -> Int16 {
+        var loudest: Int32 = 0
+        decodeTable(of: frame.law).withUnsafeBufferPointer { table in
+            frame.withBytes { bytes in
+                for index in 0..<EncodedFrame.byteCount { loudest = max(loudest, abs(Int32(table[Int(bytes[index])]))) }
+            }
+        }
+        return Int16(clamping: loudest)
+    }
+
     /// Linear values of a law's code words.
     public static func decodeTable(of law: CompandingLaw) -> [Int16] {
         switch law {
@@ -41,4 +52,9 @@ public enum G711 {
         result.isConcealed = frame.isConcealed
         return result
     }
+}
+
+extension EncodedFrame {
+    /// Magnitude of the loudest sample.
+    public var peak: Int16 { G711.peak(self) }
 }
