@@ -86,7 +86,7 @@ export const deliveries = {
 export const browserTicket = (callID) => request("POST", `${callURL(callID)}/browser`);
 
 const socket = (path) => new WebSocket(`${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}${path}`);
-export const openEvents = (after) => socket(`/api/events${after ? `?after=${after}` : ""}`);
+export const openEvents = (after) => socket(`/api/events?after=${after}`);
 export const mediaSocket = (path) => socket(path);
 export const levelSocket = () => socket("/api/levels");
 export const listenSocket = (callID) => socket(`${callURL(callID)}/listen`);

@@ -87,7 +87,7 @@ async function enter() {
   session = await api.session();
   clear();
   top_.hidden = false;
-  feed.start();
+  feed.start(session.last_event_id);
   await show();
 }
 
@@ -98,12 +98,17 @@ document.addEventListener("click", (event) => {
     go(link.getAttribute("href"));
   }
 });
-document.querySelector('[data-action="logout"]').addEventListener("click", async () => {
-  await api.logOut().catch(() => {});
+function ended() {
   feed.stop();
   leave?.();
   leave = null;
+  banner.hidden = true;
   loginPage(clear());
+}
+
+document.querySelector('[data-action="logout"]').addEventListener("click", async () => {
+  await api.logOut().catch(() => {});
+  ended();
 });
 window.addEventListener("popstate", show);
 feed.addEventListener("state", ({ detail }) => {
@@ -111,6 +116,8 @@ feed.addEventListener("state", ({ detail }) => {
   live.toggleAttribute("data-off", detail === "off");
   live.textContent = detail === "on" ? t("live") : t("offline, trying again");
   banner.hidden = detail === "on";
+  // The server may be there, and only the login over.
+  if (detail === "off") api.session().catch((problem) => { if (problem.status === 401 && !top_.hidden) ended(); });
 });
 window.addEventListener("unhandledrejection", (event) => toast(event.reason?.message ?? t("Something went wrong.")));
 

@@ -10,9 +10,11 @@ class Feed extends EventTarget {
   #timer = 0;
   #wanted = false;
 
-  start() {
+  /** From behind the event `last` on. */
+  start(last) {
     if (this.#wanted) return;
     this.#wanted = true;
+    this.#last = last;
     this.#connect();
   }
 

@@ -137,9 +137,31 @@ public final class Authenticator: Sendable {
         return (token, principal)
     }
 
-    func logOut(_ request: HTTPRequest) {
-        guard let token = request.cookie(Self.cookie) else { return }
-        state.withLock { $0.sessions[Self.hash(token)] = nil }
+    /// - Returns: the hash of the session that is over.
+    func logOut(_ request: HTTPRequest) -> String? {
+        guard let hash = request.cookie(Self.cookie).map(Self.hash) else { return nil }
+        return state.withLock { $0.sessions.removeValue(forKey: hash) == nil ? nil : hash }
+    }
+
+    /// A login as it is kept.
+    func stored(_ token: String) -> CallStore.StoredSession? {
+        let hash = Self.hash(token)
+        return state.withLock { state in
+            state.sessions[hash].map {
+                .init(hash: hash, name: $0.principal.name, keyID: $0.principal.key, role: $0.principal.role.rawValue, expiresAt: $0.expires)
+            }
+        }
+    }
+
+    /// Logins from before a restart; `refresh` then ends those whose key or user is gone.
+    public func adopt(_ sessions: [CallStore.StoredSession]) {
+        state.withLock { state in
+            for session in sessions.prefix(Self.sessionLimit) {
+                guard let role = Role(rawValue: session.role) else { continue }
+                let principal = Principal(name: session.name, key: session.keyID, role: role, isSession: true)
+                state.sessions[session.hash] = Session(principal: principal, expires: session.expiresAt)
+            }
+        }
     }
 
     func principal(of request: HTTPRequest) -> Principal? {

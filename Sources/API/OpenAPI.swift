@@ -231,7 +231,7 @@ enum OpenAPI {
                 "state": Schema.choice(Delivery.State.allCases.map(\.rawValue)), "attempts": Schema.count, "created_at": Schema.time,
             ], required: ["id", "event", "state", "attempts"]),
         "Queued": Schema.object(["outbound_id": Schema.text, "message": Schema.text], required: ["outbound_id", "message"]),
-        "Session": Schema.object(["name": Schema.text, "role": Schema.choice(["viewer", "operator", "admin"])], required: ["name", "role"]),
+        "Session": Schema.object(["name": Schema.text, "role": Schema.choice(["viewer", "operator", "admin"]), "last_event_id": Schema.count], required: ["name", "role"]),
     ]
 
     // MARK: Routes

@@ -1,5 +1,6 @@
 internal import Calls
 internal import Foundation
+internal import Logging
 internal import Net
 
 /// `/api/session`: the dashboard's login.
@@ -35,6 +36,10 @@ struct SessionRoutes: Sendable {
                 detail: isByName ? "name or password is wrong" : "the key is not known")
         }
         await services.audit(session.principal, "session.begin")
+        if let stored = services.authenticator.stored(session.token) {
+            // Without it the login is good until the next restart.
+            do { try await services.store.insert(stored, at: services.now()) } catch { services.logger.error("a login cannot be kept: \(error)") }
+        }
         var response = Routes.json(["name": .string(session.principal.name), "role": .string(session.principal.role.rawValue)])
         response.headers.append(
             (
@@ -45,11 +50,15 @@ struct SessionRoutes: Sendable {
     }
 
     func current(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        Routes.json(["name": .string(principal.name), "role": .string(principal.role.rawValue)])
+        // From there on `WS /api/events?after=` leaves nothing out of what is read next.
+        Routes.json([
+            "name": .string(principal.name), "role": .string(principal.role.rawValue),
+            "last_event_id": .number(Double(try await services.store.latestEventID())),
+        ])
     }
 
     func logOut(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        services.authenticator.logOut(request)
+        if let ended = services.authenticator.logOut(request) { try await services.store.removeSession(ended) }
         var response = HTTPResponse(status: 204)
         response.headers.append(("set-cookie", "\(Authenticator.cookie)=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
         return response

@@ -67,6 +67,7 @@ final class Server: Sendable {
             newWebhookSecret = found.isNew && settings.webhookSecret == nil ? found.text : nil
             webhooks = settings.webhooks(secret: secret)
             newKey = try await Self.key(settings, store)
+            authenticator.adopt(try await store.sessions(at: Date()))
             try await authenticator.refresh(from: store)
             operators.replace(try await store.operators())
             try await numbers.reload(from: store)

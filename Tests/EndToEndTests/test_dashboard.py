@@ -130,9 +130,12 @@ def test_an_open_page_survives_a_restart(server, callee, browser):
     server.kill()
     expect(page.get_by_text("offline, trying again")).to_be_visible(timeout=10_000)
     server.start()
-    # Sessions end with the server; the page says so instead of hanging.
-    page.reload()
-    expect(page.get_by_label("API key")).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("live", exact=True)).to_be_visible(timeout=20_000)
+    # A key that is revoked ends its logins, wherever their pages are.
+    status, made = server.request("POST", "/api/keys", {"name": "somebody else", "role": "admin"})
+    key = next(item for item in server.request("GET", "/api/keys")[1]["items"] if item["name"] == "admin")
+    assert status == 201 and server.request("DELETE", f"/api/keys/{key['id']}", key=made["key"])[0] == 204
+    expect(page.get_by_label("API key")).to_be_visible(timeout=20_000)
 
 
 def logged_in(browser, server):

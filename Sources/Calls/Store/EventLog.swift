@@ -27,6 +27,11 @@ extension CallStore {
             payload: try vault.open(row["payload"], row: "events/\(call)/\(name)"))
     }
 
+    /// Of the latest event; 0: there has been none.
+    public func latestEventID() async throws(StoreError) -> Int64 {
+        try await look { db in try Int64.fetchOne(db, sql: "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)") ?? 0 }
+    }
+
     /// Events after an id, oldest first, at most `limit`; of one call where one is named.
     public func events(after id: Int64, of outboundID: String? = nil, limit: Int = 1_000) async throws(StoreError) -> [CallEvent] {
         try await look { [vault] db in

@@ -260,6 +260,14 @@ enum Migrations {
                     CREATE TABLE operators (id TEXT PRIMARY KEY, sip_user TEXT NOT NULL UNIQUE, number_key TEXT UNIQUE, entry BLOB NOT NULL) STRICT;
                     """)
         }
+        migrator.registerMigration("9 sessions") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE sessions (
+                        hash TEXT PRIMARY KEY, name TEXT NOT NULL, key_id TEXT NOT NULL, role TEXT NOT NULL, expires_at REAL NOT NULL
+                    ) STRICT, WITHOUT ROWID;
+                    """)
+        }
         return migrator
     }
 

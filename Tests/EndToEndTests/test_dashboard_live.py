@@ -1,0 +1,108 @@
+"""What of the dashboard moves by itself or answers at once: meters, sorting, checks while typing, actions ahead of the server, the server gone and back."""
+import datetime
+import json
+
+import pytest
+from conftest import ATTEND, KEY
+from playwright.sync_api import expect
+from test_dashboard import browser  # noqa: F401
+from test_operators import wait_until
+
+
+@pytest.fixture
+def page(server, browser):
+    page = browser.new_page()
+    page.goto(server.url + "/")
+    page.get_by_label("API key").fill(KEY)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    return page
+
+
+def later(server, number, **fields):
+    """A call that waits until tomorrow."""
+    tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+    return server.create(f"sip:{number}@127.0.0.1:9", [ATTEND], scheduled_at=tomorrow.isoformat(), **fields)
+
+
+def test_meters_show_who_speaks(server, callee, page):
+    server.create(callee("cooperative").address, [ATTEND])
+    meter = lambda side: page.evaluate(f"document.querySelector('[data-level={side}]')?.value ?? 0")
+    for side in ("own", "far"):
+        wait_until(lambda: meter(side) > 40, 40, f"the meter does not move: {side}")
+
+
+def test_a_list_is_sorted_by_its_columns(server, page):
+    for number, purpose in (("b", "to ask about pears"), ("c", "to ask about apples"), ("a", "to ask about cherries")):
+        later(server, number, purpose=purpose)
+    page.goto(server.url + "/outbound")
+    purposes = lambda: [text.split()[-1] for text in page.locator('tbody [data-cell="purpose"]').all_inner_texts()]
+    expect(page.locator("tbody tr")).to_have_count(3)
+    head = lambda name: page.locator("th", has=page.get_by_role("button", name=name, exact=True))
+    assert purposes() == ["cherries", "apples", "pears"] and head("Time").get_attribute("aria-sort") == "descending"
+    page.get_by_role("button", name="Purpose", exact=True).click()
+    assert purposes() == ["apples", "cherries", "pears"] and head("Purpose").get_attribute("aria-sort") == "ascending"
+    page.get_by_role("button", name="Purpose", exact=True).click()
+    assert purposes() == ["pears", "cherries", "apples"] and head("Purpose").get_attribute("aria-sort") == "descending"
+    # A call that comes meanwhile is put where it belongs.
+    later(server, "aa", purpose="to ask about figs")
+    expect(page.locator("tbody tr")).to_have_count(4)
+    assert purposes() == ["pears", "figs", "cherries", "apples"]
+    page.get_by_role("button", name="Time", exact=True).click()
+    assert purposes() == ["figs", "cherries", "apples", "pears"] and head("Purpose").get_attribute("aria-sort") is None
+
+
+def test_a_form_is_checked_while_it_is_filled_in(server, page):
+    page.goto(server.url + "/outbound/new")
+    page.get_by_label("Callee").press_sequentially("nobody")
+    expect(page.locator('[data-error="callee_number"]')).to_contain_text("must be a number of 3 to 15 digits")
+    assert page.locator('[data-error="purpose"]').inner_text() == "", "nobody has been there yet"
+    assert page.evaluate("document.activeElement.name") == "callee_number", "who types is not disturbed"
+    page.get_by_label("Callee").fill("112")
+    expect(page.locator('[data-error="callee_number"]')).to_contain_text("emergency numbers are never dialled")
+    page.get_by_label("Callee").fill("sip:lee@127.0.0.1:9")
+    expect(page.locator('[data-error="callee_number"]')).to_have_text("")
+    page.get_by_text("Advanced settings").click()
+    page.get_by_label("Longest duration, s").fill("5")
+    expect(page.locator('[data-error="max_duration"]')).to_contain_text("10")
+    assert server.request("GET", "/api/outbound/")[1]["items"] == []
+
+
+def test_what_the_server_refuses_is_taken_back(server, page):
+    call_id = later(server, "lee")
+    refusal = {"type": "about:blank", "title": "Conflict", "status": 409, "detail": "somebody was faster", "code": "conflict"}
+    held = []
+    page.route("**/cancel", lambda route: held.append(route))
+    page.goto(f"{server.url}/outbound/{call_id}")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator(".state.big")).to_have_text("Cancelling")
+    held.pop().fulfill(status=409, content_type="application/problem+json", body=json.dumps(refusal))
+    expect(page.get_by_text("somebody was faster")).to_be_visible()
+    expect(page.locator(".state.big")).to_have_text("Queued")
+    page.goto(server.url + "/outbound")
+    page.locator("tbody").get_by_role("button", name="Cancel").click()
+    expect(page.locator("tbody .state")).to_have_text("Cancelled")
+    held.pop().fulfill(status=409, content_type="application/problem+json", body=json.dumps(refusal))
+    expect(page.get_by_text("somebody was faster")).to_be_visible()
+    expect(page.locator("tbody .state")).to_have_text("Queued")
+    # And what it does is as it was shown.
+    page.unroute("**/cancel")
+    page.locator("tbody").get_by_role("button", name="Cancel").click()
+    expect(page.locator("tbody .state")).to_have_text("Cancelled")
+    assert server.call(call_id)["state"] == "cancelled"
+
+
+def test_the_server_goes_and_comes_back(server, page):
+    later(server, "lee", purpose="to ask before it goes")
+    page.goto(server.url + "/outbound")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    banner = page.get_by_text("The server cannot be reached.")
+    expect(banner).to_be_hidden()
+    server.kill()
+    expect(banner).to_be_visible(timeout=10_000)
+    server.start()
+    later(server, "kim", purpose="to ask when it is back")
+    expect(banner).to_be_hidden(timeout=20_000)
+    # What happened meanwhile is there, once.
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_text("to ask when it is back")).to_be_visible()
