@@ -51,6 +51,7 @@ export const transfer = (callID) => request("POST", `${callURL(callID)}/transfer
 export const say = (callID, text) => request("POST", `${callURL(callID)}/say`, { text });
 export const act = (callID, action) => request("POST", `${callURL(callID)}/${action}`);
 export const correct = (callID, questionID, change) => request("POST", `${callURL(callID)}/answers/${id(questionID)}`, change);
+export const retention = () => request("GET", "/api/retention");
 export const providers = () => request("GET", "/api/providers");
 
 /** A collection of things with ids: list, create, replace, remove. */

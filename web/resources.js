@@ -117,7 +117,7 @@ const doNotCall = {
 
 const knowledge = {
   path: "knowledge", title: t("Knowledge"),
-  about: t("What the AI answers callers' own questions from: pairs of a question and its answer. Documents come by the API."),
+  about: t("What the AI answers callers' own questions from: pairs of a question and its answer, and documents (text, Markdown, PDF)."),
   empty: t("The AI knows nothing but what a call is about."),
   addTitle: t("New answer"), writes: "operator",
   list: api.knowledge.list,
@@ -131,7 +131,39 @@ const knowledge = {
     { name: t("Added"), text: (item) => when(item.created_at) },
   ],
   fields: [{ name: "question", label: t("Question") }, { name: "answer", label: t("Answer"), kind: "long" }],
+  pageActions: [{ name: t("Add documents"), run: addDocuments }],
 };
+
+// What the server takes documents for, by the ends of their names: browsers know no type of Markdown files.
+const documentTypes = { txt: "text/plain", md: "text/markdown", markdown: "text/markdown", pdf: "application/pdf" };
+
+function chosenFiles() {
+  const input = document.createElement("input");
+  input.type = "file";
+  input.multiple = true;
+  input.accept = Object.keys(documentTypes).map((end) => `.${end}`).join(",");
+  return new Promise((resolve) => {
+    input.addEventListener("change", () => resolve([...input.files]));
+    input.addEventListener("cancel", () => resolve([]));
+    input.click();
+  });
+}
+
+async function addDocuments() {
+  const failed = [];
+  const files = await chosenFiles();
+  for (const file of files) {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    let text = "";
+    for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+    const type = documentTypes[file.name.split(".").pop().toLowerCase()] ?? file.type;
+    try { await api.knowledge.create({ title: file.name.slice(0, 200), content_type: type, content_base64: btoa(text) }); } catch (problem) {
+      failed.push(`${file.name}: ${problem.fields[0] ? `${problem.fields[0].field} ${problem.fields[0].message}` : problem.message}`);
+    }
+  }
+  if (failed.length) return failed.join("; ");
+  return files.length ? t("{count} documents added.", { count: files.length }) : "";
+}
 
 const deliveryTones = { delivered: "good", dead: "bad", pending: "warn" };
 const webhooks = {
@@ -194,4 +226,21 @@ const audit = {
   ],
 };
 
-export const settings = [numbers, doNotCall, knowledge, webhooks, keys, audit];
+const days = (count) => (count == null ? t("for ever") : t("{count} days", { count }));
+const retention = {
+  path: "retention", title: t("Retention"),
+  about: t("What is kept of calls, and for how long. It is set in the server's configuration; a single call is erased by the API."),
+  empty: "",
+  sees: "admin", writes: "admin",
+  list: async () => {
+    const kept = await api.retention();
+    return { items: [
+      { name: t("Calls, answers, transcripts and recordings are kept"), value: days(kept.retention_days) },
+      { name: t("Calls are recorded"), value: kept.records_calls ? t("Yes") : t("No") },
+      { name: t("What is kept is encrypted on the disk"), value: kept.is_sealed ? t("Yes") : t("No") },
+    ] };
+  },
+  columns: [{ name: t("What"), text: (item) => item.name }, { name: t("Setting"), text: (item) => item.value }],
+};
+
+export const settings = [numbers, doNotCall, knowledge, webhooks, keys, retention, audit];

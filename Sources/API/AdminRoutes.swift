@@ -44,6 +44,14 @@ struct AdminRoutes: Sendable {
         return HTTPResponse(status: 204)
     }
 
+    /// `GET /api/retention`: what is kept of calls, and for how long.
+    func retention(_ request: HTTPRequest, _ principal: Principal) -> HTTPResponse {
+        Routes.json([
+            "retention_days": services.retentionDays.map { .number(Double($0)) } ?? .null, "records_calls": .bool(services.settings.savesRecording),
+            "is_sealed": .bool(services.store.isSealed),
+        ])
+    }
+
     func audit(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let wanted = try NumberRoutes.page(request, also: ["action"])
         let page = try await services.store.audit(action: request.queryValue("action"), limit: wanted.limit, cursor: wanted.cursor)

@@ -231,7 +231,8 @@ enum OpenAPI {
                 "state": Schema.choice(Delivery.State.allCases.map(\.rawValue)), "attempts": Schema.count, "created_at": Schema.time,
             ], required: ["id", "event", "state", "attempts"]),
         "Queued": Schema.object(["outbound_id": Schema.text, "message": Schema.text], required: ["outbound_id", "message"]),
-        "Session": Schema.object(["name": Schema.text, "role": Schema.choice(["viewer", "operator", "admin"]), "last_event_id": Schema.count], required: ["name", "role"]),
+        "Session": Schema.object(
+            ["name": Schema.text, "role": Schema.choice(["viewer", "operator", "admin"]), "last_event_id": Schema.count], required: ["name", "role"]),
     ]
 
     // MARK: Routes
@@ -278,6 +279,11 @@ enum OpenAPI {
                     "expires_in_days": Schema.nullable(Schema.whole(1...3_650)),
                 ], required: ["name", "role"], isClosed: true), status: 201, answer: Schema.reference("Key"), problems: [400, 409, 422, 503]),
         "DELETE /api/keys/{id}": Operation(summary: "Revokes a key.", tag: "access", status: 204, answer: nil, problems: [404, 409, 503]),
+        "GET /api/retention": Operation(
+            summary: "What is kept of calls, and for how long.", tag: "access",
+            answer: Schema.object(
+                ["retention_days": Schema.nullable(Schema.count), "records_calls": Schema.flag, "is_sealed": Schema.flag],
+                required: ["retention_days", "records_calls", "is_sealed"])),
         "GET /api/audit": Operation(
             summary: "Who did what, newest first.", tag: "access",
             query: [limit, cursor, Parameter(name: "action", schema: Schema.text, summary: "e.g. call.create")], answer: Schema.page(Schema.any),

@@ -40,6 +40,8 @@ public struct Routes: Sendable {
         public var liveTrace: @Sendable (_ outboundID: String, _ callID: String) -> [SIPTrace.Message] = { _, _ in [] }
         public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
         public var levels = LiveLevels()
+        /// Days after which ended calls are erased; nil: never.
+        public var retentionDays: Int?
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -197,6 +199,7 @@ public struct Routes: Sendable {
         add("POST", "/api/keys", .admin, admin.createKey)
         add("DELETE", "/api/keys/{id}", .admin, admin.revokeKey)
         add("GET", "/api/audit", .admin, admin.audit)
+        add("GET", "/api/retention", .admin, admin.retention)
         add("GET", "/metrics", .viewer, Metrics(services: services).answer)
 
         let knowledge = KnowledgeRoutes(services: services)

@@ -201,6 +201,7 @@ final class Server: Sendable {
         services.liveTrace = { [userAgent] id, callID in userAgent.trace.messages(of: [callID], holding: id) }
         services.trunks = { keeper.standings }
         services.levels = line.levels
+        services.retentionDays = settings.retentionDays
         let routes = Routes(services)
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets) {
             [dialler] in await dialler.takeOver($0, by: $1, $2, on: $3)

@@ -106,3 +106,21 @@ def test_the_server_goes_and_comes_back(server, page):
     # What happened meanwhile is there, once.
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_text("to ask when it is back")).to_be_visible()
+
+
+def test_documents_and_what_is_kept(server, page, tmp_path):
+    (tmp_path / "opening hours.md").write_text("# Opening hours\n\nWe are open from nine to five, and closed on Sundays.\n")
+    (tmp_path / "broken.pdf").write_bytes(b"no PDF at all")
+    page.goto(server.url + "/settings/knowledge")
+    with page.expect_file_chooser() as chosen:
+        page.get_by_role("button", name="Add documents").click()
+    chosen.value.set_files([tmp_path / "opening hours.md", tmp_path / "broken.pdf"])
+    # One that cannot be read is named, and the other is there.
+    expect(page.get_by_text("broken.pdf: ")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody tr")).to_contain_text("opening hours.md")
+    found = server.request("POST", "/api/knowledge/search", {"query": "are you open on Sundays?"})[1]["items"]
+    assert "closed on Sundays" in found[0]["text"], found
+    page.goto(server.url + "/settings/retention")
+    row = page.locator("tbody tr", has_text="recordings are kept")
+    expect(row).to_contain_text("for ever")

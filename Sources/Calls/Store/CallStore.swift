@@ -24,6 +24,8 @@ public final class CallStore: Sendable {
 
     public let feed = EventFeed()
     let vault: Vault
+    /// What is kept is encrypted.
+    public var isSealed: Bool { vault.seals }
     let plan: NumberingPlan
     let numbers: NumberIndex
     private let database: DatabasePool
