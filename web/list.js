@@ -5,6 +5,7 @@ import { language, t } from "./text.js";
 import { callID, cell, duration, isEnded, part, showState, template, toast, when } from "./view.js";
 
 const refreshDelay = 400;
+const collator = new Intl.Collator(language);
 // Rows of one file, and of one request for them.
 const exportLimit = 100_000;
 const exportPage = 200;
@@ -79,9 +80,10 @@ export async function listPage(root, kind) {
       if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.isUp ? "ascending" : "descending"); else head.removeAttribute("aria-sort");
     }
     const key = (row) => sortKeys[sort.by](known.get(row.dataset.id));
-    const order = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, language));
-    const sorted = [...rows.children].map((row) => [key(row), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a))).map(([, row]) => row);
-    if (sorted.some((row, index) => rows.children[index] !== row)) rows.replaceChildren(...sorted);
+    const order = (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
+    const shown = [...rows.children];
+    const sorted = shown.map((row) => [key(row), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a))).map(([, row]) => row);
+    if (sorted.some((row, index) => shown[index] !== row)) rows.replaceChildren(...sorted);
   }
 
   function fill(row, call) {
@@ -123,8 +125,9 @@ export async function listPage(root, kind) {
   }
 
   function add(calls) {
+    const there = new Map([...rows.children].map((row) => [row.dataset.id, row]));
     for (const call of calls) {
-      const old = rows.querySelector(`[data-id="${callID(call)}"]`);
+      const old = there.get(callID(call));
       if (old) { fill(old, call); continue; }
       const row = template("row").querySelector("tr");
       fill(row, call);
@@ -161,10 +164,12 @@ export async function listPage(root, kind) {
     if (mine === version) show(page);
   }
 
-  // Several events in a moment make one refresh.
+  // Several events in a moment make one refresh; a stream of them does not put it off.
   function later() {
-    clearTimeout(timer);
-    timer = setTimeout(() => refresh().catch(() => {}), refreshDelay);
+    timer ||= setTimeout(() => {
+      timer = 0;
+      refresh().catch(() => {});
+    }, refreshDelay);
   }
 
   const onEvent = ({ detail }) => {

@@ -134,9 +134,12 @@ export async function overviewPage(root) {
     levels.addEventListener("close", () => { if (!isLeft) setTimeout(watchLevels, lookMs); });
   }
 
+  // Several events in a moment make one refresh; a stream of them does not put it off.
   const later = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => refresh().catch(() => {}), refreshDelay);
+    timer ||= setTimeout(() => {
+      timer = 0;
+      refresh().catch(() => {});
+    }, refreshDelay);
   };
   const onEvent = ({ detail }) => { if (!/_(transcript|progress)$/.test(detail.event)) later(); };
   feed.addEventListener("event", onEvent);
