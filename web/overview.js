@@ -17,6 +17,7 @@ export async function overviewPage(root) {
   root.append(template("overview"));
   const rows = part(root, "rows");
   let timer = 0;
+  let cost = 0;
   let isLeft = false;
 
   function marked(list, name, text, tone) {
@@ -136,10 +137,13 @@ export async function overviewPage(root) {
 
   // Several events in a moment make one refresh; a stream of them does not put it off.
   const later = () => {
-    timer ||= setTimeout(() => {
+    timer ||= setTimeout(async () => {
       timer = 0;
-      refresh().catch(() => {});
-    }, refreshDelay);
+      const begun = performance.now();
+      await refresh().catch(() => {});
+      // Where it takes long, on this machine or that one, it is done less often.
+      cost = performance.now() - begun;
+    }, Math.max(refreshDelay, 3 * cost));
   };
   const onEvent = ({ detail }) => { if (!/_(transcript|progress)$/.test(detail.event)) later(); };
   feed.addEventListener("event", onEvent);

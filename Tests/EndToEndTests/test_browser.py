@@ -60,7 +60,7 @@ def moves(page, side):
 
 def test_an_agent_is_tried_in_the_browser(make_server, chromium, tmp_path):
     server = make_server()
-    page, errors = log_in(chromium(quiet(speech(tmp_path / "mic.wav", [11.5, "Yes, I will.", 30]))), server)
+    page, errors = log_in(chromium(quiet(speech(tmp_path / "mic.wav", [11.5, "Yes, I will.", 9.5, "Yes, I will.", 30]))), server)
     page.get_by_role("link", name="New call").first.click()
     page.get_by_label("Purpose").fill("to prepare the dinner on Friday")
     page.get_by_label("Question", exact=True).first.fill(ATTEND)
