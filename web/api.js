@@ -1,10 +1,12 @@
 // The only file that knows URLs.
 
+import { said } from "./text.js";
+
 export class APIError extends Error {
   constructor(status, problem) {
-    super(problem.detail || problem.title || `the server answered ${status}`);
+    super(said(problem.detail || problem.title || `the server answered ${status}`));
     this.status = status;
-    this.fields = problem.errors || [];
+    this.fields = (problem.errors || []).map(({ field, message }) => ({ field, message: said(message) }));
   }
 }
 

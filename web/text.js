@@ -1,7 +1,9 @@
 // What the dashboard says, in the viewer's language. The English text is its own key; what has no translation reads English.
 import korean from "./ko.js";
+import koreanServer from "./ko-server.js";
 
 const dictionaries = { ko: korean };
+const serverDictionaries = { ko: koreanServer };
 export const languages = { en: "English", ko: "한국어" };
 export const language = chosen();
 document.documentElement.lang = language;
@@ -21,6 +23,25 @@ export function setLanguage(code) {
 /** `t("{count} turns", { count: 3 })` */
 export function t(english, values = {}) {
   return (words[english] ?? english).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+// Messages of the server, longest first: "is required" begins some others.
+const sentences = Object.entries(serverDictionaries[language] ?? {}).sort(([a], [b]) => b.length - a.length).map(([english, text]) => {
+  const names = [];
+  const pattern = english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{(\w+)\}/g, (_, name) => {
+    names.push(name);
+    return "(.+?)";
+  });
+  return { pattern: new RegExp(`^${pattern}$`), names, text };
+});
+
+/** What the server says, in the viewer's language; as it is where that is not known. */
+export function said(message) {
+  for (const { pattern, names, text } of sentences) {
+    const found = message.match(pattern);
+    if (found) return text.replace(/\{(\w+)\}/g, (_, name) => words[found[names.indexOf(name) + 1]] ?? said(found[names.indexOf(name) + 1]));
+  }
+  return message;
 }
 
 const attributes = ["placeholder", "aria-label", "title"];

@@ -11,6 +11,7 @@ import pytest
 from conftest import ATTEND, KEY
 from phones import seconds_of, speech, tone
 from playwright.sync_api import expect, sync_playwright
+from test_dashboard import problems
 from test_inbound import FAST, wait_for_call
 from test_operators import phone, stereo, wait_until  # noqa: F401
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -235,6 +236,7 @@ def test_an_operator_listens_in_and_takes_over(make_server, chromium, phone, tmp
     page.get_by_role("button", name="Leave").click()
     page.get_by_role("button", name="Take over").click()
     expect(page.get_by_text("You are on the line.")).to_be_visible()
+    assert problems(page) == [], "everybody can use it"
     get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
     wait_until(lambda: [item["outcome"] for item in get().get("transfers") or []] == ["connected"], 20, lambda: str(get()))
     moves(page, "theirs")

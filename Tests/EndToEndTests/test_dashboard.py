@@ -224,7 +224,7 @@ def test_every_text_has_its_translation():
     page.feed((web / "index.html").read_text())
     used = {text for text in page.found if re.search(r"[A-Za-z]{2}", text)}
     for file in web.glob("*.js"):
-        if file.name not in ("ko.js", "text.js"):
+        if file.name not in ("ko.js", "ko-server.js", "text.js"):
             used |= set(re.findall(r'\bt\("((?:[^"\\]|\\.)*)"', file.read_text()))
     used -= {"Trunkline", "+82 10 1234 5678 or sip:name@host"}
     texts, names = (web / "ko.js").read_text().split("// Names that the server gives")
@@ -235,6 +235,25 @@ def test_every_text_has_its_translation():
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)), english
         assert english == korean == "AI" or english in ("Id",) or re.search(r"[가-힣]", korean) or re.fullmatch(r"\{\w+\}", korean), f"{english} is not translated"
     assert len(re.findall(r'": "', names)) > 10
+
+
+def test_every_message_of_the_server_has_its_translation():
+    """Those that a page can meet, as they stand in the server's sources; what is put into them stands for itself."""
+    pairs = dict(re.findall(r'"((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)"', (ROOT / "web/ko-server.js").read_text()))
+    known = [re.compile(re.sub(r"\\\{\w+\\\}", ".+?", re.escape(english))) for english in pairs]
+    text = r'"((?:[^"\\]|\\\((?:[^()]|\([^()]*\))*\)|\\.)+)"'
+    found = set()
+    for file in (ROOT / "Sources/API").glob("*.swift"):
+        if file.stem not in ("OpenAPI", "TwilioRoutes", "OrchestratorRoutes"):
+            found |= {message for message in re.findall(r'(?:\bfail\((?:"[^"]*"|\w+),\s*|message: |detail: |conflict\(\s*|notFound\(\s*)' + text, file.read_text())}
+    for name, pattern in (("Dialling/Dialler", r"StoreError\(\.\w+, "), ("Dialling/Routing", "message: ")):
+        found |= set(re.findall(pattern + text, (ROOT / f"Sources/Calls/{name}.swift").read_text()))
+    said = {re.sub(r"\\\((?:[^()]|\([^()]*\))*\)", "7", message) for message in found}
+    assert len(said) > 80
+    # Told to programs: how many there were of something.
+    assert sorted(message for message in said - {"7", "7 new of 7"} if not any(one.fullmatch(message) for one in known)) == [], "has no translation"
+    for english, korean in pairs.items():
+        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)) and re.search("[가-힣]", korean), english
 
 
 def fill(page, **fields):
@@ -418,7 +437,7 @@ def test_in_korean(server, browser):
     page.fill('input[name="api_key"]', KEY)
     page.get_by_role("button", name="로그인").click()
     expect(page.get_by_role("heading", name="현황")).to_be_visible()
-    for path in ("/", "/outbound", "/outbound/new", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/do-not-call", "/settings/knowledge", "/settings/webhooks", "/settings/keys"):
+    for path in ("/", "/outbound", "/outbound/new", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/do-not-call", "/settings/knowledge", "/settings/webhooks", "/settings/keys", "/settings/retention"):
         page.goto(server.url + path)
         page.wait_for_selector("h1")
         page.wait_for_timeout(200)
@@ -427,6 +446,12 @@ def test_in_korean(server, browser):
         assert english == [], (path, english)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"{path} scrolls sideways by {overflow} px"
+    # What the server finds wrong is said in Korean too.
+    page.goto(server.url + "/outbound/new")
+    page.locator('[name="callee_number"]').fill("112")
+    expect(page.locator('[data-error="callee_number"]')).to_have_text("확인하세요: 긴급 번호로는 걸지 않습니다.")
+    page.get_by_role("button", name="통화", exact=True).click()
+    expect(page.locator('[data-error="purpose"]')).to_have_text("확인하세요: 필수 항목입니다.")
     page.locator("select.language").select_option("en")
     expect(page.get_by_role("link", name="Overview")).to_be_visible()
     page.reload()
@@ -448,7 +473,7 @@ def test_everybody_can_use_it(server, browser, callee, scheme):
     page.fill('input[name="api_key"]', KEY)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    for path in ("/", "/outbound", "/outbound/new", f"/outbound/{call_id}", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/keys", "/settings/audit"):
+    for path in ("/", "/outbound", "/outbound/new", f"/outbound/{call_id}", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/keys", "/settings/retention", "/settings/audit"):
         page.goto(server.url + path)
         page.wait_for_selector("h1")
         page.wait_for_timeout(300)
