@@ -7,9 +7,6 @@ enum EventSocket {
     /// Events read from the store at a time.
     private static let page = 500
 
-    /// Milliseconds between two looks whether the watcher's key is still good.
-    private static let checkMs: UInt64 = 2_000
-
     static func serve(_ socket: WebSocket, store: CallStore, isAllowed: @escaping @Sendable () -> Bool) {
         let loop = socket.loop
         let after = socket.handshake.query.first { $0.name == "after" }.flatMap { Int64($0.value) }
@@ -32,12 +29,7 @@ enum EventSocket {
                 // Fell behind: the page comes back with `after`.
                 loop.post { box.value.close(code: 1013) }
             }
-            var nextCheck = loop.timeMs + checkMs
-            let ticker = loop.addTicker(every: .tenth) { now in
-                guard now >= nextCheck else { return }
-                nextCheck = now + checkMs
-                if !isAllowed() { box.value.close(code: 1008) }
-            }
+            let ticker = SocketWatch.begin(box.value, isAllowed: isAllowed)
             box.value.onClose = { _, _ in
                 task.cancel()
                 ticker.cancel()

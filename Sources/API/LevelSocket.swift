@@ -5,18 +5,11 @@ internal import Net
 enum LevelSocket {
     static let path = "/api/levels"
     private static let everyMs: UInt64 = 500
-    /// Milliseconds between two looks whether the watcher's key is still good.
-    private static let checkMs: UInt64 = 2_000
 
     static func serve(_ socket: WebSocket, levels: LiveLevels, isAllowed: @escaping @Sendable () -> Bool) {
-        let loop = socket.loop
-        var nextAt = loop.timeMs, nextCheck = loop.timeMs + checkMs
+        var nextAt = socket.loop.timeMs
         var wasEmpty = false
-        let ticker = loop.addTicker(every: .tenth) { [unowned socket] now in
-            if now >= nextCheck {
-                nextCheck = now + checkMs
-                if !isAllowed() { return socket.close(code: 1008) }
-            }
+        let ticker = SocketWatch.begin(socket, isAllowed: isAllowed) { now in
             guard now >= nextAt else { return }
             nextAt = now + everyMs
             let current = levels.current

@@ -9,8 +9,6 @@ internal import Net
 enum ListenSocket {
     /// Bytes that may wait for a listener: two seconds of both sides.
     private static let sendQueueLimit = 64 << 10
-    /// Milliseconds between two looks whether the listener's key is still good.
-    private static let checkMs: UInt64 = 2_000
 
     /// The call that a path asks for.
     static func call(in path: String) -> String? {
@@ -51,12 +49,7 @@ enum ListenSocket {
                 guard await services.dialler.listen(to: call, listener) else { return loop.post { box.value.close(code: 1008) } }
                 await services.audit(principal, "call.listen", target: call)
             }
-            var nextCheck = loop.timeMs + checkMs
-            let ticker = loop.addTicker(every: .tenth) { now in
-                guard now >= nextCheck else { return }
-                nextCheck = now + checkMs
-                if !isAllowed() { box.value.close(code: 1008) }
-            }
+            let ticker = SocketWatch.begin(box.value, isAllowed: isAllowed)
             box.value.onClose = { _, _ in
                 ticker.cancel()
                 Task {

@@ -1,0 +1,22 @@
+internal import Net
+
+/// Looks now and then whether whoever opened a socket may still have it. Confined to the socket's loop.
+enum SocketWatch {
+    /// Milliseconds between two looks.
+    private static let everyMs: UInt64 = 2_000
+
+    /// Closes the socket with 1008 once `isAllowed` says no; to be cancelled when the socket closes.
+    /// - Parameter beat: called ten times a second, for what else goes by time.
+    static func begin(
+        _ socket: WebSocket, isAllowed: @escaping @Sendable () -> Bool, beat: @escaping (UInt64) -> Void = { _ in }
+    ) -> EventLoop.Ticker {
+        var nextLook = socket.loop.timeMs + everyMs
+        return socket.loop.addTicker(every: .tenth) { now in
+            if now >= nextLook {
+                nextLook = now + everyMs
+                guard isAllowed() else { return socket.close(code: 1008) }
+            }
+            beat(now)
+        }
+    }
+}
