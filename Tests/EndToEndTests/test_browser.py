@@ -11,7 +11,7 @@ import pytest
 from conftest import ATTEND, KEY
 from phones import seconds_of, speech, tone
 from playwright.sync_api import expect, sync_playwright
-from test_dashboard import problems
+from test_dashboard import logged_in, problems
 from test_inbound import FAST, wait_for_call
 from test_operators import phone, stereo, wait_until  # noqa: F401
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -43,14 +43,10 @@ def quiet(path):
 
 
 def log_in(browser, server):
-    page = browser.new_page()
+    page = logged_in(browser, server)
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" and "401" not in message.text else None)
-    page.goto(server.url + "/")
-    page.get_by_label("API key").fill(KEY)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     return page, errors
 
 

@@ -3,20 +3,15 @@ import datetime
 import json
 
 import pytest
-from conftest import ATTEND, KEY
+from conftest import ATTEND
 from playwright.sync_api import expect
-from test_dashboard import browser  # noqa: F401
+from test_dashboard import browser, logged_in  # noqa: F401
 from test_operators import wait_until
 
 
 @pytest.fixture
 def page(server, browser):
-    page = browser.new_page()
-    page.goto(server.url + "/")
-    page.get_by_label("API key").fill(KEY)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    return page
+    return logged_in(browser, server)
 
 
 def later(server, number, **fields):

@@ -6,12 +6,12 @@ internal import Pipeline
 internal import Realtime
 
 /// One attempt that rings in a browser: the page of whoever asked for the call brings a media stream (`WS /media/browser`).
-actor BrowserAttempt: CallAttempt {
+actor BrowserAttempt: CarriedAttempt {
     private let call: Call
     private let line: CallLine
     private let settings: CallSettings
     private let journal: CallJournal
-    private var conversation: (any CarriedConversation)?
+    private(set) var conversation: (any CarriedConversation)?
     private var isOver = false
     /// To be hung up as soon as its conversation is known.
     private var wantedEnd: EndReason?
@@ -85,21 +85,5 @@ actor BrowserAttempt: CallAttempt {
         guard journal.isConnected else { return cancel() }
         guard let conversation else { return wantedEnd = reason }
         await conversation.hangUp(reason)
-    }
-
-    func say(_ text: String) async -> Bool { await conversation?.say(text) ?? false }
-
-    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool {
-        await conversation?.transfer(to: choice, mode: mode) ?? false
-    }
-
-    func takeOver(_ person: StreamedPerson) async -> Bool { await conversation?.takeOver(person) ?? false }
-
-    func listen(_ listener: CallListener) async -> Bool { await conversation?.listen(listener) ?? false }
-
-    func stopListening(_ id: CallListener.ID) async { await conversation?.stopListening(id) }
-
-    var edges: [EdgeReading] {
-        get async { await conversation?.edges ?? [] }
     }
 }

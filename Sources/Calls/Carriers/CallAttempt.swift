@@ -70,6 +70,42 @@ protocol CallAttempt: LiveCall {
     func cancel()
 }
 
+/// An attempt whose conversation comes by a leg of somebody else's, and may not be there yet.
+protocol CarriedAttempt: CallAttempt {
+    var conversation: (any CarriedConversation)? { get }
+}
+
+extension CarriedAttempt {
+    func say(_ text: String) async -> Bool { await conversation?.say(text) ?? false }
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool {
+        await conversation?.transfer(to: choice, mode: mode) ?? false
+    }
+    func takeOver(_ person: StreamedPerson) async -> Bool { await conversation?.takeOver(person) ?? false }
+    func listen(_ listener: CallListener) async -> Bool { await conversation?.listen(listener) ?? false }
+    func stopListening(_ id: CallListener.ID) async { await conversation?.stopListening(id) }
+    var edges: [EdgeReading] {
+        get async { await conversation?.edges ?? [] }
+    }
+}
+
+/// A call whose conversation is a graph on its own loop.
+protocol GraphCall: LiveCall {
+    var graph: CallGraph? { get }
+    var desk: TransferDesk? { get }
+}
+
+extension GraphCall {
+    func say(_ text: String) -> Bool {
+        graph?.say(text)
+        return graph != nil
+    }
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
+    func takeOver(_ person: StreamedPerson) -> Bool { desk?.takeOver(person) ?? false }
+    func listen(_ listener: CallListener) -> Bool { graph?.listen(listener) ?? false }
+    func stopListening(_ id: CallListener.ID) { graph?.stopListening(id) }
+    var edges: [EdgeReading] { graph?.edges ?? [] }
+}
+
 /// A conversation that somebody else's leg carries.
 protocol CarriedConversation: LiveCall {
     /// An answering machine has the call.

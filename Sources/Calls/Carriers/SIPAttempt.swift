@@ -6,7 +6,7 @@ internal import Pipeline
 internal import Realtime
 
 /// One attempt over our own SIP leg: INVITE, ringing, conversation, hang-up; or a call that came in. An actor of the call's event loop.
-actor SIPAttempt: CallAttempt {
+actor SIPAttempt: CallAttempt, GraphCall {
     /// Milliseconds between the last sample played and BYE: the callee's own jitter buffer is drained too.
     private static let drainMs: UInt64 = 300
     /// A BYE, CANCEL or failed INVITE that gets no answer ends the call after this, ms (RFC 3261 timer F is 32 s).
@@ -38,13 +38,13 @@ actor SIPAttempt: CallAttempt {
     private let person: Handover.Target?
     /// He has answered: the other end of his leg.
     private var personStream: (any MediaStream)?
-    private var desk: TransferDesk?
+    private(set) var desk: TransferDesk?
     /// When a call that rings with us is answered.
     private var answerAt: UInt64?
     private var dialog: Dialog?
     private var rtp: RTPSession?
     private var leg: Leg?
-    private var graph: CallGraph?
+    private(set) var graph: CallGraph?
     private var ticker: EventLoop.Ticker?
     private var ringDeadline: UInt64 = 0
     private var hangUpAt: UInt64?
@@ -112,21 +112,6 @@ actor SIPAttempt: CallAttempt {
         guard isConnected else { return cancel() }
         if let graph { graph.finish(reason) } else { conversationEnded(nil, reason: reason) }
     }
-
-    func say(_ text: String) -> Bool {
-        graph?.say(text)
-        return graph != nil
-    }
-
-    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
-
-    func takeOver(_ person: StreamedPerson) -> Bool { desk?.takeOver(person) ?? false }
-
-    func listen(_ listener: CallListener) -> Bool { graph?.listen(listener) ?? false }
-
-    func stopListening(_ id: CallListener.ID) { graph?.stopListening(id) }
-
-    var edges: [EdgeReading] { graph?.edges ?? [] }
 
     // MARK: Dialling
 

@@ -5,7 +5,7 @@ internal import Pipeline
 internal import Realtime
 
 /// A conversation over somebody else's leg. Lives as long as its stream; an actor of the stream's loop.
-actor StreamedCall: CarriedConversation {
+actor StreamedCall: CarriedConversation, GraphCall {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let call: Call
@@ -14,8 +14,8 @@ actor StreamedCall: CarriedConversation {
     /// Of an attempt of ours; nil for a call that came by itself, which then has a journal of its own.
     private let attempt: CallJournal?
     private let providerCallID: String
-    private var graph: CallGraph?
-    private var desk: TransferDesk?
+    private(set) var graph: CallGraph?
+    private(set) var desk: TransferDesk?
 
     /// - Parameter providerCallID: as the stream told it, e.g. Twilio's `CallSid`.
     init(loop: EventLoop, call: Call, providerCallID: String, line: CallLine, settings: CallSettings, journal: CallJournal?) {
@@ -60,21 +60,6 @@ actor StreamedCall: CarriedConversation {
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }
 
     func answeringMachine() { graph?.answeringMachine() }
-
-    func say(_ text: String) -> Bool {
-        graph?.say(text)
-        return graph != nil
-    }
-
-    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
-
-    func takeOver(_ person: StreamedPerson) -> Bool { desk?.takeOver(person) ?? false }
-
-    func listen(_ listener: CallListener) -> Bool { graph?.listen(listener) ?? false }
-
-    func stopListening(_ id: CallListener.ID) { graph?.stopListening(id) }
-
-    var edges: [EdgeReading] { graph?.edges ?? [] }
 
     private var hasSomebody: Bool { twiML(.anybody) != nil || TransferDesk.hasSomebody(line, settings) }
 

@@ -61,7 +61,7 @@ public struct TwilioReport: Sendable, Equatable {
 /// One attempt that Twilio carries: placed by its REST API, its media streamed to us, its states told to `/twilio/status`.
 ///
 /// What Twilio tells may be late, doubled or lost: the states only go forward, and where it is silent too long it is asked.
-actor TwilioAttempt: CallAttempt {
+actor TwilioAttempt: CarriedAttempt {
     /// Seconds beyond the ringing in which Twilio must have told how it ended.
     private static let ringingGrace = 10.0
     /// Seconds from the answer to the media stream.
@@ -77,7 +77,7 @@ actor TwilioAttempt: CallAttempt {
     private var logger: Logger { journal.logger }
 
     private var sid: String?
-    private var conversation: (any CarriedConversation)?
+    private(set) var conversation: (any CarriedConversation)?
     private var isOver = false
     /// Twilio has told that the call has ended.
     private var isGone = false
@@ -132,22 +132,6 @@ actor TwilioAttempt: CallAttempt {
     func hangUp(_ reason: EndReason) {
         guard journal.isConnected else { return cancel() }
         if let conversation { Task { await conversation.hangUp(reason) } } else { over { $0.conversationEnded(nil, reason: reason) } }
-    }
-
-    func say(_ text: String) async -> Bool { await conversation?.say(text) ?? false }
-
-    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool {
-        await conversation?.transfer(to: choice, mode: mode) ?? false
-    }
-
-    func takeOver(_ person: StreamedPerson) async -> Bool { await conversation?.takeOver(person) ?? false }
-
-    func listen(_ listener: CallListener) async -> Bool { await conversation?.listen(listener) ?? false }
-
-    func stopListening(_ id: CallListener.ID) async { await conversation?.stopListening(id) }
-
-    var edges: [EdgeReading] {
-        get async { await conversation?.edges ?? [] }
     }
 
     // MARK: Placing
