@@ -5,11 +5,8 @@ internal import Net
 /// `WS /api/outbound/{id}/listen`, and of calls that came in: both sides of a call in progress, as Twilio streams them with `tracks` `both_tracks`
 /// (https://www.twilio.com/docs/voice/media-streams/websocket-messages): `connected`, `start`, `media` with `track`, `stop`.
 ///
-/// What the listener sends is not read. Who takes nothing more misses frames; the call waits for nobody.
+/// What the listener sends means nothing. Who takes nothing more misses frames; the call waits for nobody.
 enum ListenSocket {
-    /// Bytes that may wait for a listener: two seconds of both sides.
-    private static let sendQueueLimit = 64 << 10
-
     /// The call that a path asks for.
     static func call(in path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -26,31 +23,32 @@ enum ListenSocket {
         _ socket: WebSocket, call: String, _ services: Routes.Services, _ principal: Principal, isAllowed: @escaping @Sendable () -> Bool
     ) {
         let loop = socket.loop
-        let box = Confined(socket, to: loop)
-        socket.configuration.sendQueueLimit = sendQueueLimit
         let streamID = "MZ" + call.filter { $0 != "-" }
-        let tracks = Confined(
-            [CallListener.Track.inbound: TwilioTrack(.inbound, streamSid: streamID), .outbound: TwilioTrack(.outbound, streamSid: streamID)], to: loop
-        )
+        let dialect = TwilioDialect(role: .carrier, streamSid: streamID, tracks: [.inbound, .outbound])
+        let stream = WebSocketMediaStream(socket, dialect: dialect)
+        let far = Confined((socket: socket, stream: stream, dialect: dialect), to: loop)
         let listener = CallListener { heard in
             loop.post {
                 switch heard {
-                case .frame(let frame, let track): tracks.value[track]?.send(frame, to: box.value)
+                case .frame(let frame, let track):
+                    far.value.dialect.track = track
+                    far.value.stream.send(.media(frame))
                 case .ended:
-                    box.value.send(text: TwilioTrack.stop(streamSid: streamID))
-                    box.value.close(code: 1000)
+                    far.value.stream.send(.stop)
+                    far.value.stream.close()
                 }
             }
         }
         socket.onOpen = {
-            box.value.send(text: TwilioTrack.connected)
-            box.value.send(text: TwilioTrack.start(streamSid: streamID, callSid: call))
+            let (socket, stream, _) = far.value
+            stream.send(.connected)
+            stream.send(.start(StreamStart(streamID: streamID, callID: call)))
             let begun = Task {
-                guard await services.dialler.listen(to: call, listener) else { return loop.post { box.value.close(code: 1008) } }
+                guard await services.dialler.listen(to: call, listener) else { return loop.post { far.value.socket.close(code: 1008) } }
                 await services.audit(principal, "call.listen", target: call)
             }
-            let ticker = SocketWatch.begin(box.value, isAllowed: isAllowed)
-            box.value.onClose = { _, _ in
+            let ticker = SocketWatch.begin(socket, isAllowed: isAllowed)
+            stream.onClose = { _ in
                 ticker.cancel()
                 Task {
                     await begun.value

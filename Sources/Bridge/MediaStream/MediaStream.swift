@@ -13,6 +13,9 @@ public enum MediaStreamMessage: Sendable, Equatable {
     case stop
 }
 
+/// One side of a call, as a carrier sees it: what comes from the far end, and what goes there.
+public enum MediaTrack: String, Sendable { case inbound, outbound }
+
 /// What the carrier says of the stream before its first media.
 public struct StreamStart: Sendable, Equatable {
     public var streamID: String

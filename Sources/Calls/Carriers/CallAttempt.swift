@@ -122,10 +122,8 @@ struct StreamedPerson: Sendable {
 /// Somebody who hears a call without being a party of it.
 public struct CallListener: Sendable {
     public typealias ID = UInt64
-    /// One side of the call, as its media streams name them.
-    public enum Track: String, Sendable { case inbound, outbound }
     public enum Heard: Sendable {
-        case frame(EncodedFrame, Track)
+        case frame(EncodedFrame, MediaTrack)
         /// The call is over.
         case ended
     }

@@ -167,7 +167,7 @@ public final class CallGraph {
         if !listeners.isEmpty { tell(frame, .outbound) }
     }
 
-    private func tell(_ frame: EncodedFrame, _ track: CallListener.Track) {
+    private func tell(_ frame: EncodedFrame, _ track: MediaTrack) {
         for listener in listeners { listener.hear(.frame(frame, track)) }
     }
 

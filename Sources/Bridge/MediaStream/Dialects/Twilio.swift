@@ -10,6 +10,9 @@ public final class TwilioDialect: MediaStreamDialect {
     static let payloadLimit = 8_000
 
     private let role: MediaStreamRole
+    private let tracks: [MediaTrack]
+    /// As carrier: which side the frames are of that are encoded next.
+    public var track = MediaTrack.inbound
     private var streamSid = ""
     private var streamSidBytes: [UInt8] = []
     private var hasStarted = false
@@ -23,9 +26,12 @@ public final class TwilioDialect: MediaStreamDialect {
     private var markPrefix: [UInt8] = []
     private var clearText: [UInt8] = []
 
-    /// - Parameter streamSid: as carrier: the id to announce; as application it is learnt from `start`.
-    public init(role: MediaStreamRole, streamSid: String = "") {
+    /// - Parameters:
+    ///   - streamSid: as carrier: the id to announce; as application it is learnt from `start`.
+    ///   - tracks: as carrier: what is streamed; an application takes `inbound` alone.
+    public init(role: MediaStreamRole, streamSid: String = "", tracks: [MediaTrack] = [.inbound]) {
         self.role = role
+        self.tracks = tracks
         begin(streamSid: streamSid)
     }
 
@@ -221,7 +227,7 @@ public final class TwilioDialect: MediaStreamDialect {
             chunk &+= 1
             at = write(#""sequenceNumber":""#, target, at)
             at = write(sequence, target, at)
-            at = write(#"","media":{"track":"inbound","chunk":""#, target, at)
+            at = write(track == .inbound ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target, at)
             at = write(chunk, target, at)
             at = write(#"","timestamp":""#, target, at)
             at = write(Int(first.timestampMs), target, at)
@@ -281,7 +287,7 @@ public final class TwilioDialect: MediaStreamDialect {
             return [
                 "event": "start", "sequenceNumber": String(sequence), "streamSid": streamSid,
                 "start": [
-                    "streamSid": streamSid, "accountSid": accountSid, "callSid": start.callID, "tracks": ["inbound"],
+                    "streamSid": streamSid, "accountSid": accountSid, "callSid": start.callID, "tracks": tracks.map(\.rawValue),
                     "customParameters": start.parameters,
                     "mediaFormat": ["encoding": "audio/x-mulaw", "sampleRate": 8_000, "channels": 1],
                 ] as [String: Any],
