@@ -10,17 +10,26 @@ export class APIError extends Error {
   }
 }
 
+const patience = 3;
+const longestWaitSeconds = 10;
+
 async function request(method, path, body) {
   let response;
-  try {
-    response = await fetch(path, {
-      method,
-      headers: body === undefined ? {} : { "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-      credentials: "same-origin",
-    });
-  } catch {
-    throw new APIError(0, { detail: "the server cannot be reached" });
+  for (let tries = 1; ; tries += 1) {
+    try {
+      response = await fetch(path, {
+        method,
+        headers: body === undefined ? {} : { "content-type": "application/json" },
+        body: body === undefined ? undefined : JSON.stringify(body),
+        credentials: "same-origin",
+      });
+    } catch {
+      throw new APIError(0, { detail: "the server cannot be reached" });
+    }
+    // Too many requests of this key: who only reads waits as long as the server says, and not all at the same moment.
+    if (response.status !== 429 || method !== "GET" || tries === patience) break;
+    const seconds = Math.min(Number(response.headers.get("retry-after")) || 1, longestWaitSeconds);
+    await new Promise((resolve) => setTimeout(resolve, 1000 * (seconds + Math.random())));
   }
   if (response.status === 204) return null;
   const data = await response.json().catch(() => ({}));
@@ -44,7 +53,8 @@ export const listCalls = (filter, kind = "outbound") => {
   const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
   return request("GET", `/api/${kind}/${query.size ? `?${query}` : ""}`);
 };
-export const activeCalls = (kind) => request("GET", `/api/${kind}/active`);
+/** Calls that go on, the oldest first, and how many there are in each state. */
+export const liveCalls = (kind, limit) => request("GET", `/api/${kind}/active?state=dialing,ringing,connected&limit=${limit}`);
 export const statistics = () => request("GET", "/api/outbound/stats");
 export const call = (callID) => request("GET", callURL(callID));
 export const result = (callID) => request("GET", `${callURL(callID)}/result`);

@@ -357,6 +357,7 @@ export async function callPage(root, callID) {
   deliveries();
   let beats = 0;
   clock = setInterval(() => {
+    if (document.hidden) return;
     beats += 1;
     if (call.state === "connected") showHead();
     if (beats % 3 === 0 && !isEnded(call.state)) {

@@ -13,7 +13,7 @@ export default {
   "is longer than {limit} characters": "{limit}자보다 깁니다", "the body is not valid JSON: {problem}, at byte {place}": "본문이 올바른 JSON이 아닙니다: {problem} ({place}바이트)",
   "the body must be a JSON object": "본문은 JSON 객체여야 합니다", "send application/json": "application/json으로 보내세요",
   "another request was sent with this Idempotency-Key": "이 Idempotency-Key로 다른 요청을 보낸 적이 있습니다", "was sent with another request": "다른 요청에 이미 쓰였습니다",
-  "must have {least} to {most} characters": "{least}~{most}자여야 합니다", "is no state of a call": "통화 상태가 아닙니다", "must be an RFC 3339 time": "시각이어야 합니다 (RFC 3339)",
+  "must have {least} to {most} characters": "{least}~{most}자여야 합니다", "is no state of a call": "통화 상태가 아닙니다", "must name states of calls that have not ended": "끝나지 않은 통화의 상태여야 합니다", "must be an RFC 3339 time": "시각이어야 합니다 (RFC 3339)",
   "is not supported yet": "아직 지원하지 않습니다", "there is no call with this id": "그런 통화가 없습니다", "the call has no recording": "녹음이 없는 통화입니다",
   "a call that is {state} cannot be erased": "{state} 상태의 통화는 지울 수 없습니다", "a call that is {state} cannot be joined": "{state} 상태의 통화에는 들어갈 수 없습니다",
   "a call that is {state} cannot be cancelled": "{state} 상태의 통화는 취소할 수 없습니다", "a call that is {state} cannot be hung up": "{state} 상태의 통화는 끊을 수 없습니다",

@@ -1,10 +1,9 @@
 // The list of calls with its five figures; rows change as events come.
 import * as api from "./api.js";
-import { feed } from "./store.js";
+import { keepFresh } from "./fresh.js";
 import { language, t } from "./text.js";
 import { callID, cell, duration, isEnded, part, showState, template, toast, when } from "./view.js";
 
-const refreshDelay = 400;
 const collator = new Intl.Collator(language);
 // Rows of one file, and of one request for them.
 const exportLimit = 100_000;
@@ -65,7 +64,6 @@ export async function listPage(root, kind) {
   // Of the rows that are here: by a column, up or down. The server gives the newest first.
   let sort = { by: "time", isUp: false };
   let cursor = null;
-  let timer = 0;
   let version = 0;
 
   const filter = () => ({ q: form.q.value.trim(), state: form.state.value });
@@ -121,7 +119,7 @@ export async function listPage(root, kind) {
       picked.delete(id);
     }
     if (failed.length) toast(failed.slice(0, 3).join("; "));
-    later();
+    fresh.soon();
   }
 
   function add(calls) {
@@ -164,20 +162,9 @@ export async function listPage(root, kind) {
     if (mine === version) show(page);
   }
 
-  // Several events in a moment make one refresh; a stream of them does not put it off.
-  function later() {
-    timer ||= setTimeout(() => {
-      timer = 0;
-      refresh().catch(() => {});
-    }, refreshDelay);
-  }
-
-  const onEvent = ({ detail }) => {
-    if (detail.event.startsWith(`${kind}_`) && !/_(transcript|progress)$/.test(detail.event)) later();
-  };
-  feed.addEventListener("event", onEvent);
+  const fresh = keepFresh(refresh, (event) => event.startsWith(`${kind}_`));
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", later);
+  form.addEventListener("input", fresh.soon);
   more.addEventListener("click", async () => {
     const page = await api.listCalls({ ...filter(), cursor }, kind);
     add(page.items);
@@ -223,14 +210,13 @@ export async function listPage(root, kind) {
       toast(problem.message);
     }
     button.disabled = false;
-    later();
+    fresh.soon();
   });
 
   show(first);
   await figures();
   return () => {
-    clearTimeout(timer);
+    fresh.leave();
     version += 1;
-    feed.removeEventListener("event", onEvent);
   };
 }

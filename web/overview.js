@@ -1,23 +1,21 @@
 // What goes on at this moment: calls with their state and time, the queue, the last days, engines, trunks and people.
 import * as api from "./api.js";
-import { feed } from "./store.js";
+import { keepFresh } from "./fresh.js";
 import { language, t } from "./text.js";
-import { callID, cell, duration, element, isLive, part, plain, showState, template } from "./view.js";
+import { callID, cell, duration, element, part, plain, showState, template } from "./view.js";
 
-const refreshDelay = 400;
-const lookMs = 5000;
+// Calls are looked after at every event; of all else, and where no events come, now and then is enough.
+const restMs = 4000;
+const lookMs = 10000;
 const rowLimit = 50;
 
 export async function overviewPage(root) {
   document.title = `${t("Overview")} · Trunkline`;
-  const read = () => Promise.all([
-    api.activeCalls("outbound"), api.activeCalls("inbound"), api.statistics(), api.providers(), api.operators.list(),
-  ]);
-  let state = await read();
+  const readCalls = () => Promise.all([api.liveCalls("outbound", rowLimit), api.liveCalls("inbound", rowLimit)]);
+  const readRest = () => Promise.all([api.statistics(), api.providers(), api.operators.list()]);
+  const [calls, rest] = await Promise.all([readCalls(), readRest()]);
   root.append(template("overview"));
   const rows = part(root, "rows");
-  let timer = 0;
-  let cost = 0;
   let isLeft = false;
 
   function marked(list, name, text, tone) {
@@ -29,11 +27,11 @@ export async function overviewPage(root) {
   }
 
   function showCalls(outgoing, incoming) {
-    const all = [...outgoing.items.filter((call) => isLive(call.state)), ...incoming.items.filter((call) => isLive(call.state))];
-    const waiting = outgoing.items.filter((call) => call.state === "queued");
+    const all = [...outgoing.items, ...incoming.items];
+    const count = outgoing.total + incoming.total;
     const set = (name, text) => { root.querySelector(`[data-figure="${name}"]`).textContent = text; };
-    set("live", all.length);
-    set("queued", waiting.length);
+    set("live", count);
+    set("queued", outgoing.states.queued);
     // A row that stays keeps its place and the focus in it.
     const known = new Map([...rows.children].map((row) => [row.dataset.id, row]));
     const shown = all.slice(0, rowLimit).map((call) => {
@@ -51,7 +49,7 @@ export async function overviewPage(root) {
     });
     if (shown.length !== rows.children.length || shown.some((row, index) => rows.children[index] !== row)) rows.replaceChildren(...shown);
     part(root, "empty").hidden = all.length > 0;
-    cell(root, "more", all.length > rowLimit ? t("and {count} more", { count: all.length - rowLimit }) : "");
+    cell(root, "more", count > shown.length ? t("and {count} more", { count: count - shown.length }) : "");
     tick();
   }
 
@@ -105,26 +103,32 @@ export async function overviewPage(root) {
     part(root, "no-people").hidden = people.items.length > 0;
   }
 
-  function show() {
-    const [outgoing, incoming, statistics, health, people] = state;
-    showCalls(outgoing, incoming);
-    showDays(statistics);
-    showHealth(health, people);
+  // What has not changed is not drawn again.
+  const drawn = new Map();
+  function draw(how, ...what) {
+    const text = JSON.stringify(what);
+    if (drawn.get(how) === text) return;
+    drawn.set(how, text);
+    how(...what);
   }
 
-  async function refresh() {
-    const fresh = await read();
-    if (isLeft) return;
-    state = fresh;
-    show();
-  }
+  const showRest = ([statistics, health, people]) => {
+    draw(showDays, statistics);
+    draw(showHealth, health, people);
+  };
+  const kept = async (read, show) => {
+    const now = await read();
+    if (!isLeft) show(now);
+  };
 
-  // How loud both sides of each call are. Where the server is gone the meters stand still until the page is back.
+  // How loud both sides of each call are, while somebody sees it. Where the server is gone the meters stand still until the page is back.
   let levels = null;
+  let again = 0;
   function watchLevels() {
-    if (isLeft) return;
-    levels = api.levelSocket();
-    levels.addEventListener("message", ({ data }) => {
+    if (document.hidden || levels) return;
+    const socket = api.levelSocket();
+    levels = socket;
+    socket.addEventListener("message", ({ data }) => {
       const told = JSON.parse(data).levels;
       for (const row of rows.children) {
         const [far, own] = told[row.dataset.id] ?? [0, 0];
@@ -132,31 +136,42 @@ export async function overviewPage(root) {
         row.querySelector('[data-level="own"]').value = own;
       }
     });
-    levels.addEventListener("close", () => { if (!isLeft) setTimeout(watchLevels, lookMs); });
+    socket.addEventListener("close", () => {
+      if (levels !== socket) return;
+      levels = null;
+      again = setTimeout(watchLevels, restMs);
+    });
+  }
+  function restLevels() {
+    clearTimeout(again);
+    const socket = levels;
+    levels = null;
+    socket?.close();
   }
 
-  // Several events in a moment make one refresh; a stream of them does not put it off.
-  const later = () => {
-    timer ||= setTimeout(async () => {
-      timer = 0;
-      const begun = performance.now();
-      await refresh().catch(() => {});
-      // Where it takes long, on this machine or that one, it is done less often.
-      cost = performance.now() - begun;
-    }, Math.max(refreshDelay, 3 * cost));
+  const fresh = [
+    keepFresh(() => kept(readCalls, (now) => draw(showCalls, ...now)), (event) => /^(in|out)bound_/.test(event)),
+    keepFresh(() => kept(readRest, showRest), () => true, restMs),
+  ];
+  const onSeen = () => {
+    if (document.hidden) restLevels();
+    else {
+      tick();
+      watchLevels();
+    }
   };
-  const onEvent = ({ detail }) => { if (!/_(transcript|progress)$/.test(detail.event)) later(); };
-  feed.addEventListener("event", onEvent);
-  const clock = setInterval(tick, 1000);
-  const look = setInterval(() => { if (!document.hidden) refresh().catch(() => {}); }, lookMs);
-  show();
+  document.addEventListener("visibilitychange", onSeen);
+  const clock = setInterval(() => { if (!document.hidden) tick(); }, 1000);
+  const look = setInterval(() => { for (const one of fresh) one.soon(); }, lookMs);
+  draw(showCalls, ...calls);
+  showRest(rest);
   watchLevels();
   return () => {
     isLeft = true;
-    levels.close();
-    clearTimeout(timer);
+    restLevels();
     clearInterval(clock);
     clearInterval(look);
-    feed.removeEventListener("event", onEvent);
+    for (const one of fresh) one.leave();
+    document.removeEventListener("visibilitychange", onSeen);
   };
 }

@@ -120,21 +120,7 @@ struct CallRoutes: Sendable {
                     continue
                 }
                 if name == "from" { filter.from = date } else { filter.to = date }
-            case "limit":
-                guard let limit = Int(value), CallFilter.limitRange.contains(limit) else {
-                    errors.append(
-                        .init(
-                            field: "limit",
-                            message: "must be a number from \(CallFilter.limitRange.lowerBound) to \(CallFilter.limitRange.upperBound)"))
-                    continue
-                }
-                filter.limit = limit
-            case "cursor":
-                guard Int64(value, radix: 36) != nil else {
-                    errors.append(.init(field: "cursor", message: "is not one that a list gave"))
-                    continue
-                }
-                filter.cursor = value
+            case "limit", "cursor": Self.page(name, value, &filter.limit, &filter.cursor, &errors)
             case "campaign_id": errors.append(.init(field: "campaign_id", message: "is not supported yet"))
             default: errors.append(.init(field: name, message: "is not a known parameter"))
             }
@@ -144,12 +130,53 @@ struct CallRoutes: Sendable {
     }
 
     func active(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let calls = try await services.store.calls(in: [.queued, .dialing, .ringing, .connected]).filter { $0.isInbound == isInbound }
+        var filter = try Self.activeFilter(request.query)
+        filter.isInbound = isInbound
+        let active = try await services.store.active(filter)
         let now = services.now()
+        let states = ActiveFilter.states.map { ($0.rawValue, JSONValue.number(Double(active.states[$0] ?? 0))) }
         return Routes.json([
-            "items": .array(calls.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .null,
-            "total": .number(Double(calls.count)),
+            "items": .array(active.page.items.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .optional(active.page.nextCursor),
+            "total": .number(Double(active.page.total)), "states": .object(Dictionary(uniqueKeysWithValues: states)),
         ])
+    }
+
+    /// As of the list; `state` may name several, with commas between them.
+    private static func activeFilter(_ query: [(name: String, value: String)]) throws(APIError) -> ActiveFilter {
+        var errors: [APIError.Field] = []
+        var filter = ActiveFilter()
+        for (name, value) in query {
+            switch name {
+            case "state":
+                let states = value.split(separator: ",", omittingEmptySubsequences: false).map { CallState(rawValue: String($0)) }
+                if states.allSatisfy({ $0.map(ActiveFilter.states.contains) ?? false }) {
+                    let named = states.compactMap(\.self)
+                    filter.states = ActiveFilter.states.filter(named.contains)
+                } else {
+                    errors.append(.init(field: "state", message: "must name states of calls that have not ended"))
+                }
+            case "limit", "cursor": Self.page(name, value, &filter.limit, &filter.cursor, &errors)
+            default: errors.append(.init(field: name, message: "is not a known parameter"))
+            }
+        }
+        if !errors.isEmpty { throw APIError.invalid(errors) }
+        return filter
+    }
+
+    /// What pages of every kind have.
+    private static func page(_ name: String, _ value: String, _ limit: inout Int, _ cursor: inout String?, _ errors: inout [APIError.Field]) {
+        if name == "limit" {
+            if let number = Int(value), CallFilter.limitRange.contains(number) {
+                limit = number
+            } else {
+                let range = CallFilter.limitRange
+                errors.append(.init(field: "limit", message: "must be a number from \(range.lowerBound) to \(range.upperBound)"))
+            }
+        } else if Int64(value, radix: 36) != nil {
+            cursor = value
+        } else {
+            errors.append(.init(field: "cursor", message: "is not one that a list gave"))
+        }
     }
 
     func statistics(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {

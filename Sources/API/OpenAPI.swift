@@ -66,6 +66,13 @@ enum OpenAPI {
         Parameter(name: "to", schema: Schema.time, summary: "created before"), limit, cursor,
     ]
 
+    private static let activeStates = Schema.object(
+        Dictionary(uniqueKeysWithValues: ActiveFilter.states.map { ($0.rawValue, Schema.count) }), required: ActiveFilter.states.map(\.rawValue))
+    private static let activeQuery = [
+        Parameter(name: "state", schema: Schema.text, summary: "only these of queued, dialing, ringing, connected; commas between them"), limit,
+        cursor,
+    ]
+
     private static let sipTrace = Schema.object(
         [
             "items": Schema.list(
@@ -304,7 +311,8 @@ enum OpenAPI {
             query: listQuery,
             answer: Schema.page(Schema.reference("Call"), more: ["total": Schema.count, "total_is_capped": Schema.flag]), problems: [422, 503]),
         "GET /api/outbound/active": Operation(
-            summary: "Calls that have not ended.", tag: "calls", answer: Schema.page(Schema.reference("Call")), problems: [503]),
+            summary: "Calls that have not ended, oldest first.", tag: "calls", query: activeQuery,
+            answer: Schema.page(Schema.reference("Call"), more: ["total": Schema.count, "states": activeStates]), problems: [422, 503]),
         "GET /api/outbound/stats": Operation(summary: "Totals.", tag: "calls", problems: [503]),
         "GET /api/outbound/{id}": Operation(summary: "One call.", tag: "calls", answer: Schema.reference("Call"), problems: [404, 503]),
         "DELETE /api/outbound/{id}": Operation(
@@ -387,9 +395,8 @@ enum OpenAPI {
             summary: "Calls that came in, newest first.", tag: "inbound", query: listQuery,
             answer: Schema.page(Schema.reference("InboundCall"), more: ["total": Schema.count, "total_is_capped": Schema.flag]), problems: [422, 503]),
         "GET /api/inbound/active": Operation(
-            summary: "Those that have not ended.", tag: "inbound",
-            answer: Schema.page(Schema.reference("InboundCall"), more: ["total": Schema.count]),
-            problems: [503]),
+            summary: "Those that have not ended, oldest first.", tag: "inbound", query: activeQuery,
+            answer: Schema.page(Schema.reference("InboundCall"), more: ["total": Schema.count, "states": activeStates]), problems: [422, 503]),
         "GET /api/inbound/{id}": Operation(
             summary: "One call.", tag: "inbound", answer: Schema.reference("InboundCall"), problems: [404, 503]),
         "DELETE /api/inbound/{id}": Operation(

@@ -155,6 +155,25 @@ def test_events_are_live_and_replayed(server, callee):
     assert [again.receive()["id"] for _ in ids[4:]] == ids[4:]
 
 
+def test_what_goes_on_comes_in_pages(server, callee):
+    tomorrow = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
+    waiting = [server.create(f"sip:{number}@127.0.0.1:9", [ATTEND], scheduled_at=tomorrow) for number in range(5)]
+    talking = server.create(callee("silent").address, [ATTEND])
+    server.wait_for(talking, {"connected"})
+    active = lambda query="": server.request("GET", f"/api/outbound/active{query}")[1]
+    ids = lambda page: [item["outbound_id"] for item in page["items"]]
+    states = {"queued": 5, "dialing": 0, "ringing": 0, "connected": 1}
+    assert ids(active()) == waiting + [talking] and active()["total"] == 6 and active()["states"] == states
+    live = active("?state=dialing,ringing,connected&limit=50")
+    assert ids(live) == [talking] and live["total"] == 1 and live["states"] == states and live["next_cursor"] is None
+    first = active("?state=queued&limit=3")
+    rest = active(f"?state=queued&limit=3&cursor={first['next_cursor']}")
+    assert ids(first) + ids(rest) == waiting and first["total"] == rest["total"] == 5 and rest["next_cursor"] is None
+    for query, field in (("state=completed", "state"), ("state=queued,", "state"), ("limit=201", "limit"), ("cursor=!", "cursor"), ("since=1", "since")):
+        status, problem = server.request("GET", f"/api/outbound/active?{query}")
+        assert status == 422 and [one["field"] for one in problem["errors"]] == [field], query
+
+
 def test_list_statistics_recording_and_actions(server, callee):
     hanging = callee("silent")
     call_id = server.create(hanging.address, [ATTEND])

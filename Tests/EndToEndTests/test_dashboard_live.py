@@ -27,11 +27,65 @@ def test_meters_show_who_speaks(server, callee, page):
         wait_until(lambda: meter(side) > 40, 40, f"the meter does not move: {side}")
 
 
+# Headless Chromium never hides a page.
+HIDDEN = """isHidden => {
+  Object.defineProperty(document, "hidden", { get: () => isHidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_a_page_that_nobody_sees_rests(server, page):
+    live, queued = page.locator('[data-figure="live"]'), page.locator('[data-figure="queued"]')
+    asked, sockets = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: sockets.append(socket))
+    with page.expect_websocket(lambda one: one.url.endswith("/api/levels")) as opened:
+        page.reload()
+    levels = opened.value
+    with levels.expect_event("close"):
+        page.evaluate(HIDDEN, True)
+    page.wait_for_timeout(600)
+    asked.clear()
+    sockets.clear()
+    later(server, "lee")
+    page.wait_for_timeout(6_000)
+    assert (asked, sockets, queued.inner_text()) == ([], [], "0")
+    page.evaluate(HIDDEN, False)
+    expect(queued).to_have_text("1")
+    expect(live).to_have_text("0")
+    assert [one.url.split("/")[-1] for one in sockets] == ["levels"]
+    # The list of calls does the same.
+    page.goto(server.url + "/outbound")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.evaluate(HIDDEN, True)
+    later(server, "kim")
+    page.wait_for_timeout(1_000)
+    assert page.locator("tbody tr").count() == 1
+    page.evaluate(HIDDEN, False)
+    expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_a_page_waits_where_it_asked_too_much(server, page):
+    refused = []
+
+    def refuse(route):
+        refused.append(route.request.url)
+        if len(refused) < 3:
+            return route.fulfill(status=429, headers={"retry-after": "1"}, content_type="application/problem+json", body='{"detail": "too many requests"}')
+        return route.fallback()
+
+    later(server, "lee")
+    page.route("**/api/outbound/", refuse)
+    page.goto(server.url + "/outbound")
+    expect(page.locator("tbody tr")).to_have_count(1, timeout=15_000)
+    assert len(refused) == 3
+
+
 def test_a_list_is_sorted_by_its_columns(server, page):
     for number, purpose in (("b", "to ask about pears"), ("c", "to ask about apples"), ("a", "to ask about cherries")):
         later(server, number, purpose=purpose)
     page.goto(server.url + "/outbound")
-    purposes = lambda: [text.split()[-1] for text in page.locator('tbody [data-cell="purpose"]').all_inner_texts()]
+    purposes = lambda: [text.split()[-1] for text in page.locator('tbody [data-cell="purpose"]').all_text_contents()]
     expect(page.locator("tbody tr")).to_have_count(3)
     head = lambda name: page.locator("th", has=page.get_by_role("button", name=name, exact=True))
     assert purposes() == ["cherries", "apples", "pears"] and head("Time").get_attribute("aria-sort") == "descending"

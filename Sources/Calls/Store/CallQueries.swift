@@ -29,6 +29,23 @@ public struct CallFilter: Sendable, Equatable {
     var direction: String { isInbound ? "in" : "ob" }
 }
 
+/// What to know of calls that have not ended.
+public struct ActiveFilter: Sendable, Equatable {
+    public static let states: [CallState] = [.queued, .dialing, .ringing, .connected]
+    /// Calls that came in, instead of those we placed.
+    public var isInbound = false
+    public var states = Self.states
+    public var limit = CallFilter.limitRange.upperBound
+    public var cursor: String?
+    public init() {}
+}
+
+/// Calls that have not ended, oldest first, and how many there are in each state, asked for or not.
+public struct ActiveCalls: Sendable {
+    public var page: CallPage
+    public var states: [CallState: Int] = [:]
+}
+
 /// Totals for the dashboard.
 public struct CallStatistics: Sendable, Equatable {
     public struct Day: Sendable, Equatable {
@@ -165,6 +182,33 @@ extension CallStore {
             return CallPage(
                 items: try rows.map { try Self.decode($0, vault) }, nextCursor: cursor.map { String($0, radix: 36) },
                 total: total, isTotalCapped: isCapped)
+        }
+    }
+
+    /// Those that have not ended: however long the queue is, a page of them.
+    public func active(_ filter: ActiveFilter) async throws(StoreError) -> ActiveCalls {
+        let after: Int64? = if let cursor = filter.cursor { Int64(cursor, radix: 36) } else { 0 }
+        guard let after else { throw StoreError(.conflict, "the cursor is not one of ours") }
+        let direction = filter.isInbound ? "in" : "ob"
+        return try await look { [vault] db in
+            var states: [CallState: Int] = [:]
+            for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts WHERE direction = ?", arguments: [direction]) {
+                if let state = CallState(rawValue: row["state"]), !state.isTerminal { states[state] = row["n"] }
+            }
+            let marks = databaseQuestionMarks(count: filter.states.count)
+            let arguments: [any DatabaseValueConvertible] = [direction] + filter.states.map(\.rawValue) + [after, filter.limit + 1]
+            let rows = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT outbound_id, record, position FROM calls INDEXED BY calls_by_state
+                    WHERE direction = ? AND state IN (\(marks)) AND position > ? ORDER BY position LIMIT ?
+                    """, arguments: StatementArguments(arguments))
+            let shown = rows.prefix(filter.limit)
+            let last: Int64? = rows.count > filter.limit ? shown.last?["position"] : nil
+            let page = CallPage(
+                items: try shown.map { try Self.decode($0, vault) }, nextCursor: last.map { String($0, radix: 36) },
+                total: filter.states.reduce(0) { $0 + (states[$1] ?? 0) })
+            return ActiveCalls(page: page, states: states)
         }
     }
 
