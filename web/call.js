@@ -1,6 +1,7 @@
 // One call: answers as they come, the conversation as it was heard, the recording.
 import * as api from "./api.js";
 import { feed } from "./store.js";
+import { isDrafted } from "./new.js";
 import { phone } from "./phone.js";
 import { t } from "./text.js";
 import { waveform } from "./waveform.js";
@@ -62,6 +63,7 @@ export async function callPage(root, callID) {
     button("cancel").hidden = !["queued", "dialing", "ringing"].includes(call.state) || isInbound;
     button("hangup").hidden = call.state !== "connected";
     button("retry").hidden = !isEnded(call.state) || isInbound;
+    part(root, "onward").hidden = !isEnded(call.state) || !isDrafted(callID);
     const facts = part(root, "facts");
     facts.replaceChildren();
     const isHere = call.callee_number?.startsWith("browser:");

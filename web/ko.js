@@ -77,7 +77,7 @@ export default {
   "The call rings in this browser.": "이 브라우저에서 전화가 울리고 있습니다.", "This browser": "이 브라우저", "You": "나", "Far end": "상대", "Listen in": "함께 듣기", "Take over": "직접 받기", "Mute": "음소거",
   "Sound": "소리", "The server cannot be reached. What you see may be out of date; it comes back by itself.": "서버에 연결할 수 없습니다. 화면이 최신이 아닐 수 있으며, 저절로 다시 연결됩니다.",
   "Cancelling": "취소하는 중", "Hanging up": "끊는 중", "Browser of {name}": "{name}의 브라우저",
-  "Leave": "나가기", "Keypad": "키패드", "Try it in this browser": "이 브라우저에서 시험하기",
+  "Leave": "나가기", "Keypad": "키패드", "Call my browser first": "먼저 내 브라우저로 걸기", "Now call the number": "이제 상대에게 걸기",
 
   // Names that the server gives, in words: plain("no_answer").
   "no answer": "부재중", "busy": "통화 중", "rejected": "거절됨", "failed": "실패", "cancelled": "취소됨", "connected": "연결됨", "completed": "완료", "ringing": "울리는 중", "pending": "보내는 중",

@@ -5,6 +5,11 @@ import { t } from "./text.js";
 import { element, part, template, toast } from "./view.js";
 import { expectCall } from "./voice.js";
 
+// A call that was placed to this browser first: what stood in the form, for the call to the number itself.
+let draft = null;
+/** Whether the form of this call can be had again. */
+export const isDrafted = (callID) => draft?.callID === callID;
+
 export function newPage(root, go) {
   document.title = `${t("New call")} · Trunkline`;
   root.append(template("new"));
@@ -34,6 +39,15 @@ export function newPage(root, go) {
     asked.fill(one.questions);
   });
 
+  const fields = [...form.elements].filter((one) => one.name && one.name !== "template" && !questions.contains(one));
+  const value = (one) => (one.type === "checkbox" ? "checked" : "value");
+  const written = () => ({ fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])), questions: asked.read() });
+  if (draft) {
+    for (const one of fields) one[value(one)] = draft.fields[one.name];
+    asked.fill(draft.questions);
+    draft = null;
+  }
+
   function body() {
     const call = {};
     for (const name of ["callee_number", "caller_number", "caller_display_name", "purpose", "language"]) {
@@ -55,7 +69,10 @@ export function newPage(root, go) {
       (row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field])?.setAttribute?.("aria-invalid", "true");
     }
     form.querySelector('[data-error=""]').textContent = problem.fields.length ? rest.join("; ") : problem.message;
-    if (isFinal) form.querySelector('[aria-invalid="true"]')?.focus();
+    if (!isFinal) return;
+    const wrong = form.querySelector('[aria-invalid="true"]');
+    wrong?.closest("details")?.setAttribute("open", "");
+    wrong?.focus();
   }
 
   // While it is filled in, the server is asked what it makes of it; of what nobody has touched yet nothing is said.
@@ -84,7 +101,7 @@ export function newPage(root, go) {
     for (const node of form.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
   }
 
-  // The same call with whoever sits here: the agent is tried without a telephone. Its caller number is shown to nobody.
+  // The same call with whoever sits here first: the agent is tried without a telephone. Its caller number is shown to nobody.
   const here = (call) => ({ ...call, callee_number: "browser:", caller_number: call.caller_number ?? "000" });
 
   form.addEventListener("submit", async (event) => {
@@ -97,7 +114,10 @@ export function newPage(root, go) {
     for (const button of buttons) button.disabled = true;
     try {
       const created = await api.createCall(isHere ? here(body()) : body());
-      if (isHere) expectCall(created.outbound_id);
+      if (isHere) {
+        expectCall(created.outbound_id);
+        draft = { callID: created.outbound_id, ...written() };
+      }
       for (const warning of created.warnings ?? []) toast(warning);
       go(`/outbound/${created.outbound_id}`);
     } catch (problem) {

@@ -61,7 +61,12 @@ def test_an_agent_is_tried_in_the_browser(make_server, chromium, tmp_path):
     page.get_by_role("link", name="New call").first.click()
     page.get_by_label("Purpose").fill("to prepare the dinner on Friday")
     page.get_by_label("Question", exact=True).first.fill(ATTEND)
-    page.get_by_role("button", name="Try it in this browser").click()
+    page.get_by_label("Callee").fill("sip:lee@127.0.0.1:9")
+    page.get_by_label("Caller number shown").fill("025550100")
+    page.get_by_text("Advanced settings").click()
+    page.get_by_label("Longest duration, s").fill("90")
+    page.get_by_label("Call again if nobody answers").uncheck()
+    page.get_by_role("button", name="Call my browser first").click()
     expect(page).to_have_url(re.compile(r"/outbound/ob-[0-9a-f]{8}$"))
     expect(page.locator(".state.big")).to_have_text("Connected", timeout=10_000)
     expect(page.get_by_text("You are on the line.")).to_be_visible()
@@ -74,6 +79,18 @@ def test_an_agent_is_tried_in_the_browser(make_server, chromium, tmp_path):
     assert (answer["status"], answer["value"]) == ("answered", True), result
     assert result["callee_number"].startswith("browser:") and server.call(call_id)["end_reason"] == "task_completed"
     expect(page.locator('[data-part="phone"]')).to_be_hidden()
+    # Then the number itself, as the form stood.
+    page.get_by_role("link", name="Now call the number").click()
+    expect(page.get_by_label("Callee")).to_have_value("sip:lee@127.0.0.1:9")
+    page.get_by_role("button", name="Call", exact=True).click()
+    expect(page).to_have_url(re.compile(rf"/outbound/(?!{call_id})ob-[0-9a-f]{{8}}$"))
+    onward = server.call(page.url[-11:])
+    assert (onward["callee_number"], onward["purpose"], onward["max_duration"]) == ("sip:lee@127.0.0.1:9", "to prepare the dinner on Friday", 90)
+    assert onward["retry_on_no_answer"] is False and [one["text"] for one in onward["questions"]] == [ATTEND]
+    expect(page.get_by_role("link", name="Now call the number")).to_be_hidden()
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name="New call").first.click()
+    expect(page.get_by_label("Purpose")).to_have_value("")
     assert not errors, errors
 
 

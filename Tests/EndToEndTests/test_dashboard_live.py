@@ -114,6 +114,14 @@ def test_a_form_is_checked_while_it_is_filled_in(server, page):
     page.get_by_text("Advanced settings").click()
     page.get_by_label("Longest duration, s").fill("5")
     expect(page.locator('[data-error="max_duration"]')).to_contain_text("10")
+    # A bad field that is folded away is brought to light.
+    page.get_by_text("Advanced settings").click()
+    expect(page.get_by_label("Longest duration, s")).to_be_hidden()
+    page.get_by_label("Purpose").fill("to ask")
+    page.get_by_label("Caller number shown").fill("025550100")
+    page.get_by_label("Question", exact=True).first.fill(ATTEND)
+    page.get_by_role("button", name="Call", exact=True).click()
+    expect(page.get_by_label("Longest duration, s")).to_be_focused()
     assert server.request("GET", "/api/outbound/")[1]["items"] == []
 
 
