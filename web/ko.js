@@ -2,7 +2,7 @@
 export default {
   "Skip to content": "본문으로 건너뛰기", "Main": "주 메뉴", "Overview": "현황", "Calls": "발신 통화", "Incoming": "수신 통화", "Templates": "템플릿", "Operators": "상담원",
   "Settings": "설정", "connecting": "연결 중", "Language": "언어", "Log out": "로그아웃", "The dashboard needs JavaScript.": "대시보드를 쓰려면 자바스크립트가 필요합니다.",
-  "Log in with an API key – the first one is printed when the server starts for the first time – or by name.": "API 키(서버를 처음 시작할 때 첫 키가 표시됩니다) 또는 이름으로 로그인하세요.",
+  "Log in with an API key, or by name. The server prints the first key when it starts for the first time; “trunkline keys create” makes others.": "API 키 또는 이름으로 로그인하세요. 첫 키는 서버를 처음 시작할 때 표시되며, “trunkline keys create”로 더 만들 수 있습니다.",
   "API key": "API 키", "Name and password": "이름과 비밀번호", "Name": "이름", "Password": "비밀번호", "Log in": "로그인", "Export as CSV": "CSV로 내보내기", "New call": "새 통화",
   "Total": "전체", "Completed": "완료", "In progress": "진행 중", "No answer": "부재중", "Success rate": "성공률", "Search": "검색",
   "Search purpose, number or id": "용건, 번호 또는 ID 검색", "State": "상태", "All states": "모든 상태", "Queued": "대기", "Dialing": "거는 중", "Ringing": "울리는 중",

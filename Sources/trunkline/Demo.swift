@@ -16,6 +16,8 @@ struct Demo: AsyncParsableCommand {
 
     /// Seconds until a call that does not end fails the demo.
     private static let limit = 90.0
+    private static let templateName = "Company dinner"
+    private static let keyMaker = "demo"
 
     @OptionGroup var options: ServerOptions
     @Flag(help: "End after the call; print the result as JSON, and succeed only if it is right.") var once = false
@@ -45,7 +47,9 @@ struct Demo: AsyncParsableCommand {
         let items = DemoScript.draw()
         let ours = realtimeUrl.map { "the speech model at \($0)" } ?? "the embedded engines"
         tell("Trunkline \(Trunkline.version) demo: a real SIP call over loopback; \(ours) here, embedded engines at the callee")
-        tell("dashboard  \(server.address)/" + (server.newKey.map { "   API key \($0)" } ?? ""))
+        let questions = items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }
+        let key = options.data == nil ? try await prepare(server, questions, isKeyless: configuration.adminKey == nil) : server.newKey
+        tell("dashboard  \(server.address)/" + (key.map { "   API key \($0)" } ?? ""))
         tell("callee     sip:callee@127.0.0.1:\(calleePort), process \(callee.identifier), persona \(persona.rawValue)")
         for (index, item) in items.enumerated() { tell("question \(index + 1) \(item.text)") }
         tell("")
@@ -54,7 +58,7 @@ struct Demo: AsyncParsableCommand {
             callerNumber: "025550100", calleeNumber: "sip:callee@127.0.0.1:\(calleePort)",
             brief: Brief(
                 purpose: DemoScript.purpose, callerDisplayName: DemoScript.callerName,
-                questions: items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }),
+                questions: questions),
             maxDuration: 120, requestedBy: "demo", createdAt: Date())
         let events = server.store.feed.watch()
         _ = try await server.dialler.create(call)
@@ -81,9 +85,30 @@ struct Demo: AsyncParsableCommand {
             throw ExitCode(wrong.isEmpty ? 0 : 1)
         }
         tell("result     \(server.address)/outbound/\(call.outboundID)")
+        tell("try it     New call in the dashboard: \"Call my browser first\", or the callee above; a template is there (\(Self.templateName))")
         tell("the server keeps running; press Ctrl-C to end")
         await Signals.wait()
         await server.stop()
+    }
+
+    /// What makes a first look easy, in the demo's own folder: a template, and a key for a day, for the first one was shown once.
+    /// - Returns: the key to log in with; nil where the configuration names it.
+    private func prepare(_ server: Server, _ questions: [Question], isKeyless: Bool) async throws -> String? {
+        let now = Date()
+        if try await server.store.templates().isEmpty {
+            try await server.store.save(
+                CallTemplate(
+                    name: Self.templateName, purpose: DemoScript.purpose, questions: questions, callerDisplayName: DemoScript.callerName,
+                    createdAt: now,
+                    updatedAt: now))
+        }
+        guard isKeyless, server.newKey == nil else { return server.newKey }
+        for old in try await server.store.keys() where old.createdBy == Self.keyMaker && old.revokedAt == nil {
+            try await server.store.revokeKey(old.id, at: now)
+        }
+        let (key, stored) = Authenticator.makeKey(name: "demo", role: .admin, by: Self.keyMaker, at: now, expires: now.addingTimeInterval(86_400))
+        try await server.store.insert(stored)
+        return key
     }
 
     /// What the result must be for the persona; empty when all is right.

@@ -9,6 +9,8 @@ import sqlite3
 import subprocess
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 from conftest import ATTEND, GUESTS, MOVED, PARKING, TRUNKLINE, Server, clean_environment, free_port
@@ -170,3 +172,36 @@ def test_demo_once_prints_the_result_last(tmp_path):
     assert result.returncode == 0, result.stderr
     last = json.loads(result.stdout.strip().splitlines()[-1])
     assert last["state"] == "completed" and [answer["status"] for answer in last["answers"]] == ["answered", "answered"]
+
+
+def test_demo_can_be_logged_in_to_each_time(tmp_path):
+    port = str(free_port())
+    keys = []
+    for _ in range(3):
+        demo = subprocess.Popen(
+            [TRUNKLINE, "demo", "--http-port", port, "--sip-port", str(free_port()), "--callee-port", str(free_port())], cwd=tmp_path, env=clean_environment(),
+            stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            said = []
+            line = next((line for line in iter(demo.stderr.readline, "") if said.append(line) or line.startswith("dashboard")), None)
+            assert line, said
+            keys.append(line.split("API key ")[1].strip())
+
+            def templates(key):
+                request = urllib.request.Request(f"http://127.0.0.1:{port}/api/templates", headers={"Authorization": f"Bearer {key}"})
+                try:
+                    return [one["name"] for one in json.load(urllib.request.urlopen(request))["items"]]
+                except urllib.error.HTTPError as error:
+                    return error.code
+
+            deadline = time.time() + 10
+            while templates(keys[-1]) != ["Company dinner"]:
+                assert time.time() < deadline, templates(keys[-1])
+                time.sleep(0.2)
+            # The one for a day goes with the next one; the first one stays.
+            assert [templates(key) for key in keys[:-1]] == [["Company dinner"], 401][: len(keys) - 1]
+        finally:
+            os.killpg(demo.pid, signal.SIGTERM)
+            demo.wait(timeout=20)
+            demo.stderr.close()
+    assert len(set(keys)) == 3
