@@ -11,6 +11,10 @@ const statusNames = { pending: [t("open"), ""], answered: [t("answered"), "good"
 
 const under = { cancel: t("Cancelling"), hangup: t("Hanging up"), retry: t("Queued") };
 
+const queueNames = {
+  toRecognizer: t("sound to be recognised"), transcripts: t("what was understood"), sentences: t("sentences to speak"), audio: t("sound to play"),
+};
+
 // What an answer's time is made of, in the order in which it passes.
 const stages = [["end_of_turn", t("end of turn")], ["speech_to_text", t("speech to text")], ["language_model", t("dialogue")], ["text_to_speech", t("text to speech")], ["queueing", t("queueing")]];
 
@@ -208,7 +212,7 @@ export async function callPage(root, callID) {
     part(root, "queues-card").hidden = queues.length === 0;
     part(root, "queues").replaceChildren(...queues.map((one) => {
       const row = document.createElement("li");
-      row.append(element("span", one.name), element("span", t("{depth} of {limit}, most {peak}, dropped {dropped}", one), "muted"));
+      row.append(element("span", queueNames[one.name] ?? one.name), element("span", t("{depth} of {limit}, most {peak}, dropped {dropped}", one), "muted"));
       return row;
     }));
   }

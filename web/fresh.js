@@ -7,7 +7,8 @@ const mostInterval = 5000;
 /**
  * Refreshes after events. Several in a moment make one refresh, and a stream of them one an interval; where a refresh takes long, on this machine or
  * on that one, it is done less often. A page that nobody sees waits until it is seen.
- * @param refresh reads and draws anew, @param isOurs whether an event concerns the page, @param interval ms between two refreshes at least.
+ * @param refresh reads and draws anew, unless `isCurrent()`, which it is given, says that a later one has begun or the page was left,
+ * @param isOurs whether an event concerns the page, @param interval ms between two refreshes at least.
  * @returns `soon()` for other occasions, and `leave()`.
  */
 export function keepFresh(refresh, isOurs, interval = 1000) {
@@ -15,11 +16,14 @@ export function keepFresh(refresh, isOurs, interval = 1000) {
   let cost = 0;
   let last = -Infinity;
   let isOwed = false;
+  let version = 0;
   async function now() {
+    const mine = ++version;
+    const begun = performance.now();
     timer = 0;
-    last = performance.now();
-    await refresh().catch(() => {});
-    cost = performance.now() - last;
+    last = begun;
+    await refresh(() => mine === version).catch(() => {});
+    cost = performance.now() - begun;
   }
   function soon() {
     isOwed = document.hidden;
@@ -38,6 +42,7 @@ export function keepFresh(refresh, isOurs, interval = 1000) {
   return {
     soon,
     leave() {
+      version += 1;
       clearTimeout(timer);
       feed.removeEventListener("event", onEvent);
       document.removeEventListener("visibilitychange", onSeen);

@@ -21,7 +21,7 @@ export default {
   "Hang up": "끊기", "Call again": "다시 걸기", "Answers": "답변", "Questions settled": "끝난 질문", "Conversation": "대화", "Nothing has been said yet.": "아직 오간 말이 없습니다.",
   "Say to the callee": "상대에게 말하기", "Say": "말하기", "Recording": "녹음", "Sound of {time}: the far end above, the AI below": "{time} 길이의 소리: 위는 상대, 아래는 AI", "Callee on the left, AI on the right.": "왼쪽은 상대, 오른쪽은 AI입니다.",
   "From last word to first sample": "마지막 말에서 첫 소리까지", "end of turn": "말 끝 판단", "speech to text": "음성 인식", "dialogue": "대화 판단", "text to speech": "음성 합성", "queueing": "대기열",
-  "Attempts": "시도", "Not dialled yet.": "아직 걸지 않았습니다.", "What stood in the way": "걸지 못한 이유", "Queues": "대기열", "Webhooks": "웹훅", "Handed over": "상담원 연결 내역",
+  "Attempts": "시도", "Not dialled yet.": "아직 걸지 않았습니다.", "What stood in the way": "걸지 못한 이유", "Queues": "대기열", "sound to be recognised": "인식할 음성", "what was understood": "인식된 말", "sentences to speak": "말할 문장", "sound to play": "재생할 음성", "Webhooks": "웹훅", "Handed over": "상담원 연결 내역",
   "SIP messages": "SIP 메시지", "The right answer": "올바른 답", "Listen": "듣기", "Correct": "고치기", "Back to the calls": "통화 목록으로", "Name or password is wrong.": "이름이나 비밀번호가 틀립니다.",
   "This key is not known.": "알 수 없는 키입니다.", "Nothing here": "아무것도 없습니다", "There is no such page.": "그런 페이지가 없습니다.", "No such call": "그런 통화가 없습니다",
   "That did not work": "처리하지 못했습니다", "live": "실시간", "offline, trying again": "연결 끊김, 다시 시도 중", "Something went wrong.": "문제가 생겼습니다.", "open": "남음", "answered": "답함",

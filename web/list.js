@@ -2,12 +2,13 @@
 import * as api from "./api.js";
 import { keepFresh } from "./fresh.js";
 import { language, t } from "./text.js";
-import { callID, cell, duration, isEnded, part, showState, template, toast, when } from "./view.js";
+import { callID, cell, duration, isEnded, part, place, showState, template, toast, when } from "./view.js";
 
+const pageSize = 50;
+const largestPage = 200;
 const collator = new Intl.Collator(language);
-// Rows of one file, and of one request for them.
+// Rows of one file.
 const exportLimit = 100_000;
-const exportPage = 200;
 const columns = ["id", "created_at", "caller_number", "callee_number", "called_number", "purpose", "state", "attempt_count", "duration_seconds", "end_reason", "failure_reason"];
 
 /** RFC 4180; what a spreadsheet would take for a formula is text. */
@@ -22,7 +23,7 @@ async function exportCSV(filter, kind) {
   let cursor = null;
   let names = [];
   do {
-    const page = await api.listCalls({ ...filter, cursor, limit: exportPage }, kind);
+    const page = await api.listCalls({ ...filter, cursor, limit: largestPage }, kind);
     names = columns.filter((name) => name === "id" || page.items.length === 0 || name in page.items[0]);
     for (const call of page.items) lines.push(names.map((name) => csvField(name === "id" ? callID(call) : call[name])).join(","));
     cursor = page.next_cursor;
@@ -64,7 +65,7 @@ export async function listPage(root, kind) {
   // Of the rows that are here: by a column, up or down. The server gives the newest first.
   let sort = { by: "time", isUp: false };
   let cursor = null;
-  let version = 0;
+  let wanted = pageSize;
 
   const filter = () => ({ q: form.q.value.trim(), state: form.state.value });
 
@@ -81,7 +82,7 @@ export async function listPage(root, kind) {
     const order = (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
     const shown = [...rows.children];
     const sorted = shown.map((row) => [key(row), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a))).map(([, row]) => row);
-    if (sorted.some((row, index) => shown[index] !== row)) rows.replaceChildren(...sorted);
+    place(rows, sorted);
   }
 
   function fill(row, call) {
@@ -126,19 +127,26 @@ export async function listPage(root, kind) {
     const there = new Map([...rows.children].map((row) => [row.dataset.id, row]));
     for (const call of calls) {
       const old = there.get(callID(call));
-      if (old) { fill(old, call); continue; }
-      const row = template("row").querySelector("tr");
+      if (old && JSON.stringify(known.get(callID(call))) === JSON.stringify(call)) continue;
+      const row = old ?? template("row").querySelector("tr");
       fill(row, call);
-      rows.append(row);
+      if (!old) rows.append(row);
     }
     arrange();
   }
 
+  // A row that stays keeps its place, and the focus in it.
   function show(page) {
-    rows.replaceChildren();
-    known.clear();
+    const ids = new Set(page.items.map(callID));
+    for (const row of [...rows.children]) {
+      if (ids.has(row.dataset.id)) continue;
+      known.delete(row.dataset.id);
+      picked.delete(row.dataset.id);
+      row.remove();
+    }
     add(page.items);
     showPicked();
+    wanted = Math.max(pageSize, page.items.length);
     cursor = page.next_cursor;
     more.hidden = !cursor;
     empty.hidden = page.items.length > 0;
@@ -156,20 +164,46 @@ export async function listPage(root, kind) {
     set("success_rate", stats.success_rate == null ? "–" : `${Math.round(stats.success_rate * 100)} %`);
   }
 
-  async function refresh() {
-    const mine = ++version;
-    const [page] = await Promise.all([api.listCalls(filter(), kind), figures()]);
-    if (mine === version) show(page);
+  // As many as are on the page already; where more than the first were asked for, new ones push none of them out.
+  async function read() {
+    const items = [];
+    let next = null;
+    const missing = () => {
+      const added = wanted > pageSize ? items.filter((call) => !known.has(callID(call))).length : 0;
+      return wanted + added - items.length;
+    };
+    do {
+      const page = await api.listCalls({ ...filter(), cursor: next, limit: Math.min(largestPage, missing()) }, kind);
+      items.push(...page.items);
+      next = page.next_cursor;
+    } while (next && missing() > 0);
+    return { items, next_cursor: next };
+  }
+
+  async function refresh(isCurrent) {
+    const before = wanted;
+    const [page] = await Promise.all([read(), figures()]);
+    if (!isCurrent()) return;
+    // Somebody asked for more meanwhile, or for others.
+    if (wanted === before) show(page); else fresh.soon();
   }
 
   const fresh = keepFresh(refresh, (event) => event.startsWith(`${kind}_`));
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", fresh.soon);
+  form.addEventListener("input", () => {
+    wanted = pageSize;
+    fresh.soon();
+  });
   more.addEventListener("click", async () => {
-    const page = await api.listCalls({ ...filter(), cursor }, kind);
-    add(page.items);
-    cursor = page.next_cursor;
-    more.hidden = !cursor;
+    more.disabled = true;
+    try {
+      const page = await api.listCalls({ ...filter(), cursor, limit: pageSize }, kind);
+      add(page.items);
+      wanted = Math.max(wanted, rows.children.length);
+      cursor = page.next_cursor;
+      more.hidden = !cursor;
+    } catch (problem) { toast(problem.message); }
+    more.disabled = false;
   });
   for (const head of root.querySelectorAll("[data-sort]")) {
     head.querySelector("button").addEventListener("click", () => {
@@ -215,8 +249,5 @@ export async function listPage(root, kind) {
 
   show(first);
   await figures();
-  return () => {
-    fresh.leave();
-    version += 1;
-  };
+  return fresh.leave;
 }

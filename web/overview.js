@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { keepFresh } from "./fresh.js";
 import { language, t } from "./text.js";
-import { callID, cell, duration, element, part, plain, showState, template } from "./view.js";
+import { callID, cell, duration, element, part, place, plain, showState, template } from "./view.js";
 
 // Calls are looked after at every event; of all else, and where no events come, now and then is enough.
 const restMs = 4000;
@@ -16,7 +16,6 @@ export async function overviewPage(root) {
   const [calls, rest] = await Promise.all([readCalls(), readRest()]);
   root.append(template("overview"));
   const rows = part(root, "rows");
-  let isLeft = false;
 
   function marked(list, name, text, tone) {
     const row = element("li");
@@ -32,7 +31,6 @@ export async function overviewPage(root) {
     const set = (name, text) => { root.querySelector(`[data-figure="${name}"]`).textContent = text; };
     set("live", count);
     set("queued", outgoing.states.queued);
-    // A row that stays keeps its place and the focus in it.
     const known = new Map([...rows.children].map((row) => [row.dataset.id, row]));
     const shown = all.slice(0, rowLimit).map((call) => {
       const id = callID(call);
@@ -47,7 +45,7 @@ export async function overviewPage(root) {
       row.querySelector('[data-cell="clock"]').dataset.since = call.answered_at ?? call.started_at ?? call.created_at;
       return row;
     });
-    if (shown.length !== rows.children.length || shown.some((row, index) => rows.children[index] !== row)) rows.replaceChildren(...shown);
+    place(rows, shown);
     part(root, "empty").hidden = all.length > 0;
     cell(root, "more", count > shown.length ? t("and {count} more", { count: count - shown.length }) : "");
     tick();
@@ -116,9 +114,9 @@ export async function overviewPage(root) {
     draw(showDays, statistics);
     draw(showHealth, health, people);
   };
-  const kept = async (read, show) => {
+  const refresh = (read, show) => async (isCurrent) => {
     const now = await read();
-    if (!isLeft) show(now);
+    if (isCurrent()) show(now);
   };
 
   // How loud both sides of each call are, while somebody sees it. Where the server is gone the meters stand still until the page is back.
@@ -150,8 +148,8 @@ export async function overviewPage(root) {
   }
 
   const fresh = [
-    keepFresh(() => kept(readCalls, (now) => draw(showCalls, ...now)), (event) => /^(in|out)bound_/.test(event)),
-    keepFresh(() => kept(readRest, showRest), () => true, restMs),
+    keepFresh(refresh(readCalls, (now) => draw(showCalls, ...now)), (event) => /^(in|out)bound_/.test(event)),
+    keepFresh(refresh(readRest, showRest), () => true, restMs),
   ];
   const onSeen = () => {
     if (document.hidden) restLevels();
@@ -167,7 +165,6 @@ export async function overviewPage(root) {
   showRest(rest);
   watchLevels();
   return () => {
-    isLeft = true;
     restLevels();
     clearInterval(clock);
     clearInterval(look);

@@ -16,6 +16,16 @@ export function part(root, name) {
   return root.querySelector(`[data-part="${name}"]`);
 }
 
+/** Makes these the rows of a list, in this order. Only what is out of place is moved: a row that is moved loses the focus in it. */
+export function place(list, rows) {
+  const kept = new Set(rows);
+  for (const row of [...list.children]) if (!kept.has(row)) row.remove();
+  let at = list.firstElementChild;
+  for (const row of rows) {
+    if (row === at) at = at.nextElementSibling; else list.insertBefore(row, at);
+  }
+}
+
 /** A call has the name of its direction. */
 export const callID = (call) => call.outbound_id ?? call.inbound_id;
 
