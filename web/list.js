@@ -74,7 +74,7 @@ export async function listPage(root, kind) {
     purpose: (call) => (isInbound ? call.called_number : call.purpose) ?? "", state: (call) => call.state, duration: (call) => call.duration_seconds ?? -1,
   };
 
-  function arrange() {
+  function arrange(isSorted = false) {
     for (const head of root.querySelectorAll("[data-sort]")) {
       if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.isUp ? "ascending" : "descending"); else head.removeAttribute("aria-sort");
     }
@@ -82,7 +82,8 @@ export async function listPage(root, kind) {
     const order = (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
     const shown = [...rows.children];
     const sorted = shown.map((row) => [key(row), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a))).map(([, row]) => row);
-    place(rows, sorted);
+    // All at once is faster where most of them move.
+    if (isSorted) rows.replaceChildren(...sorted); else place(rows, sorted);
   }
 
   function fill(row, call) {
@@ -208,7 +209,7 @@ export async function listPage(root, kind) {
   for (const head of root.querySelectorAll("[data-sort]")) {
     head.querySelector("button").addEventListener("click", () => {
       sort = { by: head.dataset.sort, isUp: sort.by === head.dataset.sort ? !sort.isUp : !["time", "duration"].includes(head.dataset.sort) };
-      arrange();
+      arrange(true);
     });
   }
   rows.addEventListener("change", (event) => {

@@ -20,9 +20,9 @@ export function part(root, name) {
 export function place(list, rows) {
   const kept = new Set(rows);
   for (const row of [...list.children]) if (!kept.has(row)) row.remove();
-  let at = list.firstElementChild;
+  let next = list.firstElementChild;
   for (const row of rows) {
-    if (row === at) at = at.nextElementSibling; else list.insertBefore(row, at);
+    if (row === next) next = next.nextElementSibling; else list.insertBefore(row, next);
   }
 }
 

@@ -43,6 +43,7 @@ def test_a_page_that_nobody_sees_rests(server, page):
     with page.expect_websocket(lambda one: one.url.endswith("/api/levels")) as opened:
         page.reload()
     levels = opened.value
+    page.wait_for_timeout(1_000)  # a socket that is not open yet ends without a close
     with levels.expect_event("close"):
         page.evaluate(HIDDEN, True)
     page.wait_for_timeout(600)
