@@ -164,7 +164,7 @@ struct CallRoutes: Sendable {
     }
 
     /// What pages of every kind have.
-    private static func page(_ name: String, _ value: String, _ limit: inout Int, _ cursor: inout String?, _ errors: inout [APIError.Field]) {
+    static func page(_ name: String, _ value: String, _ limit: inout Int, _ cursor: inout String?, _ errors: inout [APIError.Field]) {
         if name == "limit" {
             if let number = Int(value), CallFilter.limitRange.contains(number) {
                 limit = number

@@ -14,23 +14,16 @@ struct NumberRoutes: Sendable {
     static func page(_ request: HTTPRequest, also: Set<String> = []) throws -> (limit: Int, cursor: String?, search: String?) {
         var errors: [APIError.Field] = []
         var limit = 50
+        var cursor: String?
         for (name, value) in request.query {
             switch name {
-            case "limit":
-                if let number = Int(value), CallFilter.limitRange.contains(number) {
-                    limit = number
-                } else {
-                    errors.append(
-                        .init(
-                            field: name, message: "must be a number from \(CallFilter.limitRange.lowerBound) to \(CallFilter.limitRange.upperBound)"))
-                }
-            case "cursor": if Int64(value, radix: 36) == nil { errors.append(.init(field: name, message: "is not one that a list gave")) }
+            case "limit", "cursor": CallRoutes.page(name, value, &limit, &cursor, &errors)
             case _ where also.contains(name): break
             default: errors.append(.init(field: name, message: "is not a known parameter"))
             }
         }
         if !errors.isEmpty { throw APIError.invalid(errors) }
-        return (limit, request.queryValue("cursor"), also.contains("q") ? request.queryValue("q") : nil)
+        return (limit, cursor, also.contains("q") ? request.queryValue("q") : nil)
     }
 
     private func isNumber(_ text: String) -> Bool { Routing.normalize(text) != nil || text.lowercased().hasPrefix("sip:") && text.count <= 256 }

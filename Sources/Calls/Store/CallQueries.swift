@@ -26,7 +26,8 @@ public struct CallFilter: Sendable, Equatable {
     public init() {}
 
     /// How the ids begin.
-    var direction: String { isInbound ? "in" : "ob" }
+    var direction: String { Self.direction(isInbound: isInbound) }
+    static func direction(isInbound: Bool) -> String { isInbound ? "in" : "ob" }
 }
 
 /// What to know of calls that have not ended.
@@ -189,7 +190,7 @@ extension CallStore {
     public func active(_ filter: ActiveFilter) async throws(StoreError) -> ActiveCalls {
         let after: Int64? = if let cursor = filter.cursor { Int64(cursor, radix: 36) } else { 0 }
         guard let after else { throw StoreError(.conflict, "the cursor is not one of ours") }
-        let direction = filter.isInbound ? "in" : "ob"
+        let direction = CallFilter.direction(isInbound: filter.isInbound)
         return try await look { [vault] db in
             var states: [CallState: Int] = [:]
             for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts WHERE direction = ?", arguments: [direction]) {
