@@ -57,7 +57,7 @@ struct TwilioRoutes: Sendable {
 
     private func turn(_ turn: TurnBasedCall.Turn, of callSid: String, _ twilio: Routes.Twilio) -> String {
         let path = "/twilio/audio/\(HTTPForm.escaped(callSid))/\(turn.number)"
-        let url = turn.audio.isEmpty ? nil : twilio.publicURL + audioPaths.sign(path, at: services.now())
+        let url = turn.audio.isEmpty ? nil : twilio.publicURL + audioPaths.sign(path, at: turn.madeAt)
         guard !turn.isLast else { return TwiML.goodbye(play: url) }
         return TwiML.turn(
             play: url, next: "\(twilio.publicURL)/twilio/voice?turn=\(turn.number)", silenceSeconds: TurnBasedCall.endSilenceMs / 1_000,

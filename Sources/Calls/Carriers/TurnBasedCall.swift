@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 public import Pipeline
 public import Realtime
 
@@ -16,6 +16,8 @@ public actor TurnBasedCall: CarriedConversation {
         public var audio: [UInt8]
         /// The call is to be hung up after it.
         public var isLast: Bool
+        /// By the wall clock: whatever depends on the time is the same for a request that is repeated.
+        public var madeAt = Date()
     }
 
     /// What came of the caller's turn.
