@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { keepFresh } from "./fresh.js";
 import { language, t } from "./text.js";
-import { callID, cell, duration, isEnded, part, place, showState, template, toast, when } from "./view.js";
+import { callID, cell, duration, grouped, isEnded, part, showState, template, toast, when } from "./view.js";
 
 const pageSize = 50;
 const largestPage = 200;
@@ -56,11 +56,13 @@ export async function listPage(root, kind) {
     root.querySelector('input[name="q"]').placeholder = t("Search number or id");
   }
   const rows = part(root, "rows");
+  const placeRows = grouped(rows);
   const empty = part(root, "empty");
   const more = root.querySelector('[data-action="more"]');
   const form = root.querySelector("form");
   const bulk = part(root, "bulk");
   const picked = new Set();
+  // By id: the call, and the row that shows it.
   const known = new Map();
   // Of the rows that are here: by a column, up or down. The server gives the newest first.
   let sort = { by: "time", isUp: false };
@@ -74,21 +76,19 @@ export async function listPage(root, kind) {
     purpose: (call) => (isInbound ? call.called_number : call.purpose) ?? "", state: (call) => call.state, duration: (call) => call.duration_seconds ?? -1,
   };
 
-  function arrange(isSorted = false) {
+  function arrange() {
     for (const head of root.querySelectorAll("[data-sort]")) {
       if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.isUp ? "ascending" : "descending"); else head.removeAttribute("aria-sort");
     }
-    const key = (row) => sortKeys[sort.by](known.get(row.dataset.id));
+    const key = sortKeys[sort.by];
     const order = (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
-    const shown = [...rows.children];
-    const sorted = shown.map((row) => [key(row), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a))).map(([, row]) => row);
-    // All at once is faster where most of them move.
-    if (isSorted) rows.replaceChildren(...sorted); else place(rows, sorted);
+    const sorted = [...known.values()].map(({ call, row }) => [key(call), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a)));
+    placeRows(sorted.map(([, row]) => row));
   }
 
   function fill(row, call) {
     row.dataset.id = callID(call);
-    known.set(callID(call), call);
+    known.set(callID(call), { call, row });
     cell(row, "time", when(call.created_at)).title = call.created_at;
     cell(row, "callee", isInbound ? call.caller_number : call.callee_number);
     cell(row, "purpose", isInbound ? call.called_number : call.purpose).setAttribute("href", `/${kind}/${callID(call)}`);
@@ -115,8 +115,7 @@ export async function listPage(root, kind) {
   async function forAll(action) {
     const failed = [];
     for (const id of picked) {
-      const row = rows.querySelector(`[data-id="${id}"] [data-cell="action"]`);
-      if (row?.dataset.action !== action) continue;
+      if (known.get(id)?.row.querySelector('[data-cell="action"]').dataset.action !== action) continue;
       try { await api.act(id, action); } catch (problem) { failed.push(`${id}: ${problem.message}`); }
       picked.delete(id);
     }
@@ -125,13 +124,10 @@ export async function listPage(root, kind) {
   }
 
   function add(calls) {
-    const there = new Map([...rows.children].map((row) => [row.dataset.id, row]));
     for (const call of calls) {
-      const old = there.get(callID(call));
-      if (old && JSON.stringify(known.get(callID(call))) === JSON.stringify(call)) continue;
-      const row = old ?? template("row").querySelector("tr");
-      fill(row, call);
-      if (!old) rows.append(row);
+      const old = known.get(callID(call));
+      if (old && JSON.stringify(old.call) === JSON.stringify(call)) continue;
+      fill(old?.row ?? template("row").querySelector("tr"), call);
     }
     arrange();
   }
@@ -139,11 +135,10 @@ export async function listPage(root, kind) {
   // A row that stays keeps its place, and the focus in it.
   function show(page) {
     const ids = new Set(page.items.map(callID));
-    for (const row of [...rows.children]) {
-      if (ids.has(row.dataset.id)) continue;
-      known.delete(row.dataset.id);
-      picked.delete(row.dataset.id);
-      row.remove();
+    for (const id of [...known.keys()]) {
+      if (ids.has(id)) continue;
+      known.delete(id);
+      picked.delete(id);
     }
     add(page.items);
     showPicked();
@@ -200,7 +195,7 @@ export async function listPage(root, kind) {
     try {
       const page = await api.listCalls({ ...filter(), cursor, limit: pageSize }, kind);
       add(page.items);
-      wanted = Math.max(wanted, rows.children.length);
+      wanted = Math.max(wanted, known.size);
       cursor = page.next_cursor;
       more.hidden = !cursor;
     } catch (problem) { toast(problem.message); }
@@ -209,7 +204,7 @@ export async function listPage(root, kind) {
   for (const head of root.querySelectorAll("[data-sort]")) {
     head.querySelector("button").addEventListener("click", () => {
       sort = { by: head.dataset.sort, isUp: sort.by === head.dataset.sort ? !sort.isUp : !["time", "duration"].includes(head.dataset.sort) };
-      arrange(true);
+      arrange();
     });
   }
   rows.addEventListener("change", (event) => {
@@ -231,10 +226,10 @@ export async function listPage(root, kind) {
     button.disabled = false;
   });
   rows.addEventListener("click", async (event) => {
-    const button = event.target.closest("button");
+    const button = event.target.closest("tbody button");
     if (!button) return;
     const row = button.closest("tr");
-    const call = known.get(row.dataset.id);
+    const { call } = known.get(row.dataset.id);
     // Shown as done at once; taken back, with the reason, where the server does not want it.
     showState(row.querySelector('[data-cell="state"]'), button.dataset.action === "retry" ? "queued" : "cancelled");
     button.disabled = true;

@@ -26,6 +26,45 @@ export function place(list, rows) {
   }
 }
 
+// Rows of one group: few are drawn that nobody sees.
+const groupSize = 20;
+// Milliseconds after which groups out of sight wait until others have had their turn.
+const placingLimit = 10;
+
+/**
+ * The same for a table of thousands of rows: in groups, of which the browser draws those in sight only (`content-visibility` is not for single rows).
+ * Those in sight come first. The focus stays in a row that has come into another group.
+ */
+export function grouped(table) {
+  let timer = 0;
+  return (rows) => {
+    clearTimeout(timer);
+    const focused = document.activeElement;
+    const isInSight = (group) => {
+      const { top, bottom } = group.getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    };
+    const waiting = [...table.tBodies].map((group) => ({ group, rows: [], isInSight: isInSight(group) }));
+    const last = Math.ceil(rows.length / groupSize);
+    while (waiting.length < last) waiting.push({ group: table.createTBody(), isInSight: false });
+    for (const [index, part] of waiting.entries()) {
+      part.rows = rows.slice(index * groupSize, (index + 1) * groupSize);
+      part.group.style.setProperty("--rows", part.rows.length);
+    }
+    waiting.sort((a, b) => b.isInSight - a.isInSight);
+    const step = () => {
+      const begun = performance.now();
+      while (waiting.length && (waiting[0].isInSight || performance.now() - begun < placingLimit)) {
+        const part = waiting.shift();
+        if (part.rows.length) place(part.group, part.rows); else part.group.remove();
+      }
+      if (waiting.length) timer = setTimeout(step);
+      if (focused !== document.body && document.activeElement === document.body && focused.isConnected) focused.focus({ preventScroll: true });
+    };
+    step();
+  };
+}
+
 /** A call has the name of its direction. */
 export const callID = (call) => call.outbound_id ?? call.inbound_id;
 

@@ -186,9 +186,9 @@ def test_incoming_calls(server, browser):
     assert page.locator('[data-part="figures"]').is_hidden() and page.locator('select[name="state"] option').count() == 5
     # It comes in while the page is open.
     assert Phone(server).invite(body=REFUSED) == 488
-    page.wait_for_selector('[data-part="rows"] tr')
+    page.wait_for_selector('[data-part="rows"] tbody tr')
     call_id = inbound(server)[0]["inbound_id"]
-    row = page.locator('[data-part="rows"] tr')
+    row = page.locator('[data-part="rows"] tbody tr')
     assert "010****5432" in row.inner_text() and NUMBER in row.inner_text() and "Failed" in row.inner_text()
     row.locator("a").click()
     page.wait_for_url(f"{server.url}/inbound/{call_id}")

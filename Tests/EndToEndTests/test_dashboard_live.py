@@ -40,10 +40,16 @@ def test_a_page_that_nobody_sees_rests(server, page):
     asked, sockets = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("websocket", lambda socket: sockets.append(socket))
+    page.add_init_script("""globalThis.opened = [];
+        globalThis.WebSocket = class extends WebSocket { constructor(...given) { super(...given); this.addEventListener("open", () => opened.push(this.url)); } };""")
     with page.expect_websocket(lambda one: one.url.endswith("/api/levels")) as opened:
         page.reload()
     levels = opened.value
-    page.wait_for_timeout(1_000)  # a socket that is not open yet ends without a close
+    # A socket that is not open yet ends without a close.
+    for _ in range(100):
+        if levels.url in page.evaluate("opened"):
+            break
+        page.wait_for_timeout(100)
     with levels.expect_event("close"):
         page.evaluate(HIDDEN, True)
     page.wait_for_timeout(600)
@@ -105,7 +111,7 @@ def test_a_list_is_sorted_by_its_columns(server, page):
 
 def test_a_long_list_stays_as_it_is_when_something_happens(server, page):
     for number in range(60):
-        later(server, f"n{number}")
+        later(server, f"n{number}", purpose=f"call {number % 7}{number:02}")
     page.goto(server.url + "/outbound")
     expect(page.locator("tbody tr")).to_have_count(50)
     page.get_by_role("button", name="Load more").click()
@@ -118,6 +124,12 @@ def test_a_long_list_stays_as_it_is_when_something_happens(server, page):
     expect(page.locator("tbody tr")).to_have_count(61)
     assert page.evaluate("document.activeElement === globalThis.node && globalThis.node.isConnected && globalThis.node.checked")
     assert page.get_by_role("button", name="Load more").is_hidden()
+    # In another order, from the first group of rows to the last.
+    purposes = lambda: page.locator('tbody [data-cell="purpose"]').all_text_contents()
+    expected = sorted(purposes(), key=str.lower)
+    page.get_by_role("button", name="Purpose", exact=True).click()
+    wait_until(lambda: purposes() == expected)
+    assert len(set(expected)) == 61 and page.evaluate("globalThis.node.isConnected && globalThis.node.checked")
     # What somebody else did to a call far down is seen; what does not fit any more goes.
     server.request("POST", f"/api/outbound/{last.get_attribute('data-id')}/cancel", {})
     expect(last.locator(".state")).to_have_text("Cancelled")
