@@ -93,6 +93,16 @@ extension SearchTests {
         #expect(figures.averageDuration == 20)
         #expect(figures.days.map(\.total) == [1, 1, 1] && figures.days.map(\.completed) == [1, 1, 0])
         #expect(figures.states.filter { $0.value > 0 } == [.completed: 2, .queued: 1])
+        #expect(figures.answers == ["?": ["pending": 2]])
+        for (text, expected) in [("yes", ["yes": 1, "pending": 1]), ("no", ["no": 1, "pending": 1])] {
+            try await store.update(ids[0]) { call in
+                var answer = Answer(questionID: "q1", status: .answered)
+                answer.text = text
+                call.answers = [answer]
+                return []
+            }
+            for _ in 0..<2 { #expect(try await store.statistics().answers == ["?": expected]) }
+        }
         #expect(try await store.erase([ids[1]], recordings: folder) == 1)
         figures = try await store.statistics()
         #expect(figures.averageDuration == 10 && figures.days.map(\.total) == [1, 1])

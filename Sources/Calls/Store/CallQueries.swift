@@ -1,6 +1,7 @@
 public import Foundation
 internal import GRDB
 internal import Realtime
+internal import Synchronization
 
 /// A page of calls, newest first.
 public struct CallPage: Sendable {
@@ -59,6 +60,20 @@ public struct CallStatistics: Sendable, Equatable {
     /// Question text → status or value → count.
     public var answers: [String: [String: Int]] = [:]
     public var days: [Day] = []
+}
+
+/// How the questions of an ended call were answered. It holds as long as the record is the same, byte for byte.
+struct AnswerSample: Sendable {
+    let record: Data
+    let answers: [(question: String, label: String)]
+
+    init(_ record: Data, of call: Call) {
+        self.record = record
+        answers = call.brief.questions.compactMap { question in
+            guard let answer = call.answers.first(where: { $0.questionID == question.id }) else { return nil }
+            return (question.text, answer.status == .answered ? (answer.summary ?? answer.text ?? "answered") : answer.status.rawValue)
+        }
+    }
 }
 
 extension CallStore {
@@ -308,7 +323,7 @@ extension CallStore {
     }
 
     public func statistics() async throws(StoreError) -> CallStatistics {
-        try await look { [vault] db in
+        try await look { db in
             var result = CallStatistics()
             for row in try Row.fetchAll(db, sql: "SELECT state, n FROM call_counts WHERE direction = 'ob'") {
                 if let state = CallState(rawValue: row["state"]) { result.states[state] = row["n"] }
@@ -323,14 +338,17 @@ extension CallStore {
                 sql:
                     "SELECT outbound_id, record FROM calls WHERE direction = 'ob' AND answered_at IS NOT NULL AND completed_at IS NOT NULL ORDER BY position DESC LIMIT \(Self.answerSampleLimit)"
             )
+            let known = self.samples.withLock { $0 }
+            var sample: [String: AnswerSample] = [:]
             for row in ended {
-                let call = try Self.decode(row, vault)
-                for question in call.brief.questions {
-                    guard let answer = call.answers.first(where: { $0.questionID == question.id }) else { continue }
-                    let label = answer.status == .answered ? (answer.summary ?? answer.text ?? "answered") : answer.status.rawValue
-                    result.answers[question.text, default: [:]][label, default: 0] += 1
-                }
+                let id: String = row["outbound_id"]
+                let record: Data = row["record"]
+                let one =
+                    if let known = known[id], known.record == record { known } else { AnswerSample(record, of: try Self.decode(row, self.vault)) }
+                sample[id] = one
+                for answer in one.answers { result.answers[answer.question, default: [:]][answer.label, default: 0] += 1 }
             }
+            self.samples.withLock { $0 = sample }
             return result
         }
     }

@@ -32,6 +32,8 @@ public final class CallStore: Sendable {
     private let writer: GroupWriter
     /// Who is told of every event by HTTP; in the same transaction.
     let subscribers = Mutex(WebhookSubscribers())
+    /// Of the calls that the statistics looked at last: pages ask again and again, and few records have changed.
+    let samples = Mutex<[String: AnswerSample]>([:])
 
     /// Opens or creates `calls.sqlite` in a folder and brings the schema up to date.
     public init(folder: String, vault: Vault = Vault(), plan: NumberingPlan = NumberingPlan()) throws(StoreError) {
