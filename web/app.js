@@ -16,10 +16,31 @@ const live = document.querySelector('[data-part="live"]');
 const banner = document.querySelector('[data-part="banner"]');
 let leave = null;
 let session = null;
+// Where a page was scrolled to, by its number in the history: who goes back finds it so.
+const scrolls = new Map();
+let entry = history.state ?? 0;
+let shownPath = location.pathname;
+history.scrollRestoration = "manual";
 
 export function go(path) {
-  history.pushState(null, "", path);
+  scrolls.set(entry, scrollY);
+  entry += 1;
+  history.pushState(entry, "", path);
   show();
+  scrollTo(0, 0);
+}
+
+async function goBack({ state }) {
+  // A place on the same page.
+  if (location.pathname === shownPath) {
+    entry = state ?? entry;
+    page.focus();
+    return;
+  }
+  scrolls.set(entry, scrollY);
+  entry = state ?? 0;
+  await show();
+  scrollTo(0, scrolls.get(entry) ?? 0);
 }
 
 function loginPage(root) {
@@ -51,7 +72,9 @@ function message(root, title, text) {
 async function show() {
   leave?.();
   leave = null;
-  page.replaceChildren();
+  const root = element("div");
+  page.replaceChildren(root);
+  shownPath = location.pathname;
   const path = location.pathname.replace(/\/+$/, "") || "/";
   const match = path.match(/^\/(?:outbound\/(?=ob-)|inbound\/(?=in-))((?:ob|in)-[0-9a-f]{8})$/);
   const place = match ? "" : { "/": "overview", "/login": "overview", "/outbound": "list", "/outbound/new": "list" }[path] ?? path.split("/")[1];
@@ -61,20 +84,26 @@ async function show() {
       link.scrollIntoView({ block: "nearest", inline: "nearest" });
     } else link.removeAttribute("aria-current");
   }
+  let left = null;
   try {
-    if (path === "/" || path === "/login") leave = await overviewPage(page);
-    else if (path === "/outbound") leave = await listPage(page, "outbound");
-    else if (path === "/operators") leave = await resourcePage(page, operators, session.role);
-    else if (path === "/templates") leave = await resourcePage(page, templates, session.role);
-    else if (path === "/settings" || path.startsWith("/settings/")) leave = await settingsPage(page, path.slice(10), session.role);
-    else if (path === "/inbound") leave = await listPage(page, "inbound");
-    else if (path === "/outbound/new") leave = newPage(page, go);
-    else if (match) leave = await callPage(page, match[1]);
-    else message(page, t("Nothing here"), t("There is no such page."));
+    if (path === "/" || path === "/login") left = await overviewPage(root);
+    else if (path === "/outbound") left = await listPage(root, "outbound");
+    else if (path === "/operators") left = await resourcePage(root, operators, session.role);
+    else if (path === "/templates") left = await resourcePage(root, templates, session.role);
+    else if (path === "/settings" || path.startsWith("/settings/")) left = await settingsPage(root, path.slice(10), session.role);
+    else if (path === "/inbound") left = await listPage(root, "inbound");
+    else if (path === "/outbound/new") left = newPage(root, go);
+    else if (match) left = await callPage(root, match[1]);
+    else message(root, t("Nothing here"), t("There is no such page."));
   } catch (problem) {
+    if (!root.isConnected) return;
     if (problem.status === 401) return loginPage(clear());
-    message(clear(), problem.status === 404 ? t("No such call") : t("That did not work"), problem.message);
+    root.replaceChildren();
+    message(root, problem.status === 404 ? t("No such call") : t("That did not work"), problem.message);
   }
+  // Somebody has gone on before this page was there.
+  if (!root.isConnected) return left?.();
+  leave = left;
   page.focus({ preventScroll: true });
 }
 
@@ -98,19 +127,14 @@ document.addEventListener("click", (event) => {
     go(link.getAttribute("href"));
   }
 });
-function ended() {
-  feed.stop();
-  leave?.();
-  leave = null;
-  banner.hidden = true;
-  loginPage(clear());
-}
+// Nothing of what was seen or typed stays in the page.
+const ended = () => location.reload();
 
 document.querySelector('[data-action="logout"]').addEventListener("click", async () => {
   await api.logOut().catch(() => {});
   ended();
 });
-window.addEventListener("popstate", show);
+window.addEventListener("popstate", goBack);
 feed.addEventListener("state", ({ detail }) => {
   live.toggleAttribute("data-on", detail === "on");
   live.toggleAttribute("data-off", detail === "off");

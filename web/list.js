@@ -38,11 +38,15 @@ async function exportCSV(filter, kind) {
   toast(t("{count} calls written to a file.", { count: lines.length.toLocaleString(language) }));
 }
 
+// How each list was left: who comes back from a call finds it so.
+const kept = new Map();
+
 /** `kind`: outbound, the calls we place, or inbound, those that come in. */
 export async function listPage(root, kind) {
   const isInbound = kind === "inbound";
   document.title = `${isInbound ? t("Incoming calls") : t("Calls")} · Trunkline`;
-  const first = await api.listCalls({}, kind);
+  const before = kept.get(kind);
+  const first = await api.listCalls({ ...before?.filter }, kind);
   root.append(template("list"));
   if (isInbound) {
     cell(root, "title", t("Incoming calls"));
@@ -65,11 +69,17 @@ export async function listPage(root, kind) {
   // By id: the call, and the row that shows it.
   const known = new Map();
   // Of the rows that are here: by a column, up or down. The server gives the newest first.
-  let sort = { by: "time", isUp: false };
+  let sort = before?.sort ?? { by: "time", isUp: false };
   let cursor = null;
   let wanted = pageSize;
 
-  const filter = () => ({ q: form.q.value.trim(), state: form.state.value });
+  // A day of the viewer's, from its first moment on or up to its last.
+  const midnight = ({ value, validity }, later) => {
+    if (!value || !validity.valid) return "";
+    const [year, month, day] = value.split("-").map(Number);
+    return new Date(year, month - 1, day + later).toISOString();
+  };
+  const filter = () => ({ q: form.q.value.trim(), state: form.state.value, from: midnight(form.elements.from, 0), to: midnight(form.elements.to, 1) });
 
   const sortKeys = {
     time: (call) => Date.parse(call.created_at), callee: (call) => (isInbound ? call.caller_number : call.callee_number) ?? "",
@@ -146,7 +156,7 @@ export async function listPage(root, kind) {
     cursor = page.next_cursor;
     more.hidden = !cursor;
     empty.hidden = page.items.length > 0;
-    empty.textContent = filter().q || filter().state ? t("No call fits the filter.") : isInbound ? t("Nobody has called yet.") : t("No calls yet. Place the first one.");
+    empty.textContent = Object.values(filter()).some(Boolean) ? t("No call fits the filter.") : isInbound ? t("Nobody has called yet.") : t("No calls yet. Place the first one.");
   }
 
   async function figures() {
@@ -243,7 +253,18 @@ export async function listPage(root, kind) {
     fresh.soon();
   });
 
+  for (const [name, value] of Object.entries(before?.fields ?? {})) form.elements[name].value = value;
   show(first);
-  await figures();
-  return fresh.leave;
+  wanted = Math.max(wanted, before?.wanted ?? 0);
+  try {
+    if (wanted > first.items.length && first.next_cursor) show(await read());
+    await figures();
+  } catch (problem) {
+    fresh.leave();
+    throw problem;
+  }
+  return () => {
+    kept.set(kind, { filter: filter(), fields: Object.fromEntries([...form.elements].map(({ name, value }) => [name, value])), sort, wanted });
+    fresh.leave();
+  };
 }

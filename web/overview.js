@@ -8,6 +8,11 @@ import { callID, cell, duration, element, part, place, plain, showState, templat
 const restMs = 4000;
 const lookMs = 10000;
 const rowLimit = 50;
+// Questions, and answers to each, that are shown: those given most.
+const questionLimit = 5;
+const answerLimit = 5;
+const answerNames = new Map([["yes", t("Yes")], ["no", t("No")]]);
+const noAnswerNames = new Map([["unclear", t("unclear")], ["refused", t("refused")], ["not_asked", t("not asked")]]);
 
 export async function overviewPage(root) {
   document.title = `${t("Overview")} · Trunkline`;
@@ -81,6 +86,35 @@ export async function overviewPage(root) {
     part(root, "no-days").hidden = days.length > 0;
   }
 
+  function showAnswers(answers) {
+    const sum = (counts) => counts.reduce((all, one) => all + one, 0);
+    const most = answers.map((one) => ({ ...one, count: sum(Object.values(one.counts)) })).sort((a, b) => b.count - a.count).slice(0, questionLimit);
+    const parts = most.map(({ question_text, counts, count }) => {
+      const given = Object.entries(counts).sort(([, a], [, b]) => b - a);
+      const shown = given.slice(0, answerLimit).map(([label, times]) => [answerNames.get(label) ?? noAnswerNames.get(label) ?? label, times, noAnswerNames.has(label)]);
+      const others = sum(given.slice(answerLimit).map(([, times]) => times));
+      if (others > 0) shown.push([t("other answers"), others, true]);
+      const list = element("ol", "", "days");
+      for (const [label, times, isNone] of shown) {
+        const row = element("li");
+        const bar = element("span", "", "bar");
+        const done = element("i");
+        done.dataset.part = isNone ? "other" : "answer";
+        done.style.width = `${(100 * times) / count}%`;
+        bar.append(done);
+        const name = element("span", label);
+        name.title = label;
+        row.append(name, bar, element("span", times, "num"));
+        list.append(row);
+      }
+      const one = element("div");
+      one.append(element("h3", question_text), list);
+      return one;
+    });
+    part(root, "answers").replaceChildren(...parts);
+    part(root, "no-answers").hidden = parts.length > 0;
+  }
+
   function showHealth(health, people) {
     const engines = part(root, "engines");
     engines.replaceChildren();
@@ -112,6 +146,7 @@ export async function overviewPage(root) {
 
   const showRest = ([statistics, health, people]) => {
     draw(showDays, statistics);
+    draw(showAnswers, statistics.answers);
     draw(showHealth, health, people);
   };
   const refresh = (read, show) => async (isCurrent) => {

@@ -7,21 +7,12 @@ class Feed extends EventTarget {
   #socket = null;
   #last = 0;
   #wait = 500;
-  #timer = 0;
-  #wanted = false;
 
   /** From behind the event `last` on. */
   start(last) {
-    if (this.#wanted) return;
-    this.#wanted = true;
+    if (this.#socket) return;
     this.#last = last;
     this.#connect();
-  }
-
-  stop() {
-    this.#wanted = false;
-    clearTimeout(this.#timer);
-    this.#socket?.close();
   }
 
   #connect() {
@@ -38,9 +29,8 @@ class Feed extends EventTarget {
       this.dispatchEvent(new CustomEvent("event", { detail: event }));
     });
     socket.addEventListener("close", () => {
-      if (!this.#wanted) return;
       this.#state("off");
-      this.#timer = setTimeout(() => this.#connect(), this.#wait);
+      setTimeout(() => this.#connect(), this.#wait);
       this.#wait = Math.min(this.#wait * 2, longestWait);
     });
   }

@@ -97,7 +97,8 @@ extension SearchTests {
         for (text, expected) in [("yes", ["yes": 1, "pending": 1]), ("no", ["no": 1, "pending": 1])] {
             try await store.update(ids[0]) { call in
                 var answer = Answer(questionID: "q1", status: .answered)
-                answer.text = text
+                answer.text = "\(text), I think"
+                answer.value = .boolean(text == "yes")
                 call.answers = [answer]
                 return []
             }

@@ -306,8 +306,10 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     expect(live.locator('[data-cell="clock"]')).to_have_text(re.compile(r"0:0[2-9]"), timeout=15_000)
     server.wait_for(call_id)
     expect(page.get_by_text("Nobody is on the line.")).to_be_visible()
-    expect(page.locator(".days li")).to_have_count(1)
+    expect(page.locator('[data-part="days"] li')).to_have_count(1)
     expect(page.locator('[data-figure="today"]')).to_have_text("1")
+    expect(page.locator(".asked h3")).to_have_text([ATTEND])
+    expect(page.locator(".asked li")).to_have_text(re.compile("^Yes *1$"))
 
     # The answer is set right, in its own type.
     page.goto(f"{server.url}/outbound/{call_id}")
@@ -316,6 +318,8 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     page.locator(".correct button").click()
     expect(page.get_by_text(re.compile("Corrected by admin"))).to_be_visible()
     assert server.result(call_id)["answers"][0]["value"] is False
+    page.get_by_role("link", name="Overview").click()
+    expect(page.locator(".asked li")).to_have_text(re.compile("^No *1$"))
 
     page.get_by_role("link", name="Operators").click()
     page.get_by_role("button", name="Add", exact=True).click()

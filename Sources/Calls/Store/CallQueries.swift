@@ -71,7 +71,17 @@ struct AnswerSample: Sendable {
         self.record = record
         answers = call.brief.questions.compactMap { question in
             guard let answer = call.answers.first(where: { $0.questionID == question.id }) else { return nil }
-            return (question.text, answer.status == .answered ? (answer.summary ?? answer.text ?? "answered") : answer.status.rawValue)
+            return (question.text, Self.label(of: answer, to: question))
+        }
+    }
+
+    /// What answers that mean the same have in common: the status, or the typed value; in an open question only words.
+    private static func label(of answer: Answer, to question: Question) -> String {
+        guard answer.status == .answered else { return answer.status.rawValue }
+        switch (answer.value, question.kind) {
+        case (.boolean(let isYes), _): return isYes ? "yes" : "no"
+        case (.some(let value), .number), (.some(let value), .choice), (.some(let value), .date): return value.text
+        default: return answer.summary ?? answer.text ?? "answered"
         }
     }
 }

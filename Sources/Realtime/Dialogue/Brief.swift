@@ -104,11 +104,11 @@ extension Question.Condition {
         case (.number(let wanted), .number(let given)): return wanted == given
         default: break
         }
-        let given = [Self.text(answer.value), answer.summary, answer.text].compactMap { $0.map(Self.plain) }
+        let given = [answer.value?.text, answer.summary, answer.text].compactMap { $0.map(Self.plain) }
         switch equals {
         case .boolean(let wanted):
             return given.contains { (wanted ? ["true", "yes", "네", "예", "да"] : ["false", "no", "아니요", "아니오", "нет"]).contains($0) }
-        case .number, .text: return Self.text(equals).map { given.contains(Self.plain($0)) } ?? false
+        case .number, .text: return given.contains(Self.plain(equals.text))
         }
     }
 
@@ -116,15 +116,6 @@ extension Question.Condition {
         text.lowercased().trimmingCharacters(in: .whitespacesAndNewlines.union(.punctuationCharacters))
     }
 
-    private static func text(_ value: Answer.Value?) -> String? {
-        switch value {
-        case nil: nil
-        case .boolean(let value): value ? "true" : "false"
-        case .number(let value): value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
-        case .text(let value): value
-        }
-    }
-
     /// For a model: `when q1 is "yes"`.
-    var words: String { "only if the answer to \(question) is \"\(Self.text(equals) ?? "")\"" }
+    var words: String { "only if the answer to \(question) is \"\(equals.text)\"" }
 }

@@ -40,6 +40,15 @@ public struct Answer: Sendable, Equatable, Codable {
             case .text(let value): try container.encode(value)
             }
         }
+
+        /// As one writes it: a whole number without a point.
+        public var text: String {
+            switch self {
+            case .boolean(let value): value ? "true" : "false"
+            case .number(let value): value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+            case .text(let value): value
+            }
+        }
     }
     public var questionID: String
     public var status: Status
