@@ -38,9 +38,9 @@ async function goBack({ state }) {
     return;
   }
   scrolls.set(entry, scrollY);
-  entry = state ?? 0;
+  const here = entry = state ?? 0;
   await show();
-  scrollTo(0, scrolls.get(entry) ?? 0);
+  if (entry === here) scrollTo(0, scrolls.get(here) ?? 0);
 }
 
 function loginPage(root) {

@@ -5,9 +5,7 @@ import { isDrafted } from "./new.js";
 import { phone } from "./phone.js";
 import { t } from "./text.js";
 import { waveform } from "./waveform.js";
-import { callID as idOf, cell, duration, element, endReason, fact, isEnded, part, plain, ruleName, showState, template, toast, when } from "./view.js";
-
-const statusNames = { pending: [t("open"), ""], answered: [t("answered"), "good"], unclear: [t("unclear"), "warn"], refused: [t("refused"), "bad"], not_asked: [t("not asked"), ""] };
+import { answerStatuses, callID as idOf, cell, duration, element, endReason, fact, isEnded, part, plain, ruleName, showState, template, toast, when } from "./view.js";
 
 const under = { cancel: t("Cancelling"), hangup: t("Hanging up"), retry: t("Queued") };
 
@@ -154,7 +152,7 @@ export async function callPage(root, callID) {
       const row = template("answer").querySelector("li");
       cell(row, "question", answer.question_text);
       cell(row, "value", valueText(answer));
-      const [name, tone] = statusNames[answer.status] ?? [answer.status, ""];
+      const [name, tone] = answerStatuses.get(answer.status) ?? [answer.status, ""];
       const chip = cell(row, "status", name);
       if (tone) chip.dataset.tone = tone;
       cell(row, "words", answer.answer_text);

@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { keepFresh } from "./fresh.js";
 import { language, t } from "./text.js";
-import { callID, cell, duration, element, part, place, plain, showState, template } from "./view.js";
+import { answerStatuses, callID, cell, duration, element, part, place, plain, showState, template } from "./view.js";
 
 // Calls are looked after at every event; of all else, and where no events come, now and then is enough.
 const restMs = 4000;
@@ -11,8 +11,19 @@ const rowLimit = 50;
 // Questions, and answers to each, that are shown: those given most.
 const questionLimit = 5;
 const answerLimit = 5;
-const answerNames = new Map([["yes", t("Yes")], ["no", t("No")]]);
-const noAnswerNames = new Map([["unclear", t("unclear")], ["refused", t("refused")], ["not_asked", t("not asked")]]);
+const valueNames = new Map([["yes", t("Yes")], ["no", t("No")]]);
+
+/** Parts of a bar: what each is, and its share of the whole, 0 to 1. */
+function bar(...parts) {
+  const all = element("span", "", "bar");
+  for (const [name, share] of parts) {
+    const piece = element("i");
+    piece.dataset.part = name;
+    piece.style.width = `${100 * share}%`;
+    all.append(piece);
+  }
+  return all;
+}
 
 export async function overviewPage(root) {
   document.title = `${t("Overview")} · Trunkline`;
@@ -72,15 +83,8 @@ export async function overviewPage(root) {
     const format = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", timeZone: "UTC" });
     for (const one of days) {
       const row = element("li");
-      const bar = element("span", "", "bar");
-      const done = element("i");
-      const rest = element("i");
-      done.dataset.part = "completed";
-      rest.dataset.part = "other";
-      done.style.width = `${(100 * one.completed) / most}%`;
-      rest.style.width = `${(100 * (one.total - one.completed)) / most}%`;
-      bar.append(done, rest);
-      row.append(element("span", format.format(new Date(`${one.day}T00:00:00Z`)), "muted"), bar, element("span", `${one.completed} / ${one.total}`, "num"));
+      const parts = bar(["completed", one.completed / most], ["other", (one.total - one.completed) / most]);
+      row.append(element("span", format.format(new Date(`${one.day}T00:00:00Z`)), "muted"), parts, element("span", `${one.completed} / ${one.total}`, "num"));
       chart.append(row);
     }
     part(root, "no-days").hidden = days.length > 0;
@@ -91,20 +95,15 @@ export async function overviewPage(root) {
     const most = answers.map((one) => ({ ...one, count: sum(Object.values(one.counts)) })).sort((a, b) => b.count - a.count).slice(0, questionLimit);
     const parts = most.map(({ question_text, counts, count }) => {
       const given = Object.entries(counts).sort(([, a], [, b]) => b - a);
-      const shown = given.slice(0, answerLimit).map(([label, times]) => [answerNames.get(label) ?? noAnswerNames.get(label) ?? label, times, noAnswerNames.has(label)]);
+      const shown = given.slice(0, answerLimit).map(([label, times]) => [valueNames.get(label) ?? answerStatuses.get(label)?.[0] ?? label, times, label !== "answered" && answerStatuses.has(label)]);
       const others = sum(given.slice(answerLimit).map(([, times]) => times));
       if (others > 0) shown.push([t("other answers"), others, true]);
       const list = element("ol", "", "days");
       for (const [label, times, isNone] of shown) {
         const row = element("li");
-        const bar = element("span", "", "bar");
-        const done = element("i");
-        done.dataset.part = isNone ? "other" : "answer";
-        done.style.width = `${(100 * times) / count}%`;
-        bar.append(done);
         const name = element("span", label);
         name.title = label;
-        row.append(name, bar, element("span", times, "num"));
+        row.append(name, bar([isNone ? "other" : "answer", times / count]), element("span", times, "num"));
         list.append(row);
       }
       const one = element("div");

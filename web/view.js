@@ -65,6 +65,12 @@ export function grouped(table) {
   };
 }
 
+/** How it stands with an answer: name and tone. */
+export const answerStatuses = new Map([
+  ["pending", [t("open"), ""]], ["answered", [t("answered"), "good"]], ["unclear", [t("unclear"), "warn"]], ["refused", [t("refused"), "bad"]],
+  ["not_asked", [t("not asked"), ""]],
+]);
+
 /** A call has the name of its direction. */
 export const callID = (call) => call.outbound_id ?? call.inbound_id;
 

@@ -46,10 +46,7 @@ def test_a_page_that_nobody_sees_rests(server, page):
         page.reload()
     levels = opened.value
     # A socket that is not open yet ends without a close.
-    for _ in range(100):
-        if levels.url in page.evaluate("opened"):
-            break
-        page.wait_for_timeout(100)
+    wait_until(lambda: levels.url in page.evaluate("opened"))
     with levels.expect_event("close"):
         page.evaluate(HIDDEN, True)
     page.wait_for_timeout(600)
@@ -277,10 +274,7 @@ def test_a_page_that_comes_late_does_not_come_at_all(server, page):
     held = []
     page.route(re.compile(r"/api/outbound/\?|/api/outbound/$"), lambda route: held.append(route))
     page.get_by_role("link", name="Calls").first.click()
-    wait = lambda: held or page.wait_for_timeout(50)
-    for _ in range(100):
-        if wait():
-            break
+    wait_until(lambda: page.evaluate("true") and held)
     page.get_by_role("link", name="Templates").click()
     expect(page.get_by_role("heading", name="Templates")).to_be_visible()
     held[0].fallback()
