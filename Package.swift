@@ -37,7 +37,11 @@ let package = Package(
 
         .target(name: "Pipeline", dependencies: ["CSoxr"], swiftSettings: strict),
         .target(
-            name: "Net", dependencies: ["CLibwebsockets", "CCurl", .product(name: "Logging", package: "swift-log")],
+            name: "Net",
+            dependencies: [
+                "CLibwebsockets", "CCurl", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
         .target(
             name: "Bridge",

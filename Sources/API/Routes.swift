@@ -40,6 +40,10 @@ public struct Routes: Sendable {
         public var liveTrace: @Sendable (_ outboundID: String, _ callID: String) -> [SIPTrace.Message] = { _, _ in [] }
         public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
         public var levels = LiveLevels()
+        /// What keeps the server from working, in a line; nil: nothing does.
+        public var problem: @Sendable () -> String? = { nil }
+        /// How late each event loop was at worst since this was asked last, ms.
+        public var loopDelays: @Sendable () -> [(loop: String, milliseconds: UInt64)] = { [] }
         /// Days after which ended calls are erased; nil: never.
         public var retentionDays: Int?
         public var now: @Sendable () -> Date
@@ -113,7 +117,10 @@ public struct Routes: Sendable {
         let dashboard = Dashboard(root: services.webRoot)
 
         // Without a key.
-        router.add("GET", "/health") { _ in HTTPResponse(status: 200, contentType: "text/plain", Array("ok\n".utf8)) }
+        router.add("GET", "/health") { _ in
+            guard let problem = services.problem() else { return HTTPResponse(status: 200, contentType: "text/plain", Array("ok\n".utf8)) }
+            return HTTPResponse(status: 503, contentType: "text/plain", Array((problem + "\n").utf8))
+        }
         router.add("GET", "/ready") { _ in
             // Whoever can be asked is ready: recovery and warm-up come before the port is opened.
             HTTPResponse(status: 200, contentType: "text/plain", Array("ready\n".utf8))

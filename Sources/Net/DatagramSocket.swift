@@ -152,6 +152,7 @@ public final class DatagramSocket {
     }
 
     private func readable() {
+        loop.begins(.datagrams)
         for _ in 0..<Self.batchLimit {
             guard descriptor >= 0 else { return }
             var from = sockaddr_in()

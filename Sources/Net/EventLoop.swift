@@ -38,6 +38,38 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let threadID = Atomic<UInt>(0)
     private let stopped = DispatchSemaphore(value: 0)
 
+    /// What a turn of the loop is made of, for the watchdog.
+    enum Activity: UInt8 {
+        case nothing, jobs, functions, calls, requests, clients, datagrams
+        var name: String {
+            switch self {
+            case .nothing: "nothing"
+            case .jobs: "a task of a call"
+            case .functions: "a function posted to it"
+            case .calls: "the 20 ms tick of its calls"
+            case .requests: "a connection to our HTTP server"
+            case .clients: "a WebSocket that we opened"
+            case .datagrams: "RTP"
+            }
+        }
+    }
+    private let turns = Atomic<UInt64>(0)
+    private let activity = Atomic<UInt8>(0)
+    private let stuck = Atomic<Bool>(false)
+    /// Times that the loop's timer has fired: while this grows the loop turns.
+    var turnCount: UInt64 { turns.load(ordering: .relaxed) }
+    private let recentDelay = Atomic<UInt64>(0)
+    /// How late the latest tick was since this was asked last, ms. From any thread.
+    public func takeWorstDelayMs() -> UInt64 { recentDelay.exchange(0, ordering: .relaxed) }
+    /// What the loop began last.
+    var lastActivity: Activity { Activity(rawValue: activity.load(ordering: .relaxed)) ?? .nothing }
+    @inline(__always) func begins(_ what: Activity) { activity.store(what.rawValue, ordering: .relaxed) }
+    /// The watchdog finds that the loop does not turn.
+    public internal(set) var isStuck: Bool {
+        get { stuck.load(ordering: .relaxed) }
+        set { stuck.store(newValue, ordering: .relaxed) }
+    }
+
     // Confined to the loop's thread after start().
     let ev: OpaquePointer
     private(set) var context: OpaquePointer?
@@ -70,6 +102,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         let loops = UnsafeMutablePointer<UnsafeMutableRawPointer?>.allocate(capacity: 1)
         loops.initialize(to: UnsafeMutableRawPointer(ev))
         info.foreign_loops = loops
+        // For the upgrades of our client's WebSockets; the server reads its requests itself.
         info.max_http_header_data = 16_384
         info.max_http_header_pool = 256
         info.pt_serv_buf_size = 32_768
@@ -158,8 +191,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         for item in spare {
             switch item {
             case .job(let job):
+                begins(.jobs)
                 unsafe job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-            case .function(let function): function()
+            case .function(let function):
+                begins(.functions)
+                function()
             }
         }
         spare.removeAll(keepingCapacity: true)
@@ -218,8 +254,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// longer stop the rest is given up.
     private func tick() {
         let now = Self.nowMs()
+        turns.add(1, ordering: .relaxed)
+        begins(.calls)
         if nextTickMs == 0 || now > nextTickMs + Self.catchUpLimitMs { nextTickMs = now }
-        lateness.record(now - min(now, nextTickMs))
+        let late = now - min(now, nextTickMs)
+        lateness.record(late)
+        if late > recentDelay.load(ordering: .relaxed) { recentDelay.store(late, ordering: .relaxed) }
         while nextTickMs <= now + Self.earlyMs {
             let due = nextTickMs
             nextTickMs += Self.phaseMs

@@ -20,6 +20,7 @@ struct Serve: AsyncParsableCommand {
         let configuration = try options.read()
         let logger = Self.logger(configuration)
         let stop = Signals.stop()
+        Self.allowFiles()
         let server: Server
         do { server = try await Server.start(configuration, logger: logger) } catch {
             FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))
@@ -44,7 +45,31 @@ struct Serve: AsyncParsableCommand {
         for await _ in stop { break }
         reload.cancel()
         logger.notice("stopping: calls in progress are brought to their end")
+        Self.endAfterLimit(logger)
         await server.stop()
+    }
+
+    /// Seconds from SIGTERM to the end of the process, whatever an event loop, a task or a library still does: the 20 s that
+    /// calls have to end, their last words, and what is left to write. systemd's own limit is above it (deploy/).
+    static let stopLimitSeconds = 30.0
+
+    /// Ends the process when its orderly end takes too long. On a thread of its own: the tasks' threads may be the ones that wait.
+    private static func endAfterLimit(_ logger: Logger) {
+        let thread = Thread {
+            Thread.sleep(forTimeInterval: stopLimitSeconds)
+            logger.critical("the server did not stop in time: the process ends now", metadata: ["seconds": "\(Int(stopLimitSeconds))"])
+            _exit(1)
+        }
+        thread.name = "stop-limit"
+        thread.start()
+    }
+
+    /// As many open files as the system lets us have: each call needs up to 8.
+    private static func allowFiles() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
+        limit.rlim_cur = min(limit.rlim_max, 1 << 20)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     static func logger(_ configuration: Configuration) -> Logger {

@@ -29,6 +29,7 @@ final class Server: Sendable {
     let newWebhookSecret: String?
     private let keyWatch: Task<Void, Never>
     private let retention: Task<Void, Never>?
+    private let watchdog: LoopWatchdog
     private let registrations: Task<Void, Never>
     /// Seconds until a key that was made or revoked by another process is known.
     private static let keyWatchSeconds = 2.0
@@ -120,6 +121,7 @@ final class Server: Sendable {
         try settings.prepareSIPTLS()
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
+        watchdog = Self.watch(loops, logger: logger)
         let switchboard = Switchboard(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
         self.switchboard = switchboard
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
@@ -201,6 +203,8 @@ final class Server: Sendable {
         services.liveTrace = { [userAgent] id, callID in userAgent.trace.messages(of: [callID], holding: id) }
         services.trunks = { keeper.standings }
         services.levels = line.levels
+        services.problem = { [watchdog] in watchdog.problem }
+        services.loopDelays = { [loops] in loops.map { ($0.name, $0.takeWorstDelayMs()) } }
         services.retentionDays = settings.retentionDays
         let routes = Routes(services)
         let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets) {
@@ -232,6 +236,22 @@ final class Server: Sendable {
         keeper.start()
         await analyst.start()
         await alerts?.start()
+    }
+
+    private static func watch(_ loops: [EventLoop], logger: Logger) -> LoopWatchdog {
+        LoopWatchdog(loops) { finding in
+            switch finding {
+            case .stuck(let loop, let milliseconds, let doing):
+                logger.critical(
+                    "an event loop does not turn: its calls stand still",
+                    metadata: ["loop": "\(loop)", "milliseconds": "\(milliseconds)", "doing": "\(doing)"])
+            case .turning(let loop): logger.warning("an event loop turns again", metadata: ["loop": "\(loop)"])
+            case .lost(let loop, let milliseconds, let doing):
+                logger.critical(
+                    "an event loop does not come back: the process ends, to be started again",
+                    metadata: ["loop": "\(loop)", "milliseconds": "\(milliseconds)", "doing": "\(doing)"])
+            }
+        }
     }
 
     private static func watchKeys(_ authenticator: Authenticator, _ store: CallStore) -> Task<Void, Never> {
@@ -341,6 +361,7 @@ final class Server: Sendable {
         registrations.cancel()
         retention?.cancel()
         userAgent.stop()
+        watchdog.stop()
         for loop in loops { loop.stop() }
         client.stop()
         workers.stop()

@@ -13,6 +13,7 @@ static inline uint64_t clws_context_options(void) {
 /* A client certificate is never asked for. */
 static inline uint64_t clws_tls_options(void) { return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT; }
 static inline int clws_no_listen_server(void) { return CONTEXT_PORT_NO_LISTEN_SERVER; }
+static inline enum lws_write_protocol clws_write_raw(void) { return LWS_WRITE_RAW; }
 static inline void clws_set_log(int level) { lws_set_log_level(level, NULL); }
 
 /* libev: its watchers are initialised by macros. A context gets a loop of ours, because a second context

@@ -41,7 +41,7 @@ extension EventLoop {
         preconditionOnLoop()
         let socket = WebSocket(
             loop: self, handshake: .init(path: url.path, query: [], headers: [:], peer: address.host),
-            configuration: configuration)
+            configuration: configuration, role: .client)
         socket.clientHeaders = headers
         guard let vhost = clientVirtualHost() else {
             post { [box = Confined(socket, to: self)] in box.value.closed("libwebsockets could not make a client") }
@@ -62,7 +62,7 @@ extension EventLoop {
         address.host.withCString { address in
             hostHeader.withCString { host in
                 url.path.withCString { path in
-                    webSocketSubprotocols[0].withCString { name in
+                    lwsProtocolName.withCString { name in
                         info.address = address
                         info.host = host
                         info.origin = host
@@ -83,7 +83,6 @@ extension EventLoop {
         info.protocols = makeProtocols()
         info.vhost_name = UnsafePointer(strdup("client"))
         info.options = clws_context_options()
-        info.user = Unmanaged.passRetained(VirtualHost(loop: self, server: nil)).toOpaque()
         info.timeout_secs = 10
         info.client_ssl_ca_filepath = caFile.map { UnsafePointer(strdup($0)) }
         clientVhost = lws_create_vhost(context, &info)

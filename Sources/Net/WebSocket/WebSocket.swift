@@ -3,13 +3,20 @@ internal import Foundation
 
 /// One WebSocket connection, either end. Confined to its loop.
 ///
+/// The client's end is libwebsockets' own. On the server's end frames are read and written here: libwebsockets takes
+/// unmasked frames and loses close codes, and tells nobody.
+///
 /// Backpressure both ways: `send` refuses once `sendQueueLimit` bytes wait, and `pauseReading` stops the kernel's buffer
 /// from being read, so that TCP slows the peer. Messages are delivered whole, however they were fragmented.
 public final class WebSocket {
     public enum Kind: Sendable { case text, binary }
+    enum Role { case client, server }
+
+    /// Milliseconds for the far end to answer our close frame.
+    static let closeLimitMs: UInt64 = 2_000
 
     public struct Configuration: Sendable {
-        /// Larger messages close the connection with 1009.
+        /// Larger messages close the connection with 1009, bytes.
         public var maximumMessage = 1 << 20
         /// Bytes waiting to be written before `send` refuses.
         public var sendQueueLimit = 1 << 20
@@ -32,16 +39,26 @@ public final class WebSocket {
     public var configuration: Configuration
     public var onOpen: (() -> Void)?
     public var onMessage: ((UnsafeBufferPointer<UInt8>, Kind) -> Void)?
-    /// Close code as received, 1006 if there was none; called once.
+    /// Close code as received; 1005 if the close frame had none, 1006 if there was no close frame. Called once.
     public var onClose: ((Int, String) -> Void)?
     /// The HTTP status with which the far end refused our upgrade.
     public internal(set) var refusedStatus: Int?
     /// All that waited has been handed to the kernel.
     public var onDrained: (() -> Void)?
 
+    let role: Role
     var wsi: OpaquePointer?
     var clientHeaders: [(String, String)] = []
+    /// Server: the close handshake is over, and the connection may end.
+    var onFinished: (() -> Void)?
+    /// Client: a message that comes in pieces.
     private var assembling: [UInt8] = []
+    /// Server: what the bytes mean, and those that came while reading was paused.
+    private var frames = WebSocketFrameParser()
+    private var unread: [UInt8] = []
+    private var isReading = false
+    private var isFinished = false
+    private var closeDeadlineMs: UInt64?
     private var queue: [Slab] = []
     private var queueHead = 0
     private var pool: [Slab] = []
@@ -55,17 +72,21 @@ public final class WebSocket {
     private var isAwaitingPong = false
     private var isReadingPaused = false
 
-    /// A buffer with libwebsockets' head room in front.
+    /// RFC 6455 §11.8.
+    private enum Opcode: UInt8 { case text = 1, binary = 2, close = 8, ping = 9, pong = 10 }
+
+    /// A buffer with room in front for libwebsockets, or for the head of a frame of ours (10 bytes at most).
     private struct Slab {
         var memory: UnsafeMutablePointer<UInt8>
         var capacity: Int
         var count: Int
-        var mode: lws_write_protocol
+        var opcode: Opcode
     }
     private static let headRoom = clws_pre()
     private static let poolLimit = 8
 
-    init(loop: EventLoop, handshake: Handshake, configuration: Configuration = Configuration()) {
+    init(loop: EventLoop, handshake: Handshake, configuration: Configuration = Configuration(), role: Role) {
+        self.role = role
         self.loop = loop
         self.handshake = handshake
         self.configuration = configuration
@@ -83,7 +104,7 @@ public final class WebSocket {
     /// Lets `fill` write at most `capacity` bytes and sends what it returns. False: closed, or over the queue's limit.
     @discardableResult
     public func send(_ kind: Kind, capacity: Int, _ fill: (UnsafeMutableBufferPointer<UInt8>) -> Int) -> Bool {
-        enqueue(kind == .text ? LWS_WRITE_TEXT : LWS_WRITE_BINARY, capacity: capacity, fill)
+        enqueue(kind == .text ? .text : .binary, capacity: capacity, fill)
     }
 
     @discardableResult
@@ -97,20 +118,18 @@ public final class WebSocket {
         }
     }
 
-    private func enqueue(
-        _ mode: lws_write_protocol, capacity: Int, _ fill: (UnsafeMutableBufferPointer<UInt8>) -> Int
-    ) -> Bool {
+    private func enqueue(_ opcode: Opcode, capacity: Int, _ fill: (UnsafeMutableBufferPointer<UInt8>) -> Int) -> Bool {
         loop.preconditionOnLoop()
-        guard let wsi, !isClosing, queuedBytes <= configuration.sendQueueLimit else { return false }
+        guard let wsi, !isClosing || opcode == .close, queuedBytes <= configuration.sendQueueLimit || opcode == .close else { return false }
         var slab: Slab
         if let last = pool.last, last.capacity >= capacity {
             slab = last
             pool.removeLast()
         } else {
             let size = max(capacity, 512)
-            slab = Slab(memory: .allocate(capacity: size + Self.headRoom), capacity: size, count: 0, mode: mode)
+            slab = Slab(memory: .allocate(capacity: size + Self.headRoom), capacity: size, count: 0, opcode: opcode)
         }
-        slab.mode = mode
+        slab.opcode = opcode
         slab.count = fill(UnsafeMutableBufferPointer(start: slab.memory + Self.headRoom, count: slab.capacity))
         guard slab.count >= 0 else {
             recycle(slab)
@@ -118,9 +137,8 @@ public final class WebSocket {
         }
         // Straight to the socket while nothing waits; one write, no wake-up.
         if queueHead == queue.count, lws_partial_buffered(wsi) == 0 {
-            let written = lws_write(wsi, slab.memory + Self.headRoom, slab.count, mode)
-            recycle(slab)
-            return written >= 0
+            defer { recycle(slab) }
+            return write(slab, wsi)
         }
         queuedBytes += slab.count
         queue.append(slab)
@@ -132,15 +150,32 @@ public final class WebSocket {
         if pool.count < Self.poolLimit { pool.append(slab) } else { slab.memory.deallocate() }
     }
 
+    private func write(_ slab: Slab, _ wsi: OpaquePointer) -> Bool {
+        let payload = slab.memory + Self.headRoom
+        guard role == .server else {
+            let mode = slab.opcode == .text ? LWS_WRITE_TEXT : slab.opcode == .binary ? LWS_WRITE_BINARY : LWS_WRITE_PING
+            return lws_write(wsi, payload, slab.count, mode) >= 0
+        }
+        // A final frame without a mask, as a server sends it (§5.2).
+        let lengthBytes = slab.count < 126 ? 0 : slab.count < 65_536 ? 2 : 8
+        let start = payload - 2 - lengthBytes
+        start[0] = 0x80 | slab.opcode.rawValue
+        start[1] = lengthBytes == 0 ? UInt8(slab.count) : lengthBytes == 2 ? 126 : 127
+        for index in 0..<lengthBytes {
+            start[2 + index] = UInt8(truncatingIfNeeded: slab.count >> (8 * (lengthBytes - 1 - index)))
+        }
+        return lws_write(wsi, start, slab.count + 2 + lengthBytes, clws_write_raw()) >= 0
+    }
+
     func writable() -> Int32 {
         guard let wsi else { return -1 }
         while queueHead < queue.count {
             let slab = queue[queueHead]
-            let written = lws_write(wsi, slab.memory + Self.headRoom, slab.count, slab.mode)
+            let isWritten = write(slab, wsi)
             queueHead += 1
             queuedBytes -= slab.count
             recycle(slab)
-            if written < 0 { return -1 }
+            if !isWritten { return -1 }
             if lws_partial_buffered(wsi) != 0 { break }
         }
         if queueHead < queue.count {
@@ -150,6 +185,10 @@ public final class WebSocket {
         queue.removeAll(keepingCapacity: true)
         queueHead = 0
         if isClosing {
+            guard role == .client else {
+                finishIfDone()
+                return 0
+            }
             lws_close_reason(wsi, lws_close_status(rawValue: UInt32(closeCode)), nil, 0)
             return -1
         }
@@ -163,7 +202,32 @@ public final class WebSocket {
         guard let wsi, !isClosing else { return }
         isClosing = true
         closeCode = code
-        lws_callback_on_writable(wsi)
+        guard role == .server else {
+            lws_callback_on_writable(wsi)
+            return
+        }
+        closeDeadlineMs = EventLoop.nowMs() + Self.closeLimitMs
+        sendClose(code)
+        // The answer has to be read.
+        if isReadingPaused { resumeReading() }
+    }
+
+    /// nil: a close frame without a code.
+    private func sendClose(_ code: UInt16?) {
+        _ = enqueue(.close, capacity: 2) { buffer in
+            guard let code else { return 0 }
+            buffer[0] = UInt8(code >> 8)
+            buffer[1] = UInt8(code & 0xFF)
+            return 2
+        }
+    }
+
+    /// Both close frames are there, and ours is written: the server ends the connection first (§7.1.1).
+    private func finishIfDone() {
+        guard isFinished, queueHead == queue.count, let finish = onFinished else { return }
+        onFinished = nil
+        report()
+        finish()
     }
 
     // MARK: Receiving
@@ -179,8 +243,90 @@ public final class WebSocket {
         isReadingPaused = false
         lastPing = EventLoop.nowMs()  // a pong may have waited for us
         lws_rx_flow_control(wsi, 1)
+        guard !unread.isEmpty else { return }
+        // What came with the message that paused us; not from within its handler.
+        loop.post { [box = Confined(self, to: loop)] in box.value.readUnread() }
     }
 
+    private func readUnread() {
+        guard wsi != nil, !isReadingPaused, !isReading else { return }
+        var bytes = unread
+        unread = []
+        bytes.withUnsafeMutableBytes { read($0) }
+    }
+
+    /// Server: bytes of frames, which are unmasked in place.
+    func received(_ bytes: UnsafeMutableRawBufferPointer) -> Int32 {
+        guard wsi != nil else { return -1 }
+        isAwaitingPong = false  // whoever sends is alive
+        guard !isReadingPaused, !isReading, unread.isEmpty else {
+            unread.append(contentsOf: bytes)
+            return 0
+        }
+        read(bytes)
+        return 0
+    }
+
+    private func read(_ bytes: UnsafeMutableRawBufferPointer) {
+        isReading = true
+        defer { isReading = false }
+        frames.maximumMessage = configuration.maximumMessage
+        var used = 0
+        while used < bytes.count, !isFinished {
+            guard !isReadingPaused else {
+                unread = Array(bytes[used...]) + unread
+                return
+            }
+            let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[used...])
+            let step = frames.next(rest)
+            used += step.consumed
+            guard let event = step.event else { return }
+            if let range = step.payload {
+                let payload = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(rest)[range])
+                take(event, payload.assumingMemoryBound(to: UInt8.self))
+            } else {
+                frames.takePayload().withUnsafeBufferPointer { take(event, $0) }
+            }
+        }
+    }
+
+    private func take(_ event: WebSocketFrameParser.Event, _ payload: UnsafeBufferPointer<UInt8>) {
+        switch event {
+        // Messages that were on their way when we closed are nobody's any more.
+        case .text: if !isClosing { onMessage?(payload, .text) }
+        case .binary: if !isClosing { onMessage?(payload, .binary) }
+        case .pong: ponged()
+        case .ping:
+            _ = enqueue(.pong, capacity: payload.count) { buffer in
+                if let source = payload.baseAddress { buffer.baseAddress?.update(from: source, count: payload.count) }
+                return payload.count
+            }
+        case .close(let code):
+            let reason = payload.count > 2 ? String(decoding: payload.dropFirst(2), as: UTF8.self) : ""
+            peerClose = (Int(code ?? 1005), reason)
+            if !isClosing {
+                isClosing = true
+                sendClose(code)  // the code is echoed (§5.5.1)
+            }
+            finish()
+        case .failure(let code):
+            if !isClosing {
+                isClosing = true
+                closeCode = code
+                sendClose(code)
+            }
+            finish()
+        }
+    }
+
+    private func finish() {
+        isFinished = true
+        closeDeadlineMs = EventLoop.nowMs() + Self.closeLimitMs
+        guard let wsi else { return }
+        if queueHead == queue.count { finishIfDone() } else { lws_callback_on_writable(wsi) }
+    }
+
+    /// Client: a piece of a message.
     func received(_ bytes: UnsafeRawPointer?, _ count: Int) -> Int32 {
         guard let wsi else { return -1 }
         isAwaitingPong = false  // whoever sends is alive
@@ -219,29 +365,43 @@ public final class WebSocket {
     func ponged() { isAwaitingPong = false }
 
     private func keepAlive(_ now: UInt64) {
+        guard let wsi else { return }
+        if let closeDeadlineMs, now >= closeDeadlineMs {
+            self.closeDeadlineMs = nil
+            return end(wsi)
+        }
         // While we read nothing we cannot know whether the peer answers.
-        guard let wsi, !isClosing, !isReadingPaused else { return }
+        guard !isClosing, !isReadingPaused else { return }
         if isAwaitingPong {
             guard now > lastPing + configuration.pongTimeoutMs else { return }
             peerClose = (1006, "no answer to a ping")
             isAwaitingPong = false
-            lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
-            // On a foreign loop libwebsockets looks at its timers only after an event of its own.
-            lws_cancel_service(lws_get_context(wsi))
+            end(wsi)
         } else if now > lastPing + configuration.pingEveryMs {
             lastPing = now
             isAwaitingPong = true
-            _ = enqueue(LWS_WRITE_PING, capacity: 1) { buffer in
+            _ = enqueue(.ping, capacity: 1) { buffer in
                 buffer[0] = 1
                 return 1
             }
         }
     }
 
+    private func end(_ wsi: OpaquePointer) {
+        lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
+        // On a foreign loop libwebsockets looks at its timers only after an event of its own.
+        lws_cancel_service(lws_get_context(wsi))
+    }
+
     func peerClosed(code: Int, reason: String) { peerClose = (code, reason) }
 
     func closed(_ fallback: String = "") {
         wsi = nil
+        onFinished = nil
+        report(fallback)
+    }
+
+    private func report(_ fallback: String = "") {
         ticker?.cancel()
         ticker = nil
         guard !didReportClose else { return }
