@@ -190,9 +190,6 @@ final class HTTPConnection {
         _ = write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
     }
 
-    /// Methods with a meaning (RFC 9110 §9); the router says which of them a path has.
-    private static let methods: Set<String> = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
-
     private func answer(_ head: HTTPRequestHead, _ body: [UInt8]) -> Int32 {
         var request = head.request
         request.body = body
@@ -201,10 +198,8 @@ final class HTTPConnection {
         begunMs = nil
         deadlineMs = nil
         host.table.begin(id)
-        guard Self.methods.contains(request.method) else { return refuse(HTTPFailure(501, "this method is not known")) }
-        if request.path == "*" {
-            return respond(HTTPResponse(status: 204, headers: [("allow", Self.methods.sorted().joined(separator: ", "))]))
-        }
+        // OPTIONS of the server as a whole (RFC 9110 §9.3.7).
+        if request.path == "*" { return respond(HTTPResponse(status: 204, headers: [("allow", "GET, HEAD, POST, PUT, DELETE, OPTIONS")])) }
         if WebSocketHandshake.isWanted(by: request) { return upgrade(request, isVersion10: head.isVersion10) }
         phase = .answering
         let handler = server.handler
