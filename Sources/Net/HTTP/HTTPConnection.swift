@@ -94,7 +94,7 @@ final class HTTPConnection {
             return 0
         case .waiting:
             // After its handshake libwebsockets would give TLS a time of its own.
-            lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+            if server.configuration.tls != nil { lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0) }
             parser.append(UnsafeRawBufferPointer(bytes))
             return advance()
         }

@@ -226,6 +226,7 @@ public final class WebSocket {
     private func finishIfDone() {
         guard isFinished, queueHead == queue.count, let finish = onFinished else { return }
         onFinished = nil
+        wsi = nil
         report()
         finish()
     }
