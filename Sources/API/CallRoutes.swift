@@ -62,7 +62,14 @@ struct CallRoutes: Sendable {
         if let refusal = parsed.notAllowed, try await !services.store.isCallerNumber(parsed.call.callerNumber) {
             throw APIError.invalid("caller_number", refusal.message)
         }
+        try await checkList(parsed.call.calleeNumber, field: "callee_number")
         return Routes.json(["warnings": .array(parsed.warnings.map { .string($0) })])
+    }
+
+    /// Nobody on the do-not-call list is rung, whoever asks for it.
+    private func checkList(_ callee: String, field: String) async throws {
+        guard try await services.store.isOnDoNotCallList(callee) else { return }
+        throw APIError.blocked(by: .doNotCall, "the callee is on the do-not-call list", field: field)
     }
 
     private static func accepted(_ answer: String, id: String?) -> HTTPResponse {
@@ -311,9 +318,10 @@ struct CallRoutes: Sendable {
         if id != nil, number != nil { fields.fail("to", "cannot stand beside operator_id") }
         if let id, services.operators.with(id: id) == nil { fields.fail("operator_id", "there is no such operator") }
         if let number {
-            do { _ = try services.settings.routing.route(to: number) } catch { fields.fail("to", error.message) }
+            do { _ = try services.settings.routing.route(toSomebody: number) } catch { fields.fail("to", error.message) }
         }
         try fields.check()
+        if let number { try await checkList(number, field: "to") }
         let choice: TransferChoice = id.map { .operator(id: $0) } ?? number.map { .number($0) } ?? .anybody
         guard mode == .blind || services.dialler.canHand(to: choice) || services.settings.operatorNumber != nil else {
             throw APIError.conflict(

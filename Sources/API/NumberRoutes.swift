@@ -26,8 +26,6 @@ struct NumberRoutes: Sendable {
         return (limit, cursor, also.contains("q") ? request.queryValue("q") : nil)
     }
 
-    private func isNumber(_ text: String) -> Bool { Routing.normalize(text) != nil || text.lowercased().hasPrefix("sip:") && text.count <= 256 }
-
     // MARK: Do not call
 
     func doNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -59,7 +57,7 @@ struct NumberRoutes: Sendable {
             }
         default: fields.fail("numbers", "must be an array of at most \(Self.batchLimit) numbers")
         }
-        for number in numbers where !isNumber(number.text) { fields.fail(number.name, "must be a number of 3 to 15 digits, or a sip: address") }
+        for number in numbers where CallAddress(number.text) == nil { fields.fail(number.name, "must be a number of 3 to 15 digits, or a sip: address") }
         if numbers.isEmpty, fields.errors.isEmpty { fields.fail("number", "is required") }
         try fields.check()
         let now = services.now()

@@ -104,7 +104,7 @@ struct OperatorRoutes: Sendable {
             fields.fail("sip_password", "must have \(Self.passwordRange.lowerBound) to \(Self.passwordRange.upperBound) characters")
         }
         if let address = known.address {
-            do { _ = try services.settings.routing.route(to: address) } catch { fields.fail("address", error.message) }
+            do { _ = try services.settings.routing.route(toSomebody: address) } catch { fields.fail("address", error.message) }
         }
         // Who he is at the registrar is part of what is kept of the password.
         if let user, user != old.sipUser, old.secret != nil, password == nil { fields.fail("sip_password", "is needed where sip_user changes") }

@@ -712,7 +712,7 @@ struct Configuration {
         }
         calls.routing.isBoundToLoopback = sip.host.hasPrefix("127.") && httpHost.hasPrefix("127.")
         if let number = calls.operatorNumber {
-            do { _ = try calls.routing.route(to: number) } catch {
+            do { _ = try calls.routing.route(toSomebody: number) } catch {
                 // Twilio dials numbers though no gateway of ours may.
                 if error.code == .invalid || twilio == nil { throw ConfigurationError("operators.number: \(error.message)") }
             }

@@ -22,6 +22,8 @@ def audits(server, action):
 @pytest.mark.parametrize("callee, rule", [
     ("119", "emergency_number"), ("+82 2 119", "emergency_number"), ("060-700-1234", "premium_number"), ("+1 900 555 0123", "premium_number"),
     ("+881 6 1234 5678", "premium_number"), ("+33 1 42 68 53 00", "prefix_not_allowed"), ("sip:a@elsewhere.example", "no_route"),
+    ("sip:911@127.0.0.1", "emergency_number"), ("SIP:+82-2-119@127.0.0.1:5080", "emergency_number"), ("tel:119", "emergency_number"),
+    ("sip:+1-900-555-0123@127.0.0.1", "premium_number"), ("sip:+33142685300@127.0.0.1", "prefix_not_allowed"),
 ])
 def test_numbers_that_are_never_dialled(make_server, callee, rule):
     server = make_server(TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="127.0.0.1:9", TRUNKLINE_OUTBOUND_ALLOWED_PREFIXES="+82,+1,+881")
@@ -30,6 +32,43 @@ def test_numbers_that_are_never_dialled(make_server, callee, rule):
     assert server.request("GET", "/api/outbound/")[1]["total"] == 0
     assert audits(server, "dial.blocked") == [rule], "the reason is kept"
     assert f"trunkline_dials_blocked_total 1" in server.request("GET", "/metrics")[1]
+
+
+@pytest.mark.parametrize("address", [
+    "sip:%39%31%31@127.0.0.1", "sip:911;phone-context=+1@127.0.0.1", "sips:911@127.0.0.1", "tel:911;phone-context=+1", "sip:911:x@127.0.0.1",
+    "<sip:911@127.0.0.1>", "Bob <sip:911@127.0.0.1>", "sip:911@x@127.0.0.1", "sip:+19005550123000000@127.0.0.1", "+1555Ⅷ234572", "０１０1234567", "browser:x",
+])
+def test_what_could_hide_a_number_is_refused_wherever_a_callee_stands(server, address):
+    """A SIP address is judged as the number it stands for; what does not say which number that is, is no address."""
+    places = [("/api/outbound/", {**GOOD, "callee_number": address}, "callee_number"), ("/api/outbound/check", {**GOOD, "callee_number": address}, "callee_number"),
+              ("/api/do-not-call", {"number": address}, "number"), ("/api/operators", {"name": "a", "sip_user": "a", "address": address}, "address")]
+    for path, body, field in places:
+        status, answer = server.request("POST", path, body)
+        assert (status, [error["field"] for error in answer.get("errors", [])]) == (422, [field]), (path, answer)
+    assert server.request("GET", "/api/outbound/")[1]["total"] == server.request("GET", "/api/do-not-call")[1]["total"] == 0
+
+
+def test_every_way_to_a_callee_asks_the_same_rules(make_server, callee):
+    """POST, check, /receive, /transfer, an operator's address and the do-not-call list, of a SIP address that stands for a number."""
+    server = make_server(TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100", TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW="60")
+    assert server.request("POST", "/api/do-not-call", {"number": "010-1234-5678"})[0] == 201
+    live = server.create(callee("cooperative").address)
+    for address, rule in [("sip:911@127.0.0.1", "emergency"), ("sip:+1900-555-0123@127.0.0.1", "extra"), ("sip:+82-10-1234-5678@127.0.0.1:9", "do-not-call"),
+                          ("sip:%39%31%31@127.0.0.1", "sip: address"), ("browser:x", "")]:
+        places = [("/api/outbound/", {**GOOD, "callee_number": address}, "callee_number"), ("/api/outbound/check", {**GOOD, "callee_number": address}, "callee_number"),
+                  ("/receive", {"user": {"phone": address}}, "user.phone"), (f"/api/outbound/{live}/transfer", {"to": address}, "to")]
+        if rule != "do-not-call":
+            places.append(("/api/operators", {"name": "a", "sip_user": "a", "address": address}, "address"))
+        for path, body, field in places:
+            status, answer = server.request("POST", path, body)
+            assert (status, [error["field"] for error in answer.get("errors", [])]) == (422, [field]), (path, address, answer)
+            assert rule in answer["errors"][0]["message"], (path, answer)
+    server.wait_for(live)
+    # A number and the address that stands for it are one callee.
+    assert post(server, "sip:+442079460000@127.0.0.1:9")[0] == 202
+    status, answer = post(server, "sip:+44-20-7946-0000@127.0.0.1:99")
+    assert (status, answer["code"]) == (409, "duplicate_callee"), answer
+    assert server.request("GET", "/api/outbound/?q=0000")[1]["total"] == server.request("GET", "/api/outbound/?q=%2B442079460000")[1]["total"] == 1
 
 
 def test_the_do_not_call_list_knows_every_spelling(make_server, callee):

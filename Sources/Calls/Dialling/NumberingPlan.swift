@@ -95,18 +95,31 @@ public struct NumberingPlan: Sendable, Equatable {
         return countries.filter { digits.hasPrefix($0.code) }.max { $0.code.count < $1.code.count }
     }
 
+    /// What people write between digits.
+    private static let separators: Set<Unicode.Scalar> = [
+        " ", "-", "(", ")", ".", "/", "\u{A0}", "\u{2010}", "\u{2011}", "\u{2013}", "·",
+    ]
+
     /// Digits with `+` kept: what may be dialled, as it was written.
+    ///
+    /// A digit is what Unicode calls a decimal number (general category Nd): full-width and Arabic-Indic ones too, as keyboards give them. Other
+    /// signs have a value and are no digits: ①, ¹, Ⅷ, 三. All digits of a number are of one script: who mixes them hides a number.
     static func stripped(_ text: String) -> String? {
-        let separators: Set<Character> = [" ", "-", "(", ")", ".", "/", "\u{A0}", "\u{2010}", "\u{2011}", "\u{2013}", "·"]
-        // Full-width digits are what Korean and Japanese keyboards may give.
-        // Other signs have a value too: 万 is ten thousand, and no digit.
-        let narrow = String(
-            text.map { character in
-                if let value = character.wholeNumberValue, value < 10 { return Character(String(value)) }
-                return character == "＋" ? "+" : character
-            })
-        var stripped = narrow.filter { !separators.contains($0) }
-        if stripped.hasPrefix("tel:") { stripped = String(stripped.dropFirst(4)) }
+        var stripped = ""
+        var zero: UInt32?
+        for scalar in text.unicodeScalars {
+            let properties = scalar.properties
+            if properties.generalCategory == .decimalNumber, let value = properties.numericValue.map({ UInt32($0) }) {
+                guard value < 10, zero ?? (scalar.value - value) == scalar.value - value else { return nil }
+                zero = scalar.value - value
+                stripped += String(value)
+            } else if scalar == "＋" {
+                stripped += "+"
+            } else if !separators.contains(scalar) {
+                stripped.unicodeScalars.append(scalar)
+            }
+        }
+        if stripped.prefix(4).lowercased() == "tel:" { stripped = String(stripped.dropFirst(4)) }
         let digits = stripped.hasPrefix("+") ? stripped.dropFirst() : stripped[...]
         // With a carrier's prefix it may be longer; what is in E.164 may not.
         let limit = stripped.hasPrefix("00") ? digitLimit + prefixLimit : digitLimit
@@ -142,10 +155,11 @@ public struct NumberingPlan: Sendable, Equatable {
         return "+" + home.code + number
     }
 
-    /// What two spellings of one callee have in common: E.164, or a SIP address in lower case without its port, or the digits.
+    /// What two spellings of one callee have in common: E.164, or the digits, also of the number that a SIP address stands for; of any other SIP
+    /// address its lower case.
     public func key(_ callee: String) -> String {
-        if callee.lowercased().hasPrefix("sip:") { return callee.lowercased() }
-        return e164(callee) ?? Self.stripped(callee) ?? callee
+        guard let spelling = CallAddress(callee)?.spelling else { return callee.prefix(4).lowercased() == "sip:" ? callee.lowercased() : callee }
+        return e164(spelling) ?? Self.stripped(spelling) ?? callee
     }
 
     func isEmergency(_ text: String) -> Bool {
@@ -172,7 +186,7 @@ public struct NumberingPlan: Sendable, Equatable {
 
     /// All time zones that the callee may be in; empty where his number does not tell.
     func zones(of callee: String) -> [TimeZone] {
-        guard !callee.lowercased().hasPrefix("sip:"), let number = e164(callee), let country = Self.country(of: number) else { return [] }
+        guard let spelling = CallAddress(callee)?.spelling, let number = e164(spelling), let country = Self.country(of: number) else { return [] }
         return country.zones.compactMap { TimeZone(identifier: $0) }
     }
 }

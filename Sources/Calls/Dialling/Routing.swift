@@ -75,27 +75,26 @@ public struct Routing: Sendable, Equatable {
     /// Digits of a number, `+` kept; nil if it is none (ITU-T E.164: at most 15 digits).
     public static func normalize(_ number: String) -> String? { NumberingPlan.stripped(number) }
 
+    /// The way to a callee that no rule of numbers forbids.
     public func route(to callee: String) throws(Refusal) -> Route {
         if callee.hasPrefix(Call.browserPrefix) { return .browser }
-        if callee.lowercased().hasPrefix("sip:") || callee.lowercased().hasPrefix("sips:") {
-            let (user, host) = try Self.sipParts(callee)
-            let bare = host.split(separator: ":").first.map(String.init) ?? host
+        guard let address = CallAddress(callee) else {
+            let isSIP = callee.prefix(4).lowercased() == "sip:" || callee.prefix(5).lowercased() == "sips:"
+            throw Refusal(
+                code: .invalid,
+                message: isSIP ? "is no sip: address of the form sip:user@host[:port]" : "must be a number of 3 to 15 digits, or a sip: address")
+        }
+        let international = address.spelling.flatMap(plan.e164)
+        if let number = address.number { try check(number, international: international) }
+        if case .sip(let user, let host) = address.kind {
+            let bare = Self.bare(host)
             let allowed = sipHosts.map { $0.contains(bare) || $0.contains(host) } ?? (isBoundToLoopback && SocketAddress.isLoopback(bare))
             guard allowed else {
                 throw Refusal(code: .noRoute, message: "the host \(bare) is not in outbound.sip_hosts")
             }
             return .sip(SIPRoute(requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: nil))
         }
-        guard let number = Self.normalize(callee) else {
-            throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address")
-        }
-        guard !plan.isEmergency(number) else { throw Refusal(code: .emergency, message: "emergency numbers are never dialled") }
-        guard !plan.isPremium(number) else { throw Refusal(code: .premium, message: "numbers that cost extra are never dialled") }
-        let international = plan.e164(callee)
-        if let allowedPrefixes {
-            let isAllowed = allowedPrefixes.contains { (international ?? number).hasPrefix($0) }
-            guard isAllowed else { throw Refusal(code: .prefix, message: "the number begins with none of outbound.allowed_prefixes") }
-        }
+        guard let number = address.number else { throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address") }
         switch gateway {
         case nil: throw Refusal(code: .noRoute, message: "no gateway is configured: set outbound.default_gateway, or call a sip: address")
         case .sip(let trunks):
@@ -112,22 +111,39 @@ public struct Routing: Sendable, Equatable {
         }
     }
 
+    /// As `route(to:)`, for somebody else than the asker: his own browser is none.
+    public func route(toSomebody callee: String) throws(Refusal) -> Route {
+        let route = try route(to: callee)
+        if case .browser = route { throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address") }
+        return route
+    }
+
+    /// The rules that a number breaks or keeps by itself, wherever it is dialled.
+    private func check(_ number: String, international: String?) throws(Refusal) {
+        guard !plan.isEmergency(number) else { throw Refusal(code: .emergency, message: "emergency numbers are never dialled") }
+        guard !plan.isPremium(international ?? number) else { throw Refusal(code: .premium, message: "numbers that cost extra are never dialled") }
+        guard let allowedPrefixes else { return }
+        let isAllowed = allowedPrefixes.contains { (international ?? number).hasPrefix($0) }
+        guard isAllowed else { throw Refusal(code: .prefix, message: "the number begins with none of outbound.allowed_prefixes") }
+    }
+
+    /// Without its port.
+    private static func bare(_ host: String) -> String { host.split(separator: ":").first.map(String.init) ?? host }
+
     /// Redirections (3xx) are followed: off, for whoever answers could send our calls to numbers that cost money.
     public var followsRedirects = false
 
     /// Where a 3xx leads; nil: it is not followed. Only to hosts that we call anyway.
     func redirect(to contact: String, from route: SIPRoute?) -> SIPRoute? {
-        guard followsRedirects, let (user, host) = try? Self.sipParts(contact.split(separator: ";").first.map(String.init) ?? contact) else {
-            return nil
-        }
-        let bare = host.split(separator: ":").first.map(String.init) ?? host
+        guard followsRedirects, let address = CallAddress(contact.split(separator: ";").first.map(String.init) ?? contact),
+            case .sip(let user, let host) = address.kind
+        else { return nil }
+        let bare = Self.bare(host)
         let known = [route?.trunk, route?.requestURI.split(separator: "@").last.map(String.init)].compactMap { $0 }.map {
-            $0.split(separator: ";").first?.split(separator: ":").first.map(String.init) ?? ""
+            Self.bare($0.split(separator: ";").first.map(String.init) ?? "")
         }
-        let isAllowed = known.contains(bare) || sipHosts?.contains(bare) == true || sipHosts?.contains(host) == true
-        let number = Self.normalize(user)
-        guard isAllowed, number.map({ !plan.isEmergency($0) && !plan.isPremium($0) }) ?? true else { return nil }
-        if let number, let allowedPrefixes, !allowedPrefixes.contains(where: { (plan.e164(number) ?? number).hasPrefix($0) }) { return nil }
+        guard known.contains(bare) || sipHosts?.contains(bare) == true || sipHosts?.contains(host) == true else { return nil }
+        if let number = address.number, (try? check(number, international: address.spelling.flatMap(plan.e164))) == nil { return nil }
         return SIPRoute(
             requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: known.contains(bare) ? route?.credentials : nil, trunk: route?.trunk)
     }
@@ -149,22 +165,5 @@ public struct Routing: Sendable, Equatable {
         } else if !isBoundToLoopback {
             throw Refusal(code: .callerNotAllowed, message: "no caller whitelist is set (outbound.allowed_callers)")
         }
-    }
-
-    /// User and host[:port] of a SIP URI without parameters, headers or password.
-    private static func sipParts(_ uri: String) throws(Refusal) -> (user: String, host: String) {
-        let invalid = Refusal(code: .invalid, message: "is no sip: address of the form sip:user@host[:port]")
-        guard uri.count <= 256, uri.lowercased().hasPrefix("sip:") else { throw invalid }
-        let parts = uri.dropFirst(4).split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, (1...64).contains(parts[0].count) else { throw invalid }
-        let allowedInUser = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!~*'()&=+$,")
-        guard parts[0].allSatisfy({ allowedInUser.contains($0) }) else { throw invalid }
-        let host = parts[1].split(separator: ":", omittingEmptySubsequences: false)
-        let allowedInHost = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.")
-        guard (1...2).contains(host.count), (1...253).contains(host[0].count), host[0].allSatisfy({ allowedInHost.contains($0) }) else {
-            throw invalid
-        }
-        if host.count == 2 { guard let port = UInt16(host[1]), port > 0 else { throw invalid } }
-        return (String(parts[0]), String(parts[1]))
     }
 }

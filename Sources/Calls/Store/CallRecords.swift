@@ -133,7 +133,8 @@ extension CallStore {
             }
             var call = try Self.decode(row, vault)
             guard call.state == .queued else { return (.gone, []) }
-            let callee: String = row["callee_key"], caller: String = row["caller_key"]
+            // As the callee is read now: an older version may have made another key of him.
+            let callee = calleeKey(call.calleeNumber), caller: String = row["caller_key"]
             let moment = now.timeIntervalSince1970
             let history = DiallingPolicy.History(
                 isOnDoNotCallList: try Bool.fetchOne(db, sql: "SELECT 1 FROM do_not_call WHERE key = ?", arguments: [callee]) != nil,

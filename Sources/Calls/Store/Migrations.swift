@@ -268,6 +268,7 @@ enum Migrations {
                     ) STRICT, WITHOUT ROWID;
                     """)
         }
+        migrator.registerMigration("10 numbers of sip addresses") { db in try rekeyDoNotCall(db, vault, plan) }
         return migrator
     }
 

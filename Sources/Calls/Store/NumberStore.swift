@@ -111,6 +111,11 @@ extension CallStore {
         try await add(entries.map { ($0.number, $0) }, to: .doNotCall)
     }
     public func removeDoNotCall(_ number: String) async throws(StoreError) { try await remove(number, from: .doNotCall) }
+    /// - Parameter callee: a number, or a SIP address that may stand for one.
+    public func isOnDoNotCallList(_ callee: String) async throws(StoreError) -> Bool {
+        let key = calleeKey(callee)
+        return try await look { db in try Bool.fetchOne(db, sql: "SELECT 1 FROM do_not_call WHERE key = ?", arguments: [key]) != nil }
+    }
     public func doNotCall(search: String? = nil, limit: Int = 50, cursor: String? = nil) async throws(StoreError) -> NumberPage<DoNotCallEntry> {
         try await list(.doNotCall, search: search, limit: limit, cursor: cursor)
     }
