@@ -49,4 +49,10 @@ export default {
   "the disk is full: nothing was stored": "디스크가 가득 차 저장하지 못했습니다", "the database is locked by another process: nothing was stored": "다른 프로그램이 데이터베이스를 쓰고 있어 저장하지 못했습니다",
   "holds a NUL character": "쓸 수 없는 글자(NUL)가 있습니다", "must be a whole number": "정수여야 합니다", "must be a number": "숫자여야 합니다", "must lie in {least}…{most}, not {given}": "{least}~{most} 사이여야 합니다 ({given}은(는) 안 됩니다)",
   "the number is not on the list": "목록에 없는 번호입니다",
+  "holds a control character": "제어 문자가 들어 있습니다", "holds a control character other than line feed and tab": "줄바꿈과 탭 이외의 제어 문자가 들어 있습니다", "stands twice": "두 번 있습니다",
+  "has more digits than can be kept, or is too large": "자릿수가 너무 많거나 너무 큰 수입니다",
+  "holds a character that stands in no URL unless it is percent-encoded": "URL에 그대로 쓸 수 없는 글자가 있습니다 (퍼센트 인코딩이 필요합니다)",
+  "must be an https: URL": "https: URL이어야 합니다",
+  "must not hold a user name or password": "사용자 이름이나 비밀번호를 넣을 수 없습니다",
+  "must be https: (http: is for loopback, while the server is bound to loopback)": "https:여야 합니다 (http:는 서버가 루프백에 있을 때 루프백에만 쓸 수 있습니다)",
 };

@@ -53,8 +53,10 @@ struct AdminRoutes: Sendable {
     }
 
     func audit(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let wanted = try NumberRoutes.page(request, also: ["action"])
-        let page = try await services.store.audit(action: request.queryValue("action"), limit: wanted.limit, cursor: wanted.cursor)
-        return Routes.json(["items": .array(page.items.map(Payloads.audit)), "next_cursor": .optional(page.nextCursor)])
+        var query = QueryReader(request.query, known: OpenAPI.auditQuery)
+        let (action, limit, cursor) = (query.word("action"), query.limit(), query.cursor(of: .audit))
+        try query.check()
+        let page = try await services.store.audit(action: action, limit: limit, cursor: cursor)
+        return Routes.json(["items": .array(page.items.map(Payloads.audit)), "next_cursor": .cursor(page.nextCursor, of: .audit)])
     }
 }

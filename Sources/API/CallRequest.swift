@@ -33,8 +33,8 @@ struct CallRequest {
         var warnings: [String] = []
         let caller = fields.text("caller_number", required: true, limit: 64)
         var callee = fields.text("callee_number", required: true, limit: 256)
-        let purpose = fields.text("purpose", required: true, limit: Self.purposeLimit)
-        let displayName = fields.text("caller_display_name", required: false, limit: Self.displayNameLimit) ?? ""
+        let purpose = fields.text("purpose", required: true, limit: Self.purposeLimit, .paragraph)
+        let displayName = fields.text("caller_display_name", required: false, limit: Self.displayNameLimit, mayBeBlank: true) ?? ""
         var maxDuration = fields.integer("max_duration", in: Self.durationRange) ?? 180
         if maxDuration > settings.maxCallDuration {
             maxDuration = settings.maxCallDuration
@@ -46,7 +46,7 @@ struct CallRequest {
         let retryOnNoAnswer = fields.boolean("retry_on_no_answer") ?? true
         let maxRetries = fields.integer("max_retries", in: 0...10) ?? settings.retry.maxRetries
         var scheduledAt: Date?
-        if let text = fields.text("scheduled_at", required: false, limit: 64) {
+        if let text = fields.text("scheduled_at", required: false, limit: Timestamp.lengthLimit) {
             if let date = Timestamp.parse(text) {
                 if date <= now { fields.fail("scheduled_at", "lies in the past") } else { scheduledAt = date }
             } else {
@@ -54,14 +54,13 @@ struct CallRequest {
             }
         }
         var language = settings.language
-        if let text = fields.text("language", required: false, limit: 35) {
+        if let text = fields.text("language", required: false, limit: LanguageTag.lengthLimit) {
             if LanguageTag.isWellFormed(text) { language = text } else { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
         }
         if let agent = fields.text("agent", required: false, limit: 64), !Self.agents.contains(agent) {
             fields.fail("agent", "there is no agent with this name")
         }
-        let webhook = fields.text("webhook_url", required: false, limit: 2_048)
-        if let webhook, let problem = WebhookSender.problem(with: webhook, settings: webhooks) { fields.fail("webhook_url", problem) }
+        let webhook = fields.url("webhook_url", webhooks)
         let questions = Self.questions(&fields)
         let voicemail = Self.voicemail(&fields, settings)
         var metadata: String?
@@ -121,7 +120,7 @@ struct CallRequest {
 
     /// The members `voicemail` and `voicemail_message`.
     private static func voicemail(_ fields: inout FieldReader, _ settings: CallSettings) -> VoicemailPolicy? {
-        let message = fields.text("voicemail_message", required: false, limit: VoicemailPolicy.messageLimit)
+        let message = fields.text("voicemail_message", required: false, limit: VoicemailPolicy.messageLimit, .paragraph)
         var action: VoicemailAction?
         if let name = fields.text("voicemail", required: false, limit: 64) {
             action = VoicemailAction(rawValue: name)
@@ -181,6 +180,10 @@ struct CallRequest {
                             fields.fail("\(name).choices[\(place)]", "must be a text of 1 to 100 characters")
                             continue
                         }
+                        if let problem = TextRule.line.problem(with: choice) {
+                            fields.fail("\(name).choices[\(place)]", problem)
+                            continue
+                        }
                         choices.append(choice)
                     }
                 default: fields.fail("\(name).choices", "must be an array of texts")
@@ -217,8 +220,15 @@ struct CallRequest {
             }
             switch members["equals"] {
             case .bool(let value): return Question.Condition(question: id, equals: .boolean(value))
-            case .number(let value): return Question.Condition(question: id, equals: .number(value))
-            case .string(let value) where (1...questionLimit).contains(value.count): return Question.Condition(question: id, equals: .text(value))
+            case .number(let number):
+                guard let value = number.exact else {
+                    fields.fail("\(name).equals", FieldReader.tooExact)
+                    return nil
+                }
+                return Question.Condition(question: id, equals: .number(value))
+            case .string(let value) where (1...questionLimit).contains(value.count):
+                if let problem = TextRule.paragraph.problem(with: value) { fields.fail("\(name).equals", problem) }
+                return Question.Condition(question: id, equals: .text(value))
             default:
                 fields.fail("\(name).equals", "must be true or false, a number or a text")
                 return nil
@@ -239,12 +249,19 @@ struct CallRequest {
             fields.fail(name, "is longer than \(questionLimit) characters")
             return nil
         }
+        if let problem = TextRule.paragraph.problem(with: text) {
+            fields.fail(name, problem)
+            return nil
+        }
         return trimmed
     }
 }
 
 /// Reads typed members and collects what is wrong with them.
 struct FieldReader {
+    /// Of numbers that we calculate with.
+    static let tooExact = "has more digits than can be kept, or is too large"
+
     let members: [String: JSONValue]
     private(set) var errors: [APIError.Field] = []
     init(_ members: [String: JSONValue]) { self.members = members }
@@ -289,7 +306,9 @@ struct FieldReader {
 
     mutating func fail(_ field: String, _ message: String) { errors.append(.init(field: String(field.prefix(100)), message: message)) }
 
-    mutating func text(_ name: String, required: Bool, limit: Int) -> String? {
+    /// A text without the space around it; nil where there is none, or it is bad.
+    /// - Parameter mayBeBlank: a blank one is as none, for a program that clears a field so.
+    mutating func text(_ name: String, required: Bool, limit: Int, _ rule: TextRule = .line, mayBeBlank: Bool = false) -> String? {
         switch members[name] {
         case nil, .null:
             if required { fail(name, "is required") }
@@ -297,15 +316,16 @@ struct FieldReader {
         case .string(let value):
             let trimmed = value.trimmingCharacters(in: .whitespacesAndNewlines)
             if trimmed.isEmpty {
-                if required { fail(name, "is blank") }
+                if required || !mayBeBlank { fail(name, "is blank") }
                 return nil
             }
             guard trimmed.count <= limit else {
                 fail(name, "is longer than \(limit) characters")
                 return nil
             }
-            guard !trimmed.unicodeScalars.contains(where: { $0.value == 0 }) else {
-                fail(name, "holds a NUL character")
+            // Behind the last word too: whoever sends a line break in a name did not mean that name.
+            if let problem = rule.problem(with: value) {
+                fail(name, problem)
                 return nil
             }
             return trimmed
@@ -315,11 +335,26 @@ struct FieldReader {
         }
     }
 
+    /// A password: as it is, to the last space.
+    mutating func secret(_ name: String, required: Bool, limit: Int) -> String? {
+        guard let value = text(name, required: required, limit: limit), case .string(let whole)? = members[name] else { return nil }
+        // Space around it counts too.
+        if whole.count > limit { fail(name, "is longer than \(limit) characters") }
+        return whole.count > limit ? value : whole
+    }
+
+    /// An address that webhooks are posted to.
+    mutating func url(_ name: String, _ settings: WebhookSender.Settings) -> String? {
+        guard text(name, required: false, limit: WebhookSender.urlLimit) != nil, case .string(let whole)? = members[name] else { return nil }
+        if let problem = WebhookSender.problem(with: whole, settings: settings) { fail(name, problem) }
+        return whole
+    }
+
     mutating func integer(_ name: String, in range: ClosedRange<Int>) -> Int? {
         switch members[name] {
         case nil, .null: return nil
-        case .number(let value):
-            guard let integer = Int(exactly: value) else {
+        case .number(let number):
+            guard let integer = number.integer else {
                 fail(name, "must be a whole number")
                 return nil
             }
@@ -343,16 +378,4 @@ struct FieldReader {
             return nil
         }
     }
-}
-
-/// RFC 3339 times.
-enum Timestamp {
-    static func parse(_ text: String) -> Date? {
-        // Without an offset a time means nothing.
-        guard text.count <= 40, text.last == "Z" || text.last == "z" || text.dropFirst(10).contains(where: { $0 == "+" || $0 == "-" }) else {
-            return nil
-        }
-        return try? Date(text.uppercased(), strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: text.contains(".")))
-    }
-    static func text(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
 }

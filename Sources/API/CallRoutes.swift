@@ -9,6 +9,8 @@ internal import Realtime
 struct CallRoutes: Sendable {
     /// Characters of what an operator has said.
     static let sayLimit = 500
+    /// Characters of an answer given by hand.
+    static let answerLimit = 2_000
 
     let services: Routes.Services
     /// Serves calls that came in (`/api/inbound/…`), not those we placed.
@@ -97,93 +99,61 @@ struct CallRoutes: Sendable {
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var filter = try Self.filter(request.query)
-        filter.isInbound = isInbound
-        let page = try await services.store.page(filter)
+        let page = try await services.store.page(try filter(request.query))
         let now = services.now()
         return Routes.json([
-            "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .optional(page.nextCursor),
-            "total": .number(Double(page.total)), "total_is_capped": .bool(page.isTotalCapped),
+            "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }),
+            "next_cursor": .cursor(page.nextCursor, of: isInbound ? .inbound : .outbound), "total": .number(Double(page.total)), "total_is_capped": .bool(page.isTotalCapped),
         ])
     }
 
     /// The list's parameters, all bad ones found.
-    static func filter(_ query: [(name: String, value: String)]) throws(APIError) -> CallFilter {
-        var errors: [APIError.Field] = []
+    private func filter(_ query: [(name: String, value: String)]) throws(APIError) -> CallFilter {
+        var query = QueryReader(query, known: OpenAPI.listQuery, reserved: ["campaign_id"])
         var filter = CallFilter()
-        for (name, value) in query {
-            switch name {
-            case "state":
-                if let state = CallState(rawValue: value) {
-                    filter.state = state
-                } else {
-                    errors.append(.init(field: "state", message: "is no state of a call"))
-                }
-            case "q": filter.search = String(value.prefix(200))
-            case "from", "to":
-                // A "+" of an offset arrives as a space when it was not escaped.
-                guard let date = Timestamp.parse(value.replacing(" ", with: "+")) else {
-                    errors.append(.init(field: name, message: "must be an RFC 3339 time"))
-                    continue
-                }
-                if name == "from" { filter.from = date } else { filter.to = date }
-            case "limit", "cursor": Self.page(name, value, &filter.limit, &filter.cursor, &errors)
-            case "campaign_id": errors.append(.init(field: "campaign_id", message: "is not supported yet"))
-            default: errors.append(.init(field: name, message: "is not a known parameter"))
-            }
+        filter.isInbound = isInbound
+        if let text = query["state"] {
+            filter.state = CallState(rawValue: text)
+            if filter.state == nil { query.fail("state", "is no state of a call") }
         }
-        if !errors.isEmpty { throw APIError.invalid(errors) }
+        filter.search = query["q"]
+        filter.from = query.time("from")
+        filter.to = query.time("to")
+        filter.limit = query.limit()
+        filter.cursor = query.cursor(of: isInbound ? .inbound : .outbound)
+        if query["campaign_id"] != nil { query.fail("campaign_id", "is not supported yet") }
+        try query.check()
         return filter
     }
 
     func active(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var filter = try Self.activeFilter(request.query)
-        filter.isInbound = isInbound
-        let active = try await services.store.active(filter)
+        let active = try await services.store.active(try activeFilter(request.query))
         let now = services.now()
         let states = ActiveFilter.states.map { ($0.rawValue, JSONValue.number(Double(active.states[$0] ?? 0))) }
         return Routes.json([
-            "items": .array(active.page.items.map { Payloads.call($0, isMasked: true, now: now) }), "next_cursor": .optional(active.page.nextCursor),
-            "total": .number(Double(active.page.total)), "states": .object(Dictionary(uniqueKeysWithValues: states)),
+            "items": .array(active.page.items.map { Payloads.call($0, isMasked: true, now: now) }),
+            "next_cursor": .cursor(active.page.nextCursor, of: isInbound ? .activeInbound : .activeOutbound), "total": .number(Double(active.page.total)), "states": .object(Dictionary(uniqueKeysWithValues: states)),
         ])
     }
 
     /// As of the list; `state` may name several, with commas between them.
-    private static func activeFilter(_ query: [(name: String, value: String)]) throws(APIError) -> ActiveFilter {
-        var errors: [APIError.Field] = []
+    private func activeFilter(_ query: [(name: String, value: String)]) throws(APIError) -> ActiveFilter {
+        var query = QueryReader(query, known: OpenAPI.activeQuery)
         var filter = ActiveFilter()
-        for (name, value) in query {
-            switch name {
-            case "state":
-                let states = value.split(separator: ",", omittingEmptySubsequences: false).map { CallState(rawValue: String($0)) }
-                if states.allSatisfy({ $0.map(ActiveFilter.states.contains) ?? false }) {
-                    let named = states.compactMap(\.self)
-                    filter.states = ActiveFilter.states.filter(named.contains)
-                } else {
-                    errors.append(.init(field: "state", message: "must name states of calls that have not ended"))
-                }
-            case "limit", "cursor": Self.page(name, value, &filter.limit, &filter.cursor, &errors)
-            default: errors.append(.init(field: name, message: "is not a known parameter"))
-            }
-        }
-        if !errors.isEmpty { throw APIError.invalid(errors) }
-        return filter
-    }
-
-    /// What pages of every kind have.
-    static func page(_ name: String, _ value: String, _ limit: inout Int, _ cursor: inout String?, _ errors: inout [APIError.Field]) {
-        if name == "limit" {
-            if let number = Int(value), CallFilter.limitRange.contains(number) {
-                limit = number
+        filter.isInbound = isInbound
+        if let text = query["state"] {
+            let states = text.split(separator: ",", omittingEmptySubsequences: false).map { CallState(rawValue: String($0)) }
+            if states.allSatisfy({ $0.map(ActiveFilter.states.contains) ?? false }) {
+                let named = states.compactMap(\.self)
+                filter.states = ActiveFilter.states.filter(named.contains)
             } else {
-                let range = CallFilter.limitRange
-                errors.append(.init(field: "limit", message: "must be a number from \(range.lowerBound) to \(range.upperBound)"))
+                query.fail("state", "must name states of calls that have not ended")
             }
-        } else if Int64(value, radix: 36) != nil {
-            cursor = value
-        } else {
-            errors.append(.init(field: "cursor", message: "is not one that a list gave"))
         }
+        filter.limit = query.limit(else: filter.limit)
+        filter.cursor = query.cursor(of: isInbound ? .activeInbound : .activeOutbound)
+        try query.check()
+        return filter
     }
 
     func statistics(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -297,7 +267,7 @@ struct CallRoutes: Sendable {
     func say(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         var fields = try FieldReader(body: request.body, known: ["text"])
-        let text = fields.text("text", required: true, limit: Self.sayLimit)
+        let text = fields.text("text", required: true, limit: Self.sayLimit, .paragraph)
         try fields.check()
         try await services.dialler.say(text ?? "", in: call.outboundID)
         await services.audit(principal, "call.say", target: call.outboundID)
@@ -366,19 +336,24 @@ struct CallRoutes: Sendable {
                 fields.fail("status", "must be one of \(statuses.map(\.rawValue).joined(separator: ", "))")
             }
         }
-        let text = fields.text("answer_text", required: false, limit: 2_000)
-        let summary = fields.text("answer_summary", required: false, limit: 2_000)
+        let text = fields.text("answer_text", required: false, limit: Self.answerLimit, .paragraph, mayBeBlank: true)
+        let summary = fields.text("answer_summary", required: false, limit: Self.answerLimit, .paragraph, mayBeBlank: true)
         var value: Answer.Value?
         switch (fields.members["value"], question.kind) {
         case (nil, _), (.null, _): break
         case (.bool(let given), .boolean), (.bool(let given), .text): value = .boolean(given)
-        case (.number(let given), .number), (.number(let given), .text): value = .number(given)
-        case (.string(let given), .text), (.string(let given), .date): value = .text(String(given.prefix(2_000)))
+        case (.number(let given), .number), (.number(let given), .text):
+            value = given.exact.map { .number($0) }
+            if value == nil { fields.fail("value", FieldReader.tooExact) }
+        case (.string(let given), .text), (.string(let given), .date):
+            if given.count > Self.answerLimit { fields.fail("value", "is longer than \(Self.answerLimit) characters") }
+            if let problem = TextRule.paragraph.problem(with: given) { fields.fail("value", problem) }
+            value = .text(given)
         case (.string(let given), .choice):
             if question.choices.contains(given) { value = .text(given) } else { fields.fail("value", "is none of the question's choices") }
         default: fields.fail("value", "does not fit the question's type \(question.kind.rawValue)")
         }
-        if status == .answered, text == nil, summary == nil, value == nil {
+        if status == .answered, text == nil, summary == nil, value == nil, fields.errors.isEmpty {
             fields.fail("value", "an answer needs value, answer_text or answer_summary")
         }
         try fields.check()

@@ -1,10 +1,11 @@
-/// JSON from outside, parsed strictly (RFC 8259): duplicate keys, trailing text, deep nesting and bad UTF-8 are errors.
+/// JSON from outside, parsed strictly (RFC 8259): duplicate keys, trailing text, deep nesting and bad UTF-8 are errors. What it means is kept as
+/// it is, numbers to the last digit (`JSONNumber`); the order of members is not.
 ///
 /// Foundation's decoders keep the last of two equal keys, and a request that says two things must not be acted upon.
 public enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
-    case number(Double)
+    case number(JSONNumber)
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
@@ -51,7 +52,7 @@ public enum JSONValue: Sendable, Equatable {
             case UInt8(ascii: "n"):
                 try word("null")
                 return .null
-            default: return .number(try number())
+            default: return .number(JSONNumber(written: try number()))
             }
         }
 
@@ -60,7 +61,7 @@ public enum JSONValue: Sendable, Equatable {
             at += text.utf8.count
         }
 
-        mutating func number() throws(ParseError) -> Double {
+        mutating func number() throws(ParseError) -> String {
             let start = at
             if at < bytes.count, bytes[at] == UInt8(ascii: "-") { at += 1 }
             let firstDigit = at
@@ -79,10 +80,8 @@ public enum JSONValue: Sendable, Equatable {
                 while at < bytes.count, (48...57).contains(bytes[at]) { at += 1 }
                 guard at > exponent else { throw fail("digits must follow the exponent") }
             }
-            guard at - start <= 64, let value = Double(String(decoding: bytes[start..<at], as: UTF8.self)), value.isFinite else {
-                throw fail("the number is out of range")
-            }
-            return value
+            guard at - start <= JSONNumber.lengthLimit else { throw fail("a number is longer than \(JSONNumber.lengthLimit) characters") }
+            return String(decoding: bytes[start..<at], as: UTF8.self)
         }
 
         mutating func string() throws(ParseError) -> String {
@@ -198,7 +197,7 @@ public enum JSONValue: Sendable, Equatable {
         switch self {
         case .null: result += "null".utf8
         case .bool(let value): result += (value ? "true" : "false").utf8
-        case .number(let value): result += (value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)).utf8
+        case .number(let number): result += number.text.utf8
         case .string(let value): Self.quote(value, to: &result)
         case .array(let items):
             result.append(UInt8(ascii: "["))
@@ -249,7 +248,12 @@ public enum JSONValue: Sendable, Equatable {
 
     /// `null` for nil.
     static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
-    static func optional(_ number: Double?) -> JSONValue { number.map(JSONValue.number) ?? .null }
+    static func optional(_ number: Double?) -> JSONValue { number.map { .number($0) } ?? .null }
+
+    /// `next_cursor` of a list.
+    static func cursor(_ position: Int64?, of list: ListCursor) -> JSONValue { .optional(position.map(list.text)) }
+
+    static func number(_ value: Double) -> JSONValue { .number(JSONNumber(value)) }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral, ExpressibleByDictionaryLiteral,

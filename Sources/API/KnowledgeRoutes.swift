@@ -29,8 +29,8 @@ struct KnowledgeRoutes: Sendable {
         var fields = try Self.fields(request, ["question", "answer", "title", "text", "content_type", "content_base64"])
         let item: KnowledgeItem
         if fields.members["question"] != nil || fields.members["answer"] != nil {
-            let question = fields.text("question", required: true, limit: Self.questionLimit)
-            let answer = fields.text("answer", required: true, limit: Self.answerLimit)
+            let question = fields.text("question", required: true, limit: Self.questionLimit, .document)
+            let answer = fields.text("answer", required: true, limit: Self.answerLimit, .document)
             for name in ["title", "text", "content_type", "content_base64"] where fields.members[name] != nil {
                 fields.fail(name, "does not go with question and answer")
             }
@@ -54,10 +54,10 @@ struct KnowledgeRoutes: Sendable {
     private static func text(_ fields: inout FieldReader) async throws -> String? {
         if fields.members["text"] != nil {
             for name in ["content_type", "content_base64"] where fields.members[name] != nil { fields.fail(name, "does not go with text") }
-            return fields.text("text", required: true, limit: textLimit)
+            return fields.text("text", required: true, limit: textLimit, .document)
         }
         let kind = fields.text("content_type", required: true, limit: 100)
-        let content = fields.text("content_base64", required: true, limit: 4 << 20)
+        let content = fields.text("content_base64", required: true, limit: 4 << 20, .document)
         guard let kind, let content else { return nil }
         guard let data = Data(base64Encoded: content), !data.isEmpty else {
             fields.fail("content_base64", "is no base64")
@@ -96,7 +96,7 @@ struct KnowledgeRoutes: Sendable {
     func search(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let knowledge = try knowledge()
         var fields = try Self.fields(request, ["query"])
-        let query = fields.text("query", required: true, limit: Self.questionLimit)
+        let query = fields.text("query", required: true, limit: Self.questionLimit, .paragraph)
         guard let query, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
         let hits = try await stored { () async throws(StoreError) in try await knowledge.find(query, limit: Self.hitLimit) }
         return Routes.json(.object(["items": .array(hits.map(Self.payload))]))

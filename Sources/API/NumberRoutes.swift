@@ -11,30 +11,22 @@ struct NumberRoutes: Sendable {
     let services: Routes.Services
 
     /// `limit`, `cursor` and `q` of a list.
-    static func page(_ request: HTTPRequest, also: Set<String> = []) throws -> (limit: Int, cursor: String?, search: String?) {
-        var errors: [APIError.Field] = []
-        var limit = 50
-        var cursor: String?
-        for (name, value) in request.query {
-            switch name {
-            case "limit", "cursor": CallRoutes.page(name, value, &limit, &cursor, &errors)
-            case _ where also.contains(name): break
-            default: errors.append(.init(field: name, message: "is not a known parameter"))
-            }
-        }
-        if !errors.isEmpty { throw APIError.invalid(errors) }
-        return (limit, cursor, also.contains("q") ? request.queryValue("q") : nil)
+    private static func page(_ request: HTTPRequest, of list: ListCursor) throws -> (limit: Int, cursor: Int64?, search: String?) {
+        var query = QueryReader(request.query, known: OpenAPI.numberQuery)
+        let page = (query.limit(), query.cursor(of: list), query["q"])
+        try query.check()
+        return page
     }
 
     // MARK: Do not call
 
     func doNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let wanted = try Self.page(request, also: ["q"])
+        let wanted = try Self.page(request, of: .doNotCall)
         let page = try await services.store.doNotCall(search: wanted.search, limit: wanted.limit, cursor: wanted.cursor)
         // Whole for who may change the list; masked for who may only look.
         let isMasked = principal.role < .operator
         return Routes.json([
-            "items": .array(page.items.map { Payloads.doNotCall($0, isMasked: isMasked) }), "next_cursor": .optional(page.nextCursor),
+            "items": .array(page.items.map { Payloads.doNotCall($0, isMasked: isMasked) }), "next_cursor": .cursor(page.nextCursor, of: .doNotCall),
             "total": .number(Double(page.total)),
         ])
     }
@@ -42,7 +34,7 @@ struct NumberRoutes: Sendable {
     /// `{"number"}` or `{"numbers": […]}`, and a `reason`. All of them or none.
     func addDoNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(body: request.body, known: ["number", "numbers", "reason"])
-        let reason = fields.text("reason", required: false, limit: Self.reasonLimit) ?? ""
+        let reason = fields.text("reason", required: false, limit: Self.reasonLimit, mayBeBlank: true) ?? ""
         var numbers: [(name: String, text: String)] = []
         if let number = fields.text("number", required: false, limit: 256) { numbers.append(("number", number)) }
         switch fields.members["numbers"] {
@@ -76,7 +68,7 @@ struct NumberRoutes: Sendable {
     // MARK: Numbers of ours
 
     func numbers(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let wanted = try Self.page(request, also: ["q"])
+        let wanted = try Self.page(request, of: .numbers)
         let page = try await services.store.callerNumbers(search: wanted.search, limit: wanted.limit, cursor: wanted.cursor)
         let since = services.settings.policy.dayBegins(services.now())
         var items: [JSONValue] = []
@@ -86,7 +78,7 @@ struct NumberRoutes: Sendable {
         // Those of the configuration cannot be changed here.
         let configured = services.settings.routing.allowedCallers ?? []
         return Routes.json([
-            "items": .array(items), "next_cursor": .optional(page.nextCursor), "total": .number(Double(page.total)),
+            "items": .array(items), "next_cursor": .cursor(page.nextCursor, of: .numbers), "total": .number(Double(page.total)),
             "configured": .array(configured.map { .string($0) }),
             "any_allowed": .bool(services.settings.routing.allowedCallers == nil && services.settings.routing.isBoundToLoopback),
         ])
@@ -95,7 +87,7 @@ struct NumberRoutes: Sendable {
     func addNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(body: request.body, known: ["number", "label", "daily_cap", "template_id"])
         let number = fields.text("number", required: true, limit: 64)
-        let label = fields.text("label", required: false, limit: 100) ?? ""
+        let label = fields.text("label", required: false, limit: 100, mayBeBlank: true) ?? ""
         let cap = fields.integer("daily_cap", in: 1...1_000_000)
         let template = fields.text("template_id", required: false, limit: 20)
         if let number, Routing.normalize(number) == nil { fields.fail("number", "must be a number of 3 to 15 digits") }

@@ -19,14 +19,19 @@ enum OpenAPI {
         /// nil: no body.
         var answer: JSONValue? = Schema.any
         var contentType = "application/json"
-        /// Statuses of problems beside 401, 403 and 429.
+        /// Statuses of problems beside 401, 403, 422 and 429.
         var problems: [Int] = []
     }
 
     struct Parameter: Sendable {
+        /// Characters of a value where nothing else is said.
+        static let usualLimit = 64
+
         var name: String
         var schema: JSONValue
         var summary: String
+        /// Characters of a value.
+        var limit = Self.usualLimit
     }
 
     // MARK: Schemas
@@ -59,20 +64,34 @@ enum OpenAPI {
         }
     }
 
-    private static let listQuery = [
+    private static let limit = Parameter(name: "limit", schema: Schema.whole(CallFilter.limitRange), summary: "rows of a page (50)")
+    private static let cursor = Parameter(
+        name: "cursor", schema: Schema.text(ListCursor.lengthLimit), summary: "`next_cursor` of the page before", limit: ListCursor.lengthLimit)
+    private static func search(_ summary: String) -> Parameter {
+        Parameter(name: "q", schema: Schema.text(CallFilter.searchLimit, minimum: 0), summary: summary, limit: CallFilter.searchLimit)
+    }
+
+    // What lists are asked by; the routes read their queries by these.
+    static let listQuery = [
         Parameter(name: "state", schema: Schema.choice(states), summary: "in this state"),
-        Parameter(name: "q", schema: Schema.text, summary: "words of a purpose, an id, a number whole or its last four digits"),
+        search("words of a purpose, an id, a number whole or its last four digits"),
         Parameter(name: "from", schema: Schema.time, summary: "created at or after"),
         Parameter(name: "to", schema: Schema.time, summary: "created before"), limit, cursor,
+    ]
+    static let activeQuery = [
+        Parameter(
+            name: "state", schema: Schema.text(Parameter.usualLimit), summary: "only these of queued, dialing, ringing, connected; commas between them"),
+        limit, cursor,
+    ]
+    static let numberQuery = [limit, cursor, search("a whole number")]
+    static let auditQuery = [limit, cursor, Parameter(name: "action", schema: Schema.text(Parameter.usualLimit), summary: "e.g. call.create")]
+    static let deliveryQuery = [
+        limit, cursor, Parameter(name: "state", schema: Schema.choice(Delivery.State.allCases.map(\.rawValue)), summary: "in this state"),
+        Parameter(name: "outbound_id", schema: Schema.text(Parameter.usualLimit), summary: "of this call"),
     ]
 
     private static let activeStates = Schema.object(
         Dictionary(uniqueKeysWithValues: ActiveFilter.states.map { ($0.rawValue, Schema.count) }), required: ActiveFilter.states.map(\.rawValue))
-    private static let activeQuery = [
-        Parameter(name: "state", schema: Schema.text, summary: "only these of queued, dialing, ringing, connected; commas between them"), limit,
-        cursor,
-    ]
-
     private static let sipTrace = Schema.object(
         [
             "items": Schema.list(
@@ -117,11 +136,11 @@ enum OpenAPI {
                 "questions": questions, "caller_display_name": Schema.nullable(Schema.text(CallRequest.displayNameLimit, minimum: 0)),
                 "max_duration": Schema.nullable(Schema.whole(CallRequest.durationRange)), "priority": Schema.nullable(Schema.whole(1...10)),
                 "scheduled_at": Schema.nullable(Schema.time), "retry_on_no_answer": Schema.nullable(Schema.flag),
-                "max_retries": Schema.nullable(Schema.whole(0...10)), "language": Schema.nullable(Schema.text(35, minimum: 0)),
-                "agent": Schema.nullable(Schema.text(64, minimum: 0)), "metadata": Schema.nullable(Schema.any),
-                "webhook_url": Schema.nullable(Schema.text(2_048, minimum: 0)),
+                "max_retries": Schema.nullable(Schema.whole(0...10)), "language": Schema.nullable(Schema.text(LanguageTag.lengthLimit, minimum: 2)),
+                "agent": Schema.nullable(Schema.text(64)), "metadata": Schema.nullable(Schema.any),
+                "webhook_url": Schema.nullable(Schema.text(WebhookSender.urlLimit)),
                 "voicemail": Schema.nullable(Schema.choice(VoicemailAction.allCases.map(\.rawValue))),
-                "voicemail_message": Schema.nullable(Schema.text(VoicemailPolicy.messageLimit, minimum: 0)),
+                "voicemail_message": Schema.nullable(Schema.text(VoicemailPolicy.messageLimit)),
             ], required: ["caller_number", "callee_number", "purpose", "questions"], isClosed: true),
         "Created": Schema.object(
             [
@@ -155,8 +174,9 @@ enum OpenAPI {
         "Correction": Schema.object(
             [
                 "status": Schema.nullable(Schema.choice(["answered", "unclear", "refused", "not_asked"])),
-                "answer_text": Schema.nullable(Schema.text(2_000, minimum: 0)), "answer_summary": Schema.nullable(Schema.text(2_000, minimum: 0)),
-                "value": ["type": ["boolean", "number", "string", "null"]],
+                "answer_text": Schema.nullable(Schema.text(CallRoutes.answerLimit, minimum: 0)),
+                "answer_summary": Schema.nullable(Schema.text(CallRoutes.answerLimit, minimum: 0)),
+                "value": ["type": ["boolean", "number", "string", "null"], "maxLength": .number(Double(CallRoutes.answerLimit))],
             ], isClosed: true),
         "Block": Schema.object(
             [
@@ -198,14 +218,14 @@ enum OpenAPI {
             required: ["timestamp", "speaker", "text"]),
         "Transfer": Schema.object(
             [
-                "operator_id": Schema.nullable(Schema.text(20, minimum: 0)), "to": Schema.nullable(Schema.text(256, minimum: 0)),
+                "operator_id": Schema.nullable(Schema.text(20)), "to": Schema.nullable(Schema.text(256)),
                 "mode": Schema.nullable(Schema.choice(CallSettings.TransferMode.allCases.map(\.rawValue))),
             ], isClosed: true),
         "NewOperator": Schema.object(
             [
                 "name": Schema.text(OperatorRoutes.nameLimit), "sip_user": Schema.text(OperatorRoutes.userLimit),
-                "sip_password": Schema.nullable(Schema.text(OperatorRoutes.passwordRange.upperBound, minimum: 0)),
-                "number": Schema.nullable(Schema.text(64, minimum: 0)), "address": Schema.nullable(Schema.text(256, minimum: 0)),
+                "sip_password": Schema.nullable(Schema.text(OperatorRoutes.passwordRange.upperBound, minimum: OperatorRoutes.passwordRange.lowerBound)),
+                "number": Schema.nullable(Schema.text(64)), "address": Schema.nullable(Schema.text(256)),
                 "status": Schema.nullable(Schema.choice(Operator.Status.allCases.map(\.rawValue))),
                 "away_message": Schema.nullable(Schema.text(OperatorRoutes.messageLimit, minimum: 0)),
                 "ring_timeout": Schema.nullable(Schema.whole(OperatorRoutes.ringRange)), "order": Schema.nullable(Schema.whole(0...1_000)),
@@ -220,7 +240,7 @@ enum OpenAPI {
         "NewTemplate": Schema.object(
             [
                 "name": Schema.text(100), "purpose": Schema.text(CallRequest.purposeLimit), "questions": questions,
-                "language": Schema.nullable(Schema.text(35, minimum: 0)), "caller_display_name": Schema.nullable(Schema.text(100, minimum: 0)),
+                "language": Schema.nullable(Schema.text(LanguageTag.lengthLimit, minimum: 2)), "caller_display_name": Schema.nullable(Schema.text(100, minimum: 0)),
                 "greeting": Schema.nullable(Schema.text(TemplateRoutes.greetingLimit, minimum: 0)),
             ], required: ["name", "purpose", "questions"], isClosed: true),
         "Template": Schema.object(
@@ -244,8 +264,6 @@ enum OpenAPI {
 
     // MARK: Routes
 
-    private static let limit = Parameter(name: "limit", schema: Schema.whole(CallFilter.limitRange), summary: "rows of a page (50)")
-    private static let cursor = Parameter(name: "cursor", schema: Schema.text, summary: "`next_cursor` of the page before")
     private static let nothing = Schema.object([:])
 
     private static func browserTicket(tag: String) -> Operation {
@@ -293,7 +311,7 @@ enum OpenAPI {
                 required: ["retention_days", "records_calls", "is_sealed"])),
         "GET /api/audit": Operation(
             summary: "Who did what, newest first.", tag: "access",
-            query: [limit, cursor, Parameter(name: "action", schema: Schema.text, summary: "e.g. call.create")], answer: Schema.page(Schema.any),
+            query: auditQuery, answer: Schema.page(Schema.any),
             problems: [422, 503]),
 
         "POST /api/outbound": Operation(
@@ -351,13 +369,13 @@ enum OpenAPI {
 
         "GET /api/do-not-call": Operation(
             summary: "Who must not be called.", tag: "numbers",
-            query: [limit, cursor, Parameter(name: "q", schema: Schema.text, summary: "a whole number")],
+            query: numberQuery,
             answer: Schema.page(Schema.any, more: ["total": Schema.count]), problems: [422, 503]),
         "POST /api/do-not-call": Operation(
             summary: "Adds numbers, all or none.", tag: "numbers",
             body: Schema.object(
                 [
-                    "number": Schema.nullable(Schema.text(256, minimum: 0)),
+                    "number": Schema.nullable(Schema.text(256)),
                     "numbers": Schema.nullable(["type": "array", "items": Schema.text(256), "maxItems": 10_000]),
                     "reason": Schema.nullable(Schema.text(200, minimum: 0)),
                 ], isClosed: true), status: 201,
@@ -366,7 +384,7 @@ enum OpenAPI {
             summary: "Takes a number off.", tag: "numbers", status: 204, answer: nil, problems: [404, 503]),
         "GET /api/numbers": Operation(
             summary: "Numbers of ours that may be shown.", tag: "numbers",
-            query: [limit, cursor, Parameter(name: "q", schema: Schema.text, summary: "a whole number")],
+            query: numberQuery,
             answer: Schema.page(Schema.any, more: ["total": Schema.count]), problems: [422, 503]),
         "POST /api/numbers": Operation(
             summary: "Adds one.", tag: "numbers",
@@ -374,16 +392,13 @@ enum OpenAPI {
                 [
                     "number": Schema.text(64), "label": Schema.nullable(Schema.text(100, minimum: 0)),
                     "daily_cap": Schema.nullable(Schema.whole(1...1_000_000)),
-                    "template_id": Schema.nullable(Schema.text(20, minimum: 0)),
+                    "template_id": Schema.nullable(Schema.text(20)),
                 ], required: ["number"], isClosed: true), status: 201, problems: [400, 409, 422, 503, 507]),
         "DELETE /api/numbers/{number}": Operation(summary: "Takes it off.", tag: "numbers", status: 204, answer: nil, problems: [404, 503]),
 
         "GET /api/webhooks/deliveries": Operation(
             summary: "Messages of the outbox, newest first.", tag: "webhooks",
-            query: [
-                limit, cursor, Parameter(name: "state", schema: Schema.choice(Delivery.State.allCases.map(\.rawValue)), summary: "in this state"),
-                Parameter(name: "outbound_id", schema: Schema.text, summary: "of this call"),
-            ], answer: Schema.page(Schema.reference("Delivery")), problems: [422, 503]),
+            query: deliveryQuery, answer: Schema.page(Schema.reference("Delivery")), problems: [422, 503]),
         "POST /api/webhooks/deliveries/replay": Operation(
             summary: "Sends all that were given up again.", tag: "webhooks", status: 202,
             answer: Schema.object(["replayed": Schema.count], required: ["replayed"]), problems: [503]),
@@ -539,7 +554,8 @@ enum OpenAPI {
             responses[good] = ["description": "done"]
         }
         if operation.contentType == "audio/wav" { responses["206"] = responses[good] }
-        for status in operation.problems + (isOpen ? [401, 429] : [401, 403, 429]) {
+        // 422: a query parameter that the route does not know.
+        for status in operation.problems + (isOpen ? [401, 429] : [401, 403, 422, 429]) {
             responses[String(status)] = [
                 "description": "what is wrong", "content": ["application/problem+json": ["schema": Schema.reference("Problem")]],
             ]

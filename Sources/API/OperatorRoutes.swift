@@ -55,7 +55,7 @@ struct OperatorRoutes: Sendable {
         var fields = try FieldReader(body: request.body, known: ["status", "away_message"])
         let status = fields.text("status", required: true, limit: 20)
         Self.take(status, &fields, &changed)
-        if fields.members["away_message"] != nil { changed.awayMessage = fields.text("away_message", required: false, limit: Self.messageLimit) }
+        if fields.members["away_message"] != nil { changed.awayMessage = fields.text("away_message", required: false, limit: Self.messageLimit, .paragraph, mayBeBlank: true) }
         try fields.check()
         changed.updatedAt = services.now()
         try await services.store.save(changed)
@@ -87,10 +87,10 @@ struct OperatorRoutes: Sendable {
             known: ["name", "number", "sip_user", "sip_password", "address", "status", "away_message", "ring_timeout", "order"])
         let name = fields.text("name", required: true, limit: Self.nameLimit)
         let user = fields.text("sip_user", required: true, limit: Self.userLimit)
-        let password = fields.text("sip_password", required: false, limit: Self.passwordRange.upperBound)
+        let password = fields.secret("sip_password", required: false, limit: Self.passwordRange.upperBound)
         known.number = fields.text("number", required: false, limit: 64)
         known.address = fields.text("address", required: false, limit: 256)
-        known.awayMessage = fields.text("away_message", required: false, limit: Self.messageLimit)
+        known.awayMessage = fields.text("away_message", required: false, limit: Self.messageLimit, .paragraph, mayBeBlank: true)
         known.ringSeconds =
             fields.integer("ring_timeout", in: Self.ringRange) ?? Operator(name: "", sipUser: "", createdAt: old.createdAt).ringSeconds
         known.order = fields.integer("order", in: 0...1_000) ?? 0

@@ -17,7 +17,7 @@ struct OrchestratorRoutes: Sendable {
     func receive(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(body: request.body, known: ["user", "vulnerability", "questions"])
         var user = FieldReader(object: fields.members["user"], "user", required: true, &fields)
-        let name = user.text("name", required: false, limit: Self.nameLimit)
+        let name = user.text("name", required: false, limit: Self.nameLimit, mayBeBlank: true)
         let phone = user.text("phone", required: true, limit: 256)
         fields.take(user.errors, under: "user")
         let about = Self.about(FieldReader(object: fields.members["vulnerability"], "vulnerability", required: false, &fields).members)
@@ -62,7 +62,7 @@ struct OrchestratorRoutes: Sendable {
     private static func about(_ topic: [String: JSONValue]) -> String {
         topic.sorted { $0.key < $1.key }.compactMap { member in
             guard case .string(let text) = member.value else { return nil }
-            let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            let trimmed = TextRule.plain(text).trimmingCharacters(in: .whitespacesAndNewlines)
             return trimmed.isEmpty ? nil : trimmed
         }.joined(separator: ". ")
     }
@@ -77,8 +77,8 @@ struct OrchestratorRoutes: Sendable {
         for (index, item) in items.prefix(pairLimit).enumerated() {
             let place = "questions[\(index)]"
             var pair = FieldReader(object: item, place, required: true, &fields)
-            let question = pair.text("question", required: true, limit: CallRequest.questionLimit)
-            let answer = pair.text("answer", required: false, limit: answerLimit)
+            let question = pair.text("question", required: true, limit: CallRequest.questionLimit, .paragraph)
+            let answer = pair.text("answer", required: false, limit: answerLimit, .paragraph, mayBeBlank: true)
             for key in pair.members.keys.sorted() where !["question", "answer"].contains(key) { pair.fail(key, "is not a known field") }
             fields.take(pair.errors, under: place)
             guard let question else { continue }

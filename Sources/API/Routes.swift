@@ -239,6 +239,9 @@ public struct Routes: Sendable {
     /// Adds a handler behind the checks every request passes: rate, key or login, role, same origin.
     private mutating func add(_ method: String, _ pattern: String, _ role: Role?, _ handler: @escaping Handler) {
         let services = services
+        // A list reads its own; a provider's requests have their own checks.
+        let operation = OpenAPI.operations["\(method) \(pattern)"]
+        let takesNoQuery = operation.map(\.query.isEmpty) ?? false
         router.add(method, pattern) { request in
             do {
                 var principal = Principal(name: "", key: "", role: .viewer, isSession: false)
@@ -260,6 +263,7 @@ public struct Routes: Sendable {
                 } else {
                     try Self.limit(services, request.peer)
                 }
+                if takesNoQuery { try QueryReader(request.query, known: []).check() }
                 return try await handler(request, principal)
             } catch let error as APIError {
                 return error.response
@@ -333,6 +337,7 @@ public struct Routes: Sendable {
         guard isOurs(host: request.headers["host"]) else { return 421 }
         guard let principal = services.authenticator.principal(of: request) else { return 401 }
         if principal.isSession, !Authenticator.isSameOrigin(request) { return 403 }
+        guard request.path == EventSocket.path ? EventSocket.accepts(request.query) : request.query.isEmpty else { return 422 }
         return call == nil || principal.role >= .operator ? 0 : 403
     }
 

@@ -13,7 +13,7 @@ struct SessionRoutes: Sendable {
         if isByName, fields.members["api_key"] != nil { fields.fail("api_key", "does not go with username and password") }
         let key = fields.text("api_key", required: !isByName, limit: 200)
         let name = fields.text("username", required: isByName, limit: 64)
-        let password = fields.text("password", required: isByName, limit: 200)
+        let password = fields.secret("password", required: isByName, limit: 200)
         try fields.check()
         let sources = [request.peer] + (name.map { ["name " + $0] } ?? [])
         for source in sources {

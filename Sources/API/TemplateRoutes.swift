@@ -56,11 +56,11 @@ struct TemplateRoutes: Sendable {
         var template = old
         var fields = try FieldReader(body: request.body, known: ["name", "purpose", "questions", "language", "caller_display_name", "greeting"])
         let name = fields.text("name", required: true, limit: nameLimit)
-        let purpose = fields.text("purpose", required: true, limit: CallRequest.purposeLimit)
-        template.callerDisplayName = fields.text("caller_display_name", required: false, limit: CallRequest.displayNameLimit) ?? ""
-        template.language = fields.text("language", required: false, limit: 35)
+        let purpose = fields.text("purpose", required: true, limit: CallRequest.purposeLimit, .paragraph)
+        template.callerDisplayName = fields.text("caller_display_name", required: false, limit: CallRequest.displayNameLimit, mayBeBlank: true) ?? ""
+        template.language = fields.text("language", required: false, limit: LanguageTag.lengthLimit)
         if let language = template.language, !LanguageTag.isWellFormed(language) { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
-        template.greeting = fields.text("greeting", required: false, limit: greetingLimit)
+        template.greeting = fields.text("greeting", required: false, limit: greetingLimit, .paragraph, mayBeBlank: true)
         template.questions = CallRequest.questions(&fields)
         try fields.check()
         template.name = name ?? ""

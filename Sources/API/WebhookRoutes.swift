@@ -7,17 +7,12 @@ struct WebhookRoutes: Sendable {
     let services: Routes.Services
 
     func deliveries(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let wanted = try NumberRoutes.page(request, also: ["state", "outbound_id"])
-        var state: Delivery.State?
-        if let text = request.queryValue("state") {
-            state = Delivery.State(rawValue: text)
-            guard state != nil else {
-                throw APIError.invalid("state", "must be one of \(Delivery.State.allCases.map(\.rawValue).joined(separator: ", "))")
-            }
-        }
-        let page = try await services.store.deliveries(
-            state: state, of: request.queryValue("outbound_id"), limit: wanted.limit, cursor: wanted.cursor)
-        return Routes.json(["items": .array(page.items.map(Payloads.delivery)), "next_cursor": .optional(page.nextCursor)])
+        var query = QueryReader(request.query, known: OpenAPI.deliveryQuery)
+        let state = query.choice("state", as: Delivery.State.self)
+        let (id, limit, cursor) = (query.word("outbound_id"), query.limit(), query.cursor(of: .deliveries))
+        try query.check()
+        let page = try await services.store.deliveries(state: state, of: id, limit: limit, cursor: cursor)
+        return Routes.json(["items": .array(page.items.map(Payloads.delivery)), "next_cursor": .cursor(page.nextCursor, of: .deliveries)])
     }
 
     /// One delivery again, whatever became of it.

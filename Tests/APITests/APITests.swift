@@ -17,7 +17,7 @@ import Testing
         #expect(try parse(#""\ud83d\ude00""#) == .string("😀"))
     }
     @Test(arguments: [
-        "", "{", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "01", "1.", "-", "nul", "\"\\x\"", "\"\u{1}\"", "1 2", "{'a':1}", "\"\\ud800\"", "1e999",
+        "", "{", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "01", "1.", "-", "nul", "\"\\x\"", "\"\u{1}\"", "1 2", "{'a':1}", "\"\\ud800\"",
         String(repeating: "[", count: 100), "\"abc",
     ])
     func nonsenseIsAnError(text: String) { #expect(throws: JSONValue.ParseError.self) { _ = try parse(text) } }

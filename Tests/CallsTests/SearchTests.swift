@@ -43,7 +43,7 @@ import Testing
         #expect(many.items.allSatisfy { $0.brief.purpose == "about the appointment" })
         // Page by page, each once.
         var seen: [String] = []
-        var cursor: String?
+        var cursor: Int64?
         repeat {
             let page = try await search("appointment") {
                 $0.limit = 200

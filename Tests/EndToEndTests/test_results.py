@@ -148,7 +148,7 @@ def test_a_killed_server_sums_up_afterwards(make_server, callee, speech):
 # The older orchestrator.
 
 RECEIVED = {
-    "user": {"name": "Kim Minji", "phone": "", "age": 71},
+    "user": {"name": "Kim Minji", "phone": "", "age": 71, "number": 9007199254740993},
     "vulnerability": {"title": "Heat warning", "description": "The city warns of heat this week"},
     "questions": [{"question": "Where is the cooling centre?", "answer": "It is in the town hall."}, {"question": ATTEND}, {"question": GUESTS}]}
 
@@ -166,6 +166,7 @@ def test_receive_dials_and_posts_back(make_server, callee, receiver):
     assert hook.wait_for(lambda events: events)
     body = hook.received[0][1]
     assert body["outbound_id"] == call_id and body["user"]["name"] == "Kim Minji" and body["vulnerability"]["title"] == "Heat warning"
+    assert body["user"]["number"] == 9007199254740993, "not as a double"
     assert [pair["status"] for pair in body["questions"]] == ["answered", "answered"] and body["analysis"]["task_completed"] is True
     assert body["summary"] and body["transcript"] and body["call_id"].startswith(f"outbound-{call_id}-")
     # Again, by either id.

@@ -1,5 +1,6 @@
 public import Foundation
 public import Logging
+internal import Net
 public import Realtime
 
 /// What is done with every call that has ended: a model sums it up, and the older orchestrator is told.
@@ -145,10 +146,25 @@ enum OrchestratorResult {
             },
         ]
         object["call_id"] = call.callID ?? NSNull()
-        if let metadata = call.metadata, let members = try? JSONSerialization.jsonObject(with: Data(metadata.utf8)) as? [String: Any] {
-            for name in ["user", "vulnerability"] { object[name] = members[name] }
-        }
         let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
-        return data.map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        guard let data else { return "{}" }
+        // As they came: a decoder would make doubles of all numbers.
+        return String(decoding: data.dropLast(), as: UTF8.self) + own(call.metadata).map { ",\"\($0.name)\":\($0.json)" }.joined() + "}"
+    }
+
+    /// The members of a call's metadata that the older orchestrator knows, as JSON texts.
+    private static func own(_ metadata: String?) -> [(name: String, json: String)] {
+        var members: [(name: String, json: String)] = []
+        var text = metadata ?? "{}"
+        text.withUTF8 { bytes in
+            _ = JSONMembers.forEach(in: bytes) { key, value in
+                let name = String(decoding: key, as: UTF8.self)
+                guard ["user", "vulnerability"].contains(name) else { return }
+                let quote = value.kind == .string ? 1 : 0
+                let range = (value.range.lowerBound - quote)..<(value.range.upperBound + quote)
+                members.append((name, String(decoding: bytes[range], as: UTF8.self)))
+            }
+        }
+        return members
     }
 }

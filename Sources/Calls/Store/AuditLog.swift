@@ -38,8 +38,8 @@ extension CallStore {
     }
 
     /// Newest first.
-    public func audit(action: String?, limit: Int, cursor: String?) async throws(StoreError) -> (items: [AuditEntry], nextCursor: String?) {
-        let before = cursor.flatMap { Int64($0, radix: 36) } ?? .max
+    public func audit(action: String?, limit: Int, cursor: Int64?) async throws(StoreError) -> (items: [AuditEntry], nextCursor: Int64?) {
+        let before = cursor ?? .max
         return try await look { db in
             let rows = try Row.fetchAll(
                 db, sql: "SELECT * FROM audit WHERE id < ?\(action == nil ? "" : " AND action = ?") ORDER BY id DESC LIMIT ?",
@@ -51,7 +51,7 @@ extension CallStore {
                 entry.id = row["id"]
                 return entry
             }
-            return (items, rows.count > limit ? String(rows[limit - 1]["id"] as Int64, radix: 36) : nil)
+            return (items, rows.count > limit ? rows[limit - 1]["id"] as Int64 : nil)
         }
     }
 }

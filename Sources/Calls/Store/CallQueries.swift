@@ -7,7 +7,7 @@ internal import Synchronization
 public struct CallPage: Sendable {
     public var items: [Call]
     /// Pass it to get the next page; nil on the last.
-    public var nextCursor: String?
+    public var nextCursor: Int64?
     public var total: Int
     /// There are more than were counted.
     public var isTotalCapped = false
@@ -15,6 +15,8 @@ public struct CallPage: Sendable {
 
 public struct CallFilter: Sendable, Equatable {
     public static let limitRange = 1...200
+    /// Characters of a search.
+    public static let searchLimit = 200
     /// Calls that came in, instead of those we placed.
     public var isInbound = false
     public var state: CallState?
@@ -23,7 +25,8 @@ public struct CallFilter: Sendable, Equatable {
     public var from: Date?
     public var to: Date?
     public var limit = 50
-    public var cursor: String?
+    /// `nextCursor` of the page before.
+    public var cursor: Int64?
     public init() {}
 
     /// How the ids begin.
@@ -38,7 +41,8 @@ public struct ActiveFilter: Sendable, Equatable {
     public var isInbound = false
     public var states = Self.states
     public var limit = CallFilter.limitRange.upperBound
-    public var cursor: String?
+    /// `nextCursor` of the page before.
+    public var cursor: Int64?
     public init() {}
 }
 
@@ -150,8 +154,7 @@ extension CallStore {
     /// A page of calls. What is searched is found in purposes by words, in ids by their beginning, and in numbers whole or by the last four
     /// digits.
     public func page(_ filter: CallFilter) async throws(StoreError) -> CallPage {
-        let before: Int64? = if let cursor = filter.cursor { Int64(cursor, radix: 36) } else { nil }
-        if filter.cursor != nil, before == nil { throw StoreError(.conflict, "the cursor is not one of ours") }
+        let before = filter.cursor
         let branches = branches(filter)
         let isByTime = filter.from != nil || filter.to != nil
         let isUnfiltered = !isByTime && (filter.search ?? "").isEmpty
@@ -206,15 +209,14 @@ extension CallStore {
                 arguments: StatementArguments(positions.prefix(filter.limit)))
             let cursor = positions.count > filter.limit ? positions[filter.limit - 1] : nil
             return CallPage(
-                items: try rows.map { try Self.decode($0, vault) }, nextCursor: cursor.map { String($0, radix: 36) },
+                items: try rows.map { try Self.decode($0, vault) }, nextCursor: cursor,
                 total: total, isTotalCapped: isCapped)
         }
     }
 
     /// Those that have not ended: however long the queue is, a page of them.
     public func active(_ filter: ActiveFilter) async throws(StoreError) -> ActiveCalls {
-        let after: Int64? = if let cursor = filter.cursor { Int64(cursor, radix: 36) } else { 0 }
-        guard let after else { throw StoreError(.conflict, "the cursor is not one of ours") }
+        let after = filter.cursor ?? 0
         let direction = CallFilter.direction(isInbound: filter.isInbound)
         return try await look { [vault] db in
             var states: [CallState: Int] = [:]
@@ -232,7 +234,7 @@ extension CallStore {
             let shown = rows.prefix(filter.limit)
             let last: Int64? = rows.count > filter.limit ? shown.last?["position"] : nil
             let page = CallPage(
-                items: try shown.map { try Self.decode($0, vault) }, nextCursor: last.map { String($0, radix: 36) },
+                items: try shown.map { try Self.decode($0, vault) }, nextCursor: last,
                 total: filter.states.reduce(0) { $0 + (states[$1] ?? 0) })
             return ActiveCalls(page: page, states: states)
         }

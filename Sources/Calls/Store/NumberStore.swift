@@ -46,7 +46,7 @@ extension CallStore {
     /// Rows of a list of numbers, newest first.
     public struct NumberPage<Item: Sendable>: Sendable {
         public var items: [Item]
-        public var nextCursor: String?
+        public var nextCursor: Int64?
         public var total: Int
     }
 
@@ -84,10 +84,10 @@ extension CallStore {
         }
     }
 
-    private func list<Item: Codable & Sendable>(_ list: List, search: String?, limit: Int, cursor: String?) async throws(StoreError) -> NumberPage<
+    private func list<Item: Codable & Sendable>(_ list: List, search: String?, limit: Int, cursor: Int64?) async throws(StoreError) -> NumberPage<
         Item
     > {
-        let before = cursor.flatMap { Int64($0, radix: 36) } ?? .max
+        let before = cursor ?? .max
         let key = search.flatMap { $0.isEmpty ? nil : numbers.hash(plan.key($0)) }
         return try await look { [vault] db in
             let rows = try Row.fetchAll(
@@ -100,7 +100,7 @@ extension CallStore {
             }
             let cursor = rows.count > limit ? rows[limit - 1]["position"] as Int64 : nil
             return NumberPage(
-                items: items, nextCursor: cursor.map { String($0, radix: 36) },
+                items: items, nextCursor: cursor,
                 total: try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM \(list.rawValue)") ?? 0)
         }
     }
@@ -116,7 +116,7 @@ extension CallStore {
         let key = calleeKey(callee)
         return try await look { db in try Bool.fetchOne(db, sql: "SELECT 1 FROM do_not_call WHERE key = ?", arguments: [key]) != nil }
     }
-    public func doNotCall(search: String? = nil, limit: Int = 50, cursor: String? = nil) async throws(StoreError) -> NumberPage<DoNotCallEntry> {
+    public func doNotCall(search: String? = nil, limit: Int = 50, cursor: Int64? = nil) async throws(StoreError) -> NumberPage<DoNotCallEntry> {
         try await list(.doNotCall, search: search, limit: limit, cursor: cursor)
     }
 
@@ -124,14 +124,14 @@ extension CallStore {
 
     public func addCallerNumber(_ number: CallerNumber) async throws(StoreError) { _ = try await add([(number.number, number)], to: .callerNumbers) }
     public func removeCallerNumber(_ number: String) async throws(StoreError) { try await remove(number, from: .callerNumbers) }
-    public func callerNumbers(search: String? = nil, limit: Int = 50, cursor: String? = nil) async throws(StoreError) -> NumberPage<CallerNumber> {
+    public func callerNumbers(search: String? = nil, limit: Int = 50, cursor: Int64? = nil) async throws(StoreError) -> NumberPage<CallerNumber> {
         try await list(.callerNumbers, search: search, limit: limit, cursor: cursor)
     }
     /// Numbers with a template of their own, and what is to be done for their callers.
     func assignments() async throws(StoreError) -> [String: CallTemplate] {
         let templates = Dictionary(try await templates().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         var found: [String: CallTemplate] = [:]
-        var cursor: String?
+        var cursor: Int64?
         repeat {
             let page = try await callerNumbers(limit: 500, cursor: cursor)
             for number in page.items { if let template = number.templateID.flatMap({ templates[$0] }) { found[plan.key(number.number)] = template } }

@@ -41,7 +41,7 @@ public struct Delivery: Sendable, Equatable {
 
 public struct DeliveryPage: Sendable {
     public var items: [Delivery]
-    public var nextCursor: String?
+    public var nextCursor: Int64?
 }
 
 extension CallStore {
@@ -135,8 +135,8 @@ extension CallStore {
     }
 
     /// Newest first.
-    public func deliveries(state: Delivery.State?, of outboundID: String?, limit: Int, cursor: String?) async throws(StoreError) -> DeliveryPage {
-        let before = cursor.flatMap { Int64($0, radix: 36) } ?? .max
+    public func deliveries(state: Delivery.State?, of outboundID: String?, limit: Int, cursor: Int64?) async throws(StoreError) -> DeliveryPage {
+        let before = cursor ?? .max
         return try await look { [vault] db in
             var conditions = ["id < ?"]
             var arguments: [any DatabaseValueConvertible] = [before]
@@ -153,7 +153,7 @@ extension CallStore {
                 arguments: StatementArguments(arguments))
             let cursor = rows.count > limit ? rows[limit - 1]["id"] as Int64 : nil
             return DeliveryPage(
-                items: try rows.prefix(limit).map { try Self.delivery($0, vault) }, nextCursor: cursor.map { String($0, radix: 36) })
+                items: try rows.prefix(limit).map { try Self.delivery($0, vault) }, nextCursor: cursor)
         }
     }
 

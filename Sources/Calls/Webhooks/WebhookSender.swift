@@ -106,15 +106,40 @@ public actor WebhookSender {
     /// Looks at the outbox now, e.g. after a replay.
     public nonisolated func wake() { alarm.ring() }
 
+    /// Characters of an address.
+    public static let urlLimit = 2_048
+
     /// What is wrong with an address that a user gives; nil if it may be posted to.
     public static func problem(with url: String, settings: Settings) -> String? {
-        guard url.count <= 2_048, let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty else { return "must be an https: URL" }
+        guard isURI(url) else { return "holds a character that stands in no URL unless it is percent-encoded" }
+        guard url.count <= urlLimit, let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty,
+            parts.port.map((1...65_535).contains) ?? true
+        else { return "must be an https: URL" }
         guard parts.user == nil, parts.password == nil else { return "must not hold a user name or password" }
         switch parts.scheme?.lowercased() {
         case "https": return nil
         case "http" where settings.isBoundToLoopback && SocketAddress.isLoopback(host): return nil
         case "http": return "must be https: (http: is for loopback, while the server is bound to loopback)"
         default: return "must be an https: URL"
+        }
+    }
+
+    /// RFC 3986 §2: printable ASCII without `"<>\^`{|}`, and `%` before two hexadecimal digits. `URLComponents` would encode others by itself, and
+    /// the client would then be asked to send what was given.
+    private static func isURI(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        return bytes.indices.allSatisfy { index in
+            guard bytes[index] != UInt8(ascii: "%") else {
+                return index + 2 < bytes.count && isHexadecimal(bytes[index + 1]) && isHexadecimal(bytes[index + 2])
+            }
+            return (0x21...0x7E).contains(bytes[index]) && !"\"<>\\^`{|}".utf8.contains(bytes[index])
+        }
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "A")...UInt8(ascii: "F"): true
+        default: false
         }
     }
 

@@ -80,13 +80,43 @@ public enum LanguageTag {
         tag.split(separator: "-").first.map { $0.lowercased() } ?? "en"
     }
 
-    /// Letters, digits and hyphens, 2–35 characters, subtags of at most 8 (RFC 5646 §2.1).
+    /// Characters of a tag (RFC 5646 §4.4.1).
+    public static let lengthLimit = 35
+
+    /// The `langtag` of BCP 47 (RFC 5646 §2.1): language of 2 or 3 letters, up to 3 extended languages, script, region, variants, extensions, private
+    /// use. Neither reserved languages of 4 and more letters nor grandfathered tags: no engine speaks them.
     public static func isWellFormed(_ tag: String) -> Bool {
-        let parts = tag.split(separator: "-", omittingEmptySubsequences: false)
-        guard (2...35).contains(tag.count), let first = parts.first, (2...3).contains(first.count) else { return false }
-        return first.allSatisfy { $0.isASCII && $0.isLetter }
-            && parts.allSatisfy { (1...8).contains($0.count) && $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) } }
+        guard (2...lengthLimit).contains(tag.utf8.count) else { return false }
+        var parts = tag.lowercased().split(separator: "-", omittingEmptySubsequences: false)[...]
+        guard parts.allSatisfy({ (1...8).contains($0.utf8.count) && $0.utf8.allSatisfy { isLetter($0) || isDigit($0) } }) else { return false }
+        func take(_ isWanted: (Substring.UTF8View) -> Bool) -> Bool {
+            guard let part = parts.first, isWanted(part.utf8) else { return false }
+            parts.removeFirst()
+            return true
+        }
+        func isWord(_ part: Substring.UTF8View, _ lengths: ClosedRange<Int>) -> Bool { lengths.contains(part.count) && part.allSatisfy(isLetter) }
+        guard take({ isWord($0, 2...3) }) else { return false }
+        for _ in 0..<3 where !take({ isWord($0, 3...3) }) { break }
+        _ = take { isWord($0, 4...4) }
+        _ = take { isWord($0, 2...2) || $0.count == 3 && $0.allSatisfy(isDigit) }
+        var variants: Set<Substring> = []
+        while let part = parts.first, (5...8).contains(part.utf8.count) || part.utf8.count == 4 && part.utf8.first.map(isDigit) == true {
+            guard variants.insert(part).inserted else { return false }
+            parts.removeFirst()
+        }
+        var singletons: Set<Substring> = []
+        while let part = parts.first, part.utf8.count == 1, part != "x" {
+            guard singletons.insert(part).inserted else { return false }
+            parts.removeFirst()
+            guard take({ $0.count >= 2 }) else { return false }
+            while take({ $0.count >= 2 }) {}
+        }
+        guard parts.first == "x" else { return parts.isEmpty }
+        return parts.count >= 2
     }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
 
 /// Where this target's resources lie, in the build folder or beside an installed executable.

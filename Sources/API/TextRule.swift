@@ -1,0 +1,37 @@
+internal import Foundation
+
+/// What may stand in a text that somebody sends.
+///
+/// Control characters (C0, DEL and C1: Unicode's category Cc) do harm further on, in SIP and HTTP headers, logs and terminals; so do the line and
+/// paragraph separators, and the bidirectional overrides and isolates (UAX #9), which show a name or number otherwise than it is.
+enum TextRule: Sendable {
+    /// One line: names, numbers, addresses, ids.
+    case line
+    /// What is spoken or shown as running text: line feeds and tabs too.
+    case paragraph
+    /// A document of somebody's own: everything but NUL, which ends a text in C.
+    case document
+
+    /// For a person; nil: nothing.
+    func problem(with text: String) -> String? {
+        switch self {
+        case .document: return text.unicodeScalars.contains("\u{0}") ? "holds a NUL character" : nil
+        case .line: return text.unicodeScalars.contains(where: Self.isControl) ? "holds a control character" : nil
+        case .paragraph:
+            let isWrong = text.unicodeScalars.contains { $0 != "\n" && $0 != "\t" && Self.isControl($0) }
+            return isWrong ? "holds a control character other than line feed and tab" : nil
+        }
+    }
+
+    /// With spaces for control characters: of a text that is kept elsewhere as it came.
+    static func plain(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? " " : $0 }))
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0...0x1F, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
