@@ -103,7 +103,8 @@ struct CallRoutes: Sendable {
         let now = services.now()
         return Routes.json([
             "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }),
-            "next_cursor": .cursor(page.nextCursor, of: isInbound ? .inbound : .outbound), "total": .number(Double(page.total)), "total_is_capped": .bool(page.isTotalCapped),
+            "next_cursor": .cursor(page.nextCursor, of: isInbound ? .inbound : .outbound), "total": .number(Double(page.total)),
+            "total_is_capped": .bool(page.isTotalCapped),
         ])
     }
 
@@ -132,7 +133,8 @@ struct CallRoutes: Sendable {
         let states = ActiveFilter.states.map { ($0.rawValue, JSONValue.number(Double(active.states[$0] ?? 0))) }
         return Routes.json([
             "items": .array(active.page.items.map { Payloads.call($0, isMasked: true, now: now) }),
-            "next_cursor": .cursor(active.page.nextCursor, of: isInbound ? .activeInbound : .activeOutbound), "total": .number(Double(active.page.total)), "states": .object(Dictionary(uniqueKeysWithValues: states)),
+            "next_cursor": .cursor(active.page.nextCursor, of: isInbound ? .activeInbound : .activeOutbound),
+            "total": .number(Double(active.page.total)), "states": .object(Dictionary(uniqueKeysWithValues: states)),
         ])
     }
 

@@ -1,5 +1,5 @@
-/// `next_cursor` of a list: which list it is of, the row it stands behind, and a check, so that one of another list, or one that somebody made up,
-/// is refused instead of giving a page of something else.
+/// `next_cursor` of a list: which list it is of, the row it stands behind, and a check, so that one of another list, or
+/// one that somebody made up, is refused instead of giving a page of something else.
 enum ListCursor: String, CaseIterable, Sendable {
     case outbound = "ob"
     case inbound = "in"
@@ -27,7 +27,8 @@ enum ListCursor: String, CaseIterable, Sendable {
     /// - Returns: nil for what this list never gave.
     func position(_ text: String) -> Int64? {
         guard text.utf8.count <= Self.lengthLimit, text.hasPrefix(rawValue + "-"),
-            let position = Int64(text.dropFirst(rawValue.count + 1).dropLast(2), radix: 36), position > 0, self.text(position) == text
+            let position = Int64(text.dropFirst(rawValue.count + 1).dropLast(2), radix: 36), position > 0,
+            self.text(position) == text
         else { return nil }
         return position
     }

@@ -49,7 +49,9 @@ struct NumberRoutes: Sendable {
             }
         default: fields.fail("numbers", "must be an array of at most \(Self.batchLimit) numbers")
         }
-        for number in numbers where CallAddress(number.text) == nil { fields.fail(number.name, "must be a number of 3 to 15 digits, or a sip: address") }
+        for number in numbers where CallAddress(number.text) == nil {
+            fields.fail(number.name, "must be a number of 3 to 15 digits, or a sip: address")
+        }
         if numbers.isEmpty, fields.errors.isEmpty { fields.fail("number", "is required") }
         try fields.check()
         let now = services.now()

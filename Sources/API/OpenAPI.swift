@@ -80,7 +80,8 @@ enum OpenAPI {
     ]
     static let activeQuery = [
         Parameter(
-            name: "state", schema: Schema.text(Parameter.usualLimit), summary: "only these of queued, dialing, ringing, connected; commas between them"),
+            name: "state", schema: Schema.text(Parameter.usualLimit),
+            summary: "only these of queued, dialing, ringing, connected; commas between them"),
         limit, cursor,
     ]
     static let numberQuery = [limit, cursor, search("a whole number")]
@@ -224,7 +225,8 @@ enum OpenAPI {
         "NewOperator": Schema.object(
             [
                 "name": Schema.text(OperatorRoutes.nameLimit), "sip_user": Schema.text(OperatorRoutes.userLimit),
-                "sip_password": Schema.nullable(Schema.text(OperatorRoutes.passwordRange.upperBound, minimum: OperatorRoutes.passwordRange.lowerBound)),
+                "sip_password": Schema.nullable(
+                    Schema.text(OperatorRoutes.passwordRange.upperBound, minimum: OperatorRoutes.passwordRange.lowerBound)),
                 "number": Schema.nullable(Schema.text(64)), "address": Schema.nullable(Schema.text(256)),
                 "status": Schema.nullable(Schema.choice(Operator.Status.allCases.map(\.rawValue))),
                 "away_message": Schema.nullable(Schema.text(OperatorRoutes.messageLimit, minimum: 0)),
@@ -240,7 +242,8 @@ enum OpenAPI {
         "NewTemplate": Schema.object(
             [
                 "name": Schema.text(100), "purpose": Schema.text(CallRequest.purposeLimit), "questions": questions,
-                "language": Schema.nullable(Schema.text(LanguageTag.lengthLimit, minimum: 2)), "caller_display_name": Schema.nullable(Schema.text(100, minimum: 0)),
+                "language": Schema.nullable(Schema.text(LanguageTag.lengthLimit, minimum: 2)),
+                "caller_display_name": Schema.nullable(Schema.text(100, minimum: 0)),
                 "greeting": Schema.nullable(Schema.text(TemplateRoutes.greetingLimit, minimum: 0)),
             ], required: ["name", "purpose", "questions"], isClosed: true),
         "Template": Schema.object(

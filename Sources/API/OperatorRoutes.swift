@@ -55,7 +55,9 @@ struct OperatorRoutes: Sendable {
         var fields = try FieldReader(body: request.body, known: ["status", "away_message"])
         let status = fields.text("status", required: true, limit: 20)
         Self.take(status, &fields, &changed)
-        if fields.members["away_message"] != nil { changed.awayMessage = fields.text("away_message", required: false, limit: Self.messageLimit, .paragraph, mayBeBlank: true) }
+        if fields.members["away_message"] != nil {
+            changed.awayMessage = fields.text("away_message", required: false, limit: Self.messageLimit, .paragraph, mayBeBlank: true)
+        }
         try fields.check()
         changed.updatedAt = services.now()
         try await services.store.save(changed)

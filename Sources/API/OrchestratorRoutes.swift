@@ -23,7 +23,9 @@ struct OrchestratorRoutes: Sendable {
         let about = Self.about(FieldReader(object: fields.members["vulnerability"], "vulnerability", required: false, &fields).members)
         let (facts, questions) = Self.pairs(&fields)
         if let phone {
-            do throws(Routing.Refusal) { _ = try services.settings.routing.route(toSomebody: phone) } catch { fields.fail("user.phone", error.message) }
+            do throws(Routing.Refusal) { _ = try services.settings.routing.route(toSomebody: phone) } catch {
+                fields.fail("user.phone", error.message)
+            }
         }
         guard let caller = services.settings.callerNumber else {
             throw APIError.conflict("outbound.caller_number is not set: it is the number shown for calls of this route")

@@ -1,8 +1,8 @@
 internal import Calls
 internal import Foundation
 
-/// Reads a query's parameters and collects what is wrong with them: names that the route does not know, names that stand twice, values that are
-/// too long or hold control characters.
+/// Reads a query's parameters and collects what is wrong with them: names that the route does not know, names that
+/// stand twice, values that are too long or hold control characters.
 struct QueryReader {
     private var values: [String: String] = [:]
     private(set) var errors: [APIError.Field] = []
@@ -35,7 +35,9 @@ struct QueryReader {
 
     subscript(name: String) -> String? { values[name] }
 
-    mutating func fail(_ name: String, _ message: String) { errors.append(.init(field: String(name.prefix(100)), message: message)) }
+    mutating func fail(_ name: String, _ message: String) {
+        errors.append(.init(field: String(name.prefix(100)), message: message))
+    }
 
     /// - Throws: all that was noted.
     func check() throws(APIError) { if !errors.isEmpty { throw APIError.invalid(errors) } }
@@ -44,7 +46,9 @@ struct QueryReader {
     mutating func limit(else usual: Int = 50) -> Int {
         guard let text = values["limit"] else { return usual }
         let range = CallFilter.limitRange
-        if text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int(text), range.contains(number) { return number }
+        if text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int(text), range.contains(number) {
+            return number
+        }
         fail("limit", "must be a number from \(range.lowerBound) to \(range.upperBound)")
         return usual
     }
@@ -71,7 +75,8 @@ struct QueryReader {
     }
 
     /// One of some words.
-    mutating func choice<Value: RawRepresentable & CaseIterable>(_ name: String, as type: Value.Type) -> Value? where Value.RawValue == String {
+    mutating func choice<Value: RawRepresentable & CaseIterable>(_ name: String, as type: Value.Type) -> Value?
+    where Value.RawValue == String {
         guard let text = values[name] else { return nil }
         if let value = Value(rawValue: text) { return value }
         fail(name, "must be one of \(Value.allCases.map(\.rawValue).joined(separator: ", "))")

@@ -2,8 +2,9 @@ internal import Foundation
 
 /// What may stand in a text that somebody sends.
 ///
-/// Control characters (C0, DEL and C1: Unicode's category Cc) do harm further on, in SIP and HTTP headers, logs and terminals; so do the line and
-/// paragraph separators, and the bidirectional overrides and isolates (UAX #9), which show a name or number otherwise than it is.
+/// Control characters (C0, DEL and C1: Unicode's category Cc) do harm further on, in SIP and HTTP headers, logs and
+/// terminals; so do the line and paragraph separators, and the bidirectional overrides and isolates (UAX #9), which
+/// show a name or number otherwise than it is.
 enum TextRule: Sendable {
     /// One line: names, numbers, addresses, ids.
     case line

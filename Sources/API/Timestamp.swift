@@ -7,17 +7,21 @@ enum Timestamp {
     /// Digits of a fraction of a second that count; more are dropped.
     private static let fractionDigits = 9
 
-    /// A `date-time` of RFC 3339 §5.6: `2026-11-21T09:30:00.25+09:00`, `t` and `z` too. nil for everything else: dates and clock times that there
-    /// are not, offsets without minutes, times without an offset.
+    /// A `date-time` of RFC 3339 §5.6: `2026-11-21T09:30:00.25+09:00`, `t` and `z` too. nil for everything else: dates
+    /// and clock times that there are not, offsets without minutes, times without an offset.
     ///
-    /// A leap second (§5.7) is taken where there may be one, at 23:59:60 UTC on 30 June and 31 December, and means the second after it, as it does
-    /// to every clock we compare it with. `-00:00` (§4.3) is UTC. What is before the year 0 or after 9999 in UTC cannot be written, so it is nil.
+    /// A leap second (§5.7) is taken where there may be one, at 23:59:60 UTC on 30 June and 31 December, and means the
+    /// second after it, as it does to every clock we compare it with. `-00:00` (§4.3) is UTC. What is before the year 0
+    /// or after 9999 in UTC cannot be written, so it is nil.
     static func parse(_ text: String) -> Date? {
         guard text.utf8.count <= lengthLimit else { return nil }
         var reader = Reader(rest: Array(text.utf8)[...])
-        guard let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"), let day = reader.number(2),
-            reader.take("T") || reader.take("t"), let hour = reader.number(2), reader.take(":"), let minute = reader.number(2), reader.take(":"),
-            let second = reader.number(2), let fraction = reader.fraction(), let offset = reader.offset(), reader.rest.isEmpty,
+        guard let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"),
+            let day = reader.number(2),
+            reader.take("T") || reader.take("t"), let hour = reader.number(2), reader.take(":"),
+            let minute = reader.number(2), reader.take(":"),
+            let second = reader.number(2), let fraction = reader.fraction(), let offset = reader.offset(),
+            reader.rest.isEmpty,
             (1...12).contains(month), (1...daysIn(month, of: year)).contains(day), hour < 24, minute < 60, second <= 60
         else { return nil }
         let minutes = days(year, month, day) * 1_440 + hour * 60 + minute - offset
@@ -25,13 +29,17 @@ enum Timestamp {
         if second == 60 {
             // The minute after it begins July or January.
             let next = minutes + 1
-            let isPossible = (year - 1...year + 1).contains { [days($0, 7, 1), days($0, 1, 1)].contains { $0 * 1_440 == next } }
+            let isPossible = (year - 1...year + 1).contains {
+                [days($0, 7, 1), days($0, 1, 1)].contains { $0 * 1_440 == next }
+            }
             return isPossible && next <= lastMinute ? Date(timeIntervalSince1970: Double(next * 60)) : nil
         }
         return Date(timeIntervalSince1970: Double(minutes * 60 + second) + fraction)
     }
 
-    static func text(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
+    static func text(_ date: Date) -> String {
+        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
 
     // MARK: The calendar (Gregorian, also before its time: ISO 8601 §4.2.1)
 
@@ -94,7 +102,9 @@ enum Timestamp {
         mutating func offset() -> Int? {
             if take("Z") || take("z") { return 0 }
             let isWest = take("-")
-            guard isWest || take("+"), let hours = number(2), take(":"), let minutes = number(2), hours < 24, minutes < 60 else { return nil }
+            guard isWest || take("+"), let hours = number(2), take(":"), let minutes = number(2), hours < 24,
+                minutes < 60
+            else { return nil }
             return (hours * 60 + minutes) * (isWest ? -1 : 1)
         }
     }

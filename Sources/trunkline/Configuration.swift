@@ -151,7 +151,7 @@ struct Configuration {
             $0.calls.priorityAgeing = Double(try integer($1, 1...86_400))
         },
         Setting(key: "outbound.allowed_callers", help: "caller numbers that may be shown, comma-separated") {
-            $0.calls.routing.allowedCallers = list($1)
+            $0.calls.routing.allowedCallers = try list($1).map(number)
         },
         Setting(key: "outbound.sip_hosts", help: "hosts a sip: callee may name, comma-separated") { $0.calls.routing.sipHosts = list($1) },
         Setting(key: "outbound.country", help: "where national numbers belong, ISO 3166-1 (KR)") { configuration, text in
@@ -195,7 +195,7 @@ struct Configuration {
             configuration.calls.routing.numberFormat = format
         },
         Setting(key: "outbound.caller_number", help: "shown for calls of POST /receive, which names none (none)") {
-            $0.calls.callerNumber = $1
+            $0.calls.callerNumber = try number($1)
         },
         Setting(key: "outbound.allowed_prefixes", help: "beginnings of numbers that may be dialled, in E.164, comma-separated (any)") {
             $0.calls.routing.allowedPrefixes = try list($1).map { prefix in
@@ -973,6 +973,11 @@ struct Configuration {
         default: throw ConfigurationError("must be true or false, not \(text)")
         }
     }
+    private static func number(_ text: String) throws -> String {
+        guard Routing.normalize(text) != nil else { throw ConfigurationError("\(text) must be a number of 3 to 15 digits") }
+        return text
+    }
+
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }

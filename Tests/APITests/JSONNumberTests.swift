@@ -7,8 +7,10 @@ import Testing
     private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
 
     @Test(arguments: [
-        "9007199254740993", "-9007199254740993", "123456789012345678901234567890", "1e400", "-1E+400", "1e-400", "0.1000", "-0", "-0.0", "0e0", "1.0",
-        "3.141592653589793238462643383279", "1e99999999999999999999999", "0", "10", String(repeating: "9", count: 1_024),
+        "9007199254740993", "-9007199254740993", "123456789012345678901234567890", "1e400", "-1E+400", "1e-400",
+        "0.1000", "-0", "-0.0", "0e0", "1.0",
+        "3.141592653589793238462643383279", "1e99999999999999999999999", "0", "10",
+        String(repeating: "9", count: 1_024),
     ])
     func whatWasWrittenComesBack(number: String) throws {
         #expect(try parse(number).text == number)
@@ -19,7 +21,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "01", "-01", "1.", ".1", "+1", "1e", "1e+", "--1", "0x1", "1_000", "NaN", "Infinity", "-", "1,0", "１", "1 2", "-.5", "00",
+        "01", "-01", "1.", ".1", "+1", "1e", "1e+", "--1", "0x1", "1_000", "NaN", "Infinity", "-", "1,0", "１", "1 2",
+        "-.5", "00",
         String(repeating: "9", count: 1_025), "0." + String(repeating: "1", count: 1_023),
     ])
     func whatIsNoNumberIsAnError(text: String) { #expect(throws: JSONValue.ParseError.self) { _ = try parse(text) } }
@@ -30,7 +33,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("300", 300), ("3e2", 300), ("300.0", 300), ("3000e-1", 300), ("-0", 0), ("0e99999999999999999999", 0), ("1e3", 1_000),
+        ("300", 300), ("3e2", 300), ("300.0", 300), ("3000e-1", 300), ("-0", 0), ("0e99999999999999999999", 0),
+        ("1e3", 1_000),
         ("9007199254740993", nil), ("1e400", nil), ("1e99999999999999999999", nil), ("1.5", nil), ("-1e400", nil),
     ])
     func wholeNumbers(text: String, value: Int?) { #expect(JSONNumber(written: text).integer == value) }
@@ -42,13 +46,18 @@ import Testing
     func numbersThatADoubleHolds(text: String, value: Double) { #expect(JSONNumber(written: text).exact == value) }
 
     /// Better no than another number.
-    @Test(arguments: ["9007199254740993", "0.1234567890123456789", "1e400", "-1e400", "1e-400", "123456789012345678901234567890"])
+    @Test(arguments: [
+        "9007199254740993", "0.1234567890123456789", "1e400", "-1e400", "1e-400", "123456789012345678901234567890",
+    ])
     func numbersThatADoubleWouldChange(text: String) { #expect(JSONNumber(written: text).exact == nil) }
 
     @Test func doublesAreWrittenAsNumbers() throws {
-        #expect(JSONNumber(3).text == "3" && JSONNumber(-0.5).text == "-0.5" && JSONNumber(.infinity).text == "null" && JSONNumber(.nan).text == "null")
+        #expect(
+            JSONNumber(3).text == "3" && JSONNumber(-0.5).text == "-0.5" && JSONNumber(.infinity).text == "null"
+                && JSONNumber(.nan).text == "null")
         for value in [1e15, 1e300, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -1e-7] {
-            #expect(try parse(JSONNumber(value).text) == .number(JSONNumber(value)) && JSONNumber(value).nearest == value)
+            #expect(
+                try parse(JSONNumber(value).text) == .number(JSONNumber(value)) && JSONNumber(value).nearest == value)
         }
     }
 }

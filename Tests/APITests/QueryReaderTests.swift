@@ -9,14 +9,19 @@ import Testing
             for position in [1, 35, 36, 1_000_000, Int64.max] {
                 let text = list.text(position)
                 #expect(text.utf8.count <= ListCursor.lengthLimit)
-                for other in ListCursor.allCases { #expect(other.position(text) == (other == list ? position : nil), "\(text)") }
+                for other in ListCursor.allCases {
+                    #expect(other.position(text) == (other == list ? position : nil), "\(text)")
+                }
             }
         }
     }
 
     @Test func whatNobodyGaveIsNone() {
         let good = ListCursor.audit.text(12_345)
-        for text in ["", "-", "aud-", "aud-1", "aud-00", "12345", good.uppercased(), good + "0", String(good.dropLast()), " " + good, good + "\n", "aud--1" + good.suffix(2)] {
+        for text in [
+            "", "-", "aud-", "aud-1", "aud-00", "12345", good.uppercased(), good + "0", String(good.dropLast()),
+            " " + good, good + "\n", "aud--1" + good.suffix(2),
+        ] {
             #expect(ListCursor.audit.position(text) == nil, "\(text)")
         }
         // Of neighbours, whose check is another.
@@ -30,13 +35,20 @@ import Testing
 }
 
 @Suite struct QueryReaderTests {
-    private let known = [OpenAPI.Parameter(name: "a", schema: .null, summary: ""), OpenAPI.Parameter(name: "q", schema: .null, summary: "", limit: 5)]
-    private func fields(_ query: [(name: String, value: String)]) -> [String] { QueryReader(query, known: known).errors.map(\.field) }
+    private let known = [
+        OpenAPI.Parameter(name: "a", schema: .null, summary: ""),
+        OpenAPI.Parameter(name: "q", schema: .null, summary: "", limit: 5),
+    ]
+    private func fields(_ query: [(name: String, value: String)]) -> [String] {
+        QueryReader(query, known: known).errors.map(\.field)
+    }
 
     @Test func everyBadParameterIsNamed() {
         #expect(fields([("a", "1"), ("q", "12345")]) == [])
         #expect(fields([("a", "1"), ("a", "1"), ("x", ""), ("q", "123456")]) == ["a", "x", "q"])
-        #expect(fields([("a", String(repeating: "x", count: 65))]) == ["a"] && fields([("q", "a\nb")]) == ["q"] && fields([("q", "\u{202E}")]) == ["q"])
+        #expect(
+            fields([("a", String(repeating: "x", count: 65))]) == ["a"] && fields([("q", "a\nb")]) == ["q"]
+                && fields([("q", "\u{202E}")]) == ["q"])
     }
 
     @Test(arguments: ["", "0", "201", "+5", "-1", "1e2", "1.0", "５", " 5", "99999999999999999999"])
@@ -49,7 +61,9 @@ import Testing
 @Suite struct TextRuleTests {
     /// Of all of Unicode's control characters (category Cc) two are let into running text, and none into a line.
     @Test func controlCharactersOfUnicode() {
-        let controls = (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init).filter { $0.properties.generalCategory == .control }
+        let controls = (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init).filter {
+            $0.properties.generalCategory == .control
+        }
         #expect(controls.count == 65)
         #expect(controls.allSatisfy { TextRule.line.problem(with: "a\($0)b") != nil })
         #expect(controls.filter { TextRule.paragraph.problem(with: "a\($0)b") == nil } == ["\t", "\n"])
@@ -59,10 +73,15 @@ import Testing
     }
 
     @Test func whatHidesTheOrderOfLettersIsRefusedAndWhatLanguagesNeedIsNot() {
-        for scalar in ["\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}", "\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}", "\u{2028}", "\u{2029}"] {
+        for scalar in [
+            "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}", "\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}",
+            "\u{2028}", "\u{2029}",
+        ] {
             #expect(TextRule.line.problem(with: "a" + scalar) != nil && TextRule.paragraph.problem(with: scalar) != nil)
         }
-        for text in ["김민지", "Иван", "محمد\u{200F}", "क्\u{200D}ष", "👩\u{200D}👩\u{200D}👧", "O'Neill", "a\u{A0}b", "e\u{301}"] {
+        for text in [
+            "김민지", "Иван", "محمد\u{200F}", "क्\u{200D}ष", "👩\u{200D}👩\u{200D}👧", "O'Neill", "a\u{A0}b", "e\u{301}",
+        ] {
             #expect(TextRule.line.problem(with: text) == nil, "\(text)")
         }
     }

@@ -9,24 +9,31 @@ import Testing
     private func problem(_ url: String) -> String? { WebhookSender.problem(with: url, settings: settings) }
 
     @Test(arguments: [
-        "https://example.org/", "https://example.org:8443/a/b?c=d&e=%20#f", "http://127.0.0.1:9/x", "https://[2001:db8::1]/x", "HTTPS://EXAMPLE.ORG",
+        "https://example.org/", "https://example.org:8443/a/b?c=d&e=%20#f", "http://127.0.0.1:9/x",
+        "https://[2001:db8::1]/x", "HTTPS://EXAMPLE.ORG",
         "https://example.org/a;b=c,d/(e)!*'$@:~",
     ])
     func good(url: String) { #expect(problem(url) == nil) }
 
     /// RFC 3986 §2: what is not of its characters would be sent otherwise than it was given, or not at all.
     @Test func noOtherCharacterThanThoseOfAURI() {
-        let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=".unicodeScalars)
+        let allowed = Set(
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=".unicodeScalars)
         for scalar in (0...0x2FF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init) where !allowed.contains(scalar) {
             #expect(problem("https://example.org/a\(scalar)b") != nil, "U+\(String(scalar.value, radix: 16))")
         }
-        for text in ["\u{A0}", "\u{3000}", "한", "\u{2028}", "%", "%4", "%g0", "%%41"] { #expect(problem("https://example.org/" + text) != nil, "\(text)") }
+        for text in ["\u{A0}", "\u{3000}", "한", "\u{2028}", "%", "%4", "%g0", "%%41"] {
+            #expect(problem("https://example.org/" + text) != nil, "\(text)")
+        }
     }
 
     @Test(arguments: [
-        "", " ", "https://", "https:///x", "http://example.org/", "ftp://example.org/", "//example.org/", "example.org", "https://u@example.org/",
-        "https://u:p@example.org/", "https://example.org/\r\nX-Evil: 1", "https://example.org/\t", " https://example.org/", "https://example.org/ ",
-        "https://example.org/" + String(repeating: "x", count: 2_048), "javascript:alert(1)", "https://example.org:99999/",
+        "", " ", "https://", "https:///x", "http://example.org/", "ftp://example.org/", "//example.org/", "example.org",
+        "https://u@example.org/",
+        "https://u:p@example.org/", "https://example.org/\r\nX-Evil: 1", "https://example.org/\t",
+        " https://example.org/", "https://example.org/ ",
+        "https://example.org/" + String(repeating: "x", count: 2_048), "javascript:alert(1)",
+        "https://example.org:99999/",
     ])
     func bad(url: String) { #expect(problem(url) != nil) }
 }
@@ -34,15 +41,19 @@ import Testing
 /// RFC 5646 §2.1 and the examples of its appendix A.
 @Suite struct LanguageTagTests {
     @Test(arguments: [
-        "en", "ko", "ko-KR", "zh-Hant", "zh-Hans-CN", "sr-Latn-RS", "es-419", "sl-rozaj", "sl-rozaj-biske", "de-CH-1901", "sl-IT-nedis", "hy-Latn-IT-arevela",
-        "zh-cmn-Hans-CN", "zh-yue-HK", "en-a-bbb-x-a-ccc", "de-CH-x-phonebk", "az-Arab-x-AZE-derbend", "en-US-u-islamcal", "zh-CN-a-myext-x-private", "EN-us",
+        "en", "ko", "ko-KR", "zh-Hant", "zh-Hans-CN", "sr-Latn-RS", "es-419", "sl-rozaj", "sl-rozaj-biske",
+        "de-CH-1901", "sl-IT-nedis", "hy-Latn-IT-arevela",
+        "zh-cmn-Hans-CN", "zh-yue-HK", "en-a-bbb-x-a-ccc", "de-CH-x-phonebk", "az-Arab-x-AZE-derbend",
+        "en-US-u-islamcal", "zh-CN-a-myext-x-private", "EN-us",
         "ar-a-aaa-b-bbb-a-ccc".replacing("-a-ccc", with: ""), "fil", "en-x-1",
     ])
     func wellFormed(tag: String) { #expect(LanguageTag.isWellFormed(tag)) }
 
     @Test(arguments: [
-        "", "e", "english", "auto", "i-klingon", "x-whatever", "en-", "-en", "en--US", "en_US", "en US", "en-a", "en-x", "en-US-US", "de-419-DE", "a-DE",
-        "ar-a-aaa-b-bbb-a-ccc", "de-1901-1901", "12", "1n", "en-123456789", "한국", "en-ＵＳ", "en\n", "en-us-a-b", "en-Latn-Cyrl",
+        "", "e", "english", "auto", "i-klingon", "x-whatever", "en-", "-en", "en--US", "en_US", "en US", "en-a", "en-x",
+        "en-US-US", "de-419-DE", "a-DE",
+        "ar-a-aaa-b-bbb-a-ccc", "de-1901-1901", "12", "1n", "en-123456789", "한국", "en-ＵＳ", "en\n", "en-us-a-b",
+        "en-Latn-Cyrl",
         "en-" + Array(repeating: "variant1", count: 5).joined(separator: "-"),
     ])
     func notWellFormed(tag: String) { #expect(!LanguageTag.isWellFormed(tag)) }

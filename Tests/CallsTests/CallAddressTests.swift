@@ -14,11 +14,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ("sip:911@h", "911"), ("SIP:911@h", "911"), ("sip:9.1.1@h", "911"), ("sip:9~1!1@h", "911"), ("sip:*119@h", "119"), ("sip:+911@h", "+911"),
-        ("sip:+1-900-555-0123@h:5060", "+19005550123"), ("sip:+82(0)10.1234.5678@h", "+8201012345678"), ("sip:1001@h", "1001"),
-        ("sip:9+11@h", "911"), ("tel:+82-10-1234-5678", "+821012345678"), ("TEL:119", "119"), ("010-1234-5678", "01012345678"),
+        ("sip:911@h", "911"), ("SIP:911@h", "911"), ("sip:9.1.1@h", "911"), ("sip:9~1!1@h", "911"),
+        ("sip:*119@h", "119"), ("sip:+911@h", "+911"),
+        ("sip:+1-900-555-0123@h:5060", "+19005550123"), ("sip:+82(0)10.1234.5678@h", "+8201012345678"),
+        ("sip:1001@h", "1001"),
+        ("sip:9+11@h", "911"), ("tel:+82-10-1234-5678", "+821012345678"), ("TEL:119", "119"),
+        ("010-1234-5678", "01012345678"),
     ])
-    func theNumberThatAnAddressStandsFor(address: String, number: String) { #expect(CallAddress(address)?.number == number) }
+    func theNumberThatAnAddressStandsFor(address: String, number: String) {
+        #expect(CallAddress(address)?.number == number)
+    }
 
     @Test(arguments: ["sip:bob@h", "sip:bob-911@h", "sip:a1@h", "sip:12@h", "sip:-@h"])
     func namesStandForNone(address: String) {
@@ -27,10 +32,14 @@ import Testing
 
     /// Nobody can tell what the far end would take these for.
     @Test(arguments: [
-        "sip:%39%31%31@h", "sip:911;phone-context=+1@h", "sip:911;user=phone@h", "sips:911@h", "tel:911;phone-context=+1", "tel:%39%31%31",
-        "sip:911:x@h", "<sip:911@h>", "\"Bob\" <sip:911@h>", "Bob <sip:911@h>", "sip:911@x@h", "sip:911@@h", "sip:@h", "sip:911", "sip:911@",
-        "sip:911@h;transport=tcp", "sip:911@h?x=y", "sip:９１１@h", "sip:911 @h", "sip: 911@h", " sip:911@h", "sip:911@h\n", "sip:9\u{301}11@h",
-        "sip:911\u{0}@h", "sip:+19005550123000000@h", "sip:911@h:0", "sip:911@h:65536", "sip:911@h:+80", "sip:911@[::1]", "sip:911#@h", "tel:", "",
+        "sip:%39%31%31@h", "sip:911;phone-context=+1@h", "sip:911;user=phone@h", "sips:911@h",
+        "tel:911;phone-context=+1", "tel:%39%31%31",
+        "sip:911:x@h", "<sip:911@h>", "\"Bob\" <sip:911@h>", "Bob <sip:911@h>", "sip:911@x@h", "sip:911@@h", "sip:@h",
+        "sip:911", "sip:911@",
+        "sip:911@h;transport=tcp", "sip:911@h?x=y", "sip:９１１@h", "sip:911 @h", "sip: 911@h", " sip:911@h",
+        "sip:911@h\n", "sip:9\u{301}11@h",
+        "sip:911\u{0}@h", "sip:+19005550123000000@h", "sip:911@h:0", "sip:911@h:65536", "sip:911@h:+80",
+        "sip:911@[::1]", "sip:911#@h", "tel:", "",
         "sip:" + String(repeating: "1", count: 300) + "@h",
     ])
     func whatCannotBeReadIsRefused(address: String) throws {
@@ -40,8 +49,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("sip:911@h", Routing.Refusal.Code.emergency), ("SIP:911@h", .emergency), ("sip:+82-2-119@h", .emergency), ("sip:9.1.1@h", .emergency),
-        ("sip:+1-900-555-0123@h", .premium), ("sip:060.700.1234@h", .premium), ("sip:00700.1.900.555.0123@h", .premium), ("sip:+8816~1234~5678@h", .premium),
+        ("sip:911@h", Routing.Refusal.Code.emergency), ("SIP:911@h", .emergency), ("sip:+82-2-119@h", .emergency),
+        ("sip:9.1.1@h", .emergency),
+        ("sip:+1-900-555-0123@h", .premium), ("sip:060.700.1234@h", .premium), ("sip:00700.1.900.555.0123@h", .premium),
+        ("sip:+8816~1234~5678@h", .premium),
         ("sip:+33142685300@h", .prefix), ("sip:+82(0)1012345678@elsewhere", .noRoute), ("TEL:911", .emergency),
     ])
     func rulesOfNumbersHoldForAddresses(address: String, code: Routing.Refusal.Code) {
@@ -52,7 +63,9 @@ import Testing
     }
 
     @Test func addressesThatBreakNoRuleAreCalledAsTheyStand() throws {
-        #expect(try routing.route(to: "sip:+1-212-555-0123@h:5080") == .sip(.init(requestURI: "sip:+1-212-555-0123@h:5080")))
+        #expect(
+            try routing.route(to: "sip:+1-212-555-0123@h:5080") == .sip(.init(requestURI: "sip:+1-212-555-0123@h:5080"))
+        )
         #expect(try routing.route(to: "SIP:bob@h") == .sip(.init(requestURI: "sip:bob@h")))
     }
 
@@ -64,7 +77,9 @@ import Testing
     @Test func redirectionsAreHeldToTheSameRules() throws {
         var routing = routing
         routing.followsRedirects = true
-        for contact in ["sip:911@h", "sip:9.1.1@h", "sip:+1-900-555-0123@h", "sip:%39%31%31@h", "sips:bob@h", "sip:911:x@h"] {
+        for contact in [
+            "sip:911@h", "sip:9.1.1@h", "sip:+1-900-555-0123@h", "sip:%39%31%31@h", "sips:bob@h", "sip:911:x@h",
+        ] {
             #expect(routing.redirect(to: contact, from: nil) == nil, "\(contact)")
         }
         #expect(routing.redirect(to: "sip:+12125550123@h;q=1", from: nil)?.requestURI == "sip:+12125550123@h")
@@ -72,19 +87,32 @@ import Testing
 
     @Test func oneCalleeHasOneKeyHoweverHeIsWritten() {
         let plan = NumberingPlan(home: "KR")
-        let spellings = ["010-1234-5678", "+821012345678", "sip:01012345678@h", "SIP:+82-10-1234-5678@other:5080", "tel:+821012345678"]
+        let spellings = [
+            "010-1234-5678", "+821012345678", "sip:01012345678@h", "SIP:+82-10-1234-5678@other:5080",
+            "tel:+821012345678",
+        ]
         #expect(Set(spellings.map(plan.key)) == ["+821012345678"])
-        #expect(plan.key("sip:Bob@H:5060") == "sip:bob@h:5060" && plan.key("sip:911;x@h") == "sip:911;x@h" && plan.key("kim") == "kim")
-        #expect(plan.zones(of: "sip:+82-10-1234-5678@h").map(\.identifier) == ["Asia/Seoul"] && plan.zones(of: "sip:bob@h").isEmpty)
+        #expect(
+            plan.key("sip:Bob@H:5060") == "sip:bob@h:5060" && plan.key("sip:911;x@h") == "sip:911;x@h"
+                && plan.key("kim") == "kim")
+        #expect(
+            plan.zones(of: "sip:+82-10-1234-5678@h").map(\.identifier) == ["Asia/Seoul"]
+                && plan.zones(of: "sip:bob@h").isEmpty)
     }
 
     /// At dialling time too: what an older version accepted is not dialled by this one.
     @Test func callsThatAreStoredAlreadyAreJudged() {
         var policy = DiallingPolicy()
         policy.routing = routing
-        for (callee, rule) in [("sip:911@h", DialRule.emergency), ("sip:+19005550123@h", .premium), ("sip:%39%31%31@h", .noRoute)] {
-            let call = Call(callerNumber: "025550100", calleeNumber: callee, brief: Brief(purpose: "p", questions: []), createdAt: Date())
-            guard case .block(rule, _) = policy.verdict(on: call, history: .init(), at: Date()) else { return #expect(Bool(false), "\(callee)") }
+        for (callee, rule) in [
+            ("sip:911@h", DialRule.emergency), ("sip:+19005550123@h", .premium), ("sip:%39%31%31@h", .noRoute),
+        ] {
+            let call = Call(
+                callerNumber: "025550100", calleeNumber: callee, brief: Brief(purpose: "p", questions: []),
+                createdAt: Date())
+            guard case .block(rule, _) = policy.verdict(on: call, history: .init(), at: Date()) else {
+                return #expect(Bool(false), "\(callee)")
+            }
         }
     }
 }
@@ -98,17 +126,26 @@ import Testing
         store.close()
     }
     private func call(_ callee: String) -> Call {
-        Call(callerNumber: "025550100", calleeNumber: callee, brief: Brief(purpose: "p", questions: []), createdAt: Date())
+        Call(
+            callerNumber: "025550100", calleeNumber: callee, brief: Brief(purpose: "p", questions: []),
+            createdAt: Date())
     }
 
     @Test func theListAndTheSearchForDuplicatesKnowTheNumberOfAnAddress() async throws {
         try await store { store in
-            _ = try await store.addDoNotCall([.init(number: "010-1234-5678", reason: "", addedAt: Date(), addedBy: "t")])
-            guard case .blocked(.doNotCall, _) = try await store.insert(call("sip:+82-10-1234-5678@127.0.0.1"), events: [], window: 60) else {
+            _ = try await store.addDoNotCall([.init(number: "010-1234-5678", reason: "", addedAt: Date(), addedBy: "t")]
+            )
+            guard
+                case .blocked(.doNotCall, _) = try await store.insert(
+                    call("sip:+82-10-1234-5678@127.0.0.1"), events: [], window: 60)
+            else {
                 return #expect(Bool(false))
             }
             #expect(try await store.insert(call("+442079460000"), events: [], window: 60) == .stored)
-            guard case .blocked(.duplicate, _) = try await store.insert(call("sip:+442079460000@127.0.0.1"), events: [], window: 60) else {
+            guard
+                case .blocked(.duplicate, _) = try await store.insert(
+                    call("sip:+442079460000@127.0.0.1"), events: [], window: 60)
+            else {
                 return #expect(Bool(false))
             }
             #expect(try await store.isOnDoNotCallList("sip:01012345678@h"))
@@ -118,7 +155,9 @@ import Testing
 
     @Test func entriesOfOlderVersionsGoOnBlocking() async throws {
         try await store { store in
-            _ = try await store.addDoNotCall([.init(number: "sip:01012345678@h", reason: "asked us", addedAt: Date(), addedBy: "t")])
+            _ = try await store.addDoNotCall([
+                .init(number: "sip:01012345678@h", reason: "asked us", addedAt: Date(), addedBy: "t")
+            ])
             let (numbers, vault, plan) = (store.numbers, store.vault, store.plan)
             // As it was stored before.
             try await store.change { db in
@@ -126,7 +165,8 @@ import Testing
                 let text = try vault.open(row["entry"], row: "do_not_call/\(row["key"] as String)")
                 let key = numbers.hash("sip:01012345678@h")
                 try db.execute(
-                    sql: "UPDATE do_not_call SET key = ?, entry = ?", arguments: [key, try vault.seal(text, row: "do_not_call/\(key)")])
+                    sql: "UPDATE do_not_call SET key = ?, entry = ?",
+                    arguments: [key, try vault.seal(text, row: "do_not_call/\(key)")])
             }
             #expect(try await !store.isOnDoNotCallList("010 1234 5678"))
             try await store.change { db in try Migrations.rekeyDoNotCall(db, vault, plan) }
@@ -142,9 +182,12 @@ import Testing
     /// All of Unicode: what has a value without being a decimal number (general category Nd) is no digit.
     @Test func onlyDecimalNumbersAreDigits() {
         var refused = 0
-        for scalar in Self.scalars where scalar.properties.numericType != nil && scalar.properties.generalCategory != .decimalNumber {
+        for scalar in Self.scalars
+        where scalar.properties.numericType != nil && scalar.properties.generalCategory != .decimalNumber {
             refused += 1
-            if NumberingPlan.stripped("+1555\(scalar)234572") != nil || NumberingPlan.stripped("\(scalar)\(scalar)\(scalar)\(scalar)") != nil {
+            if NumberingPlan.stripped("+1555\(scalar)234572") != nil
+                || NumberingPlan.stripped("\(scalar)\(scalar)\(scalar)\(scalar)") != nil
+            {
                 Issue.record("U+\(String(scalar.value, radix: 16)) is taken for a digit")
             }
         }
@@ -152,22 +195,29 @@ import Testing
     }
 
     @Test func digitsOfEveryScriptAreRead() {
-        let zeros = Self.scalars.filter { $0.properties.generalCategory == .decimalNumber && $0.properties.numericValue == 0 }
+        let zeros = Self.scalars.filter {
+            $0.properties.generalCategory == .decimalNumber && $0.properties.numericValue == 0
+        }
         #expect(zeros.count > 60)
         for zero in zeros {
             let digits = "0123456789".unicodeScalars.compactMap { Unicode.Scalar(zero.value + $0.value - 48) }
-            #expect(NumberingPlan.stripped(String(String.UnicodeScalarView(digits))) == "0123456789", "U+\(String(zero.value, radix: 16))")
+            #expect(
+                NumberingPlan.stripped(String(String.UnicodeScalarView(digits))) == "0123456789",
+                "U+\(String(zero.value, radix: 16))")
         }
     }
 
     @Test(arguments: [
-        "+1555Ⅷ234572", "0101234567①", "三三三三", "010¹234", "１２３4567", "٠١٢３４５", "+82 10 1234 567８", "1\u{20E3}234", "123\u{301}4", "\u{202D}123456\u{202C}",
+        "+1555Ⅷ234572", "0101234567①", "三三三三", "010¹234", "１２３4567", "٠١٢３４５", "+82 10 1234 567８", "1\u{20E3}234",
+        "123\u{301}4", "\u{202D}123456\u{202C}",
         "0101234\u{FE0F}5678", "1234\n", "\t12345",
     ])
     func othersAreRefused(text: String) { #expect(NumberingPlan.stripped(text) == nil) }
 
     @Test func aNumberOfOneScriptIsRead() {
-        #expect(NumberingPlan.stripped("０１０-１２３４-５６７８") == "01012345678" && NumberingPlan.stripped("＋８２１０１２３４５６７８") == "+821012345678")
+        #expect(
+            NumberingPlan.stripped("０１０-１２３４-５６７８") == "01012345678"
+                && NumberingPlan.stripped("＋８２１０１２３４５６７８") == "+821012345678")
         #expect(NumberingPlan.stripped("٠١٠١٢٣٤٥٦٧٨") == "01012345678")
     }
 }

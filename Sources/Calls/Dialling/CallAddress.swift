@@ -1,10 +1,11 @@
-/// What may stand as a callee beside `browser:`: a telephone number, a `tel:` one (RFC 3966 §3), or `sip:user@host[:port]` (RFC 3261 §19.1.1).
+/// What may stand as a callee beside `browser:`: a telephone number, a `tel:` one (RFC 3966 §3), or
+/// `sip:user@host[:port]` (RFC 3261 §19.1.1).
 ///
-/// It says which number an address stands for, and nothing else does: the dialling rules, the do-not-call list, calling hours, the search for
-/// duplicates and redirections all judge `sip:+1-900-555-0123@host` as the number +19005550123.
+/// It says which number an address stands for, and nothing else does: the dialling rules, the do-not-call list, calling
+/// hours, the search for duplicates and redirections all judge `sip:+1-900-555-0123@host` as the number +19005550123.
 ///
-/// What it cannot read with certainty it refuses: escapes (`%39`), parameters (`;phone-context=`), passwords, a second `@`, names and brackets
-/// around the address, `sips:`. Nobody can tell which number the far end would take those for.
+/// What it cannot read with certainty it refuses: escapes (`%39`), parameters (`;phone-context=`), passwords, a second
+/// `@`, names and brackets around the address, `sips:`. Nobody can tell which number the far end would take those for.
 public struct CallAddress: Sendable, Equatable {
     /// Characters of an address and of its user part.
     static let lengthLimit = 256
@@ -47,7 +48,8 @@ public struct CallAddress: Sendable, Equatable {
         // Whatever stands between the digits: a far end may leave it out.
         let isInternational = parts[0].first { $0.isNumber || $0 == "+" } == "+"
         let spelled = (isInternational ? "+" : "") + parts[0].filter { $0.isNumber || $0 == "(" || $0 == ")" }
-        // More digits than a number has: telephone networks ignore those behind the number, so it would stand for a shorter one.
+        // More digits than a number has: telephone networks ignore those behind the number, so it would stand for a
+        // shorter one.
         guard let number = NumberingPlan.stripped(spelled) else { return nil }
         self.number = number
         spelling = spelled
@@ -55,9 +57,10 @@ public struct CallAddress: Sendable, Equatable {
 
     /// RFC 3261 §25.1, `user` without escapes, `;`, `?` and `/`.
     private static func isUser(_ text: Substring) -> Bool {
-        (1...userLimit).contains(text.count) && text.utf8.allSatisfy { byte in
-            isLetterOrDigit(byte) || "-_.!~*'()&=+$,".utf8.contains(byte)
-        }
+        (1...userLimit).contains(text.count)
+            && text.utf8.allSatisfy { byte in
+                isLetterOrDigit(byte) || "-_.!~*'()&=+$,".utf8.contains(byte)
+            }
     }
 
     private static func isHost(_ text: Substring) -> Bool {
@@ -70,7 +73,9 @@ public struct CallAddress: Sendable, Equatable {
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
         default: false
         }
     }

@@ -2,7 +2,8 @@ internal import Foundation
 internal import GRDB
 
 extension Migrations {
-    /// `sip:` addresses on the do-not-call list that stand for a number are listed under it, as `NumberingPlan.key` says since this step.
+    /// `sip:` addresses on the do-not-call list that stand for a number are listed under it, as `NumberingPlan.key`
+    /// says since this step.
     static func rekeyDoNotCall(_ db: Database, _ vault: Vault, _ plan: NumberingPlan) throws {
         let numbers = NumberIndex(secret: try CallStore.indexSecret(db, vault))
         var moved: [(from: String, to: String, text: String)] = []
@@ -10,7 +11,8 @@ extension Migrations {
         while let row = try rows.next() {
             let old: String = row["key"]
             let text = try vault.open(row["entry"], row: "do_not_call/\(old)")
-            let key = numbers.hash(plan.key(try JSONDecoder().decode(DoNotCallEntry.self, from: Data(text.utf8)).number))
+            let key = numbers.hash(
+                plan.key(try JSONDecoder().decode(DoNotCallEntry.self, from: Data(text.utf8)).number))
             if key != old { moved.append((old, key, text)) }
         }
         for (old, key, text) in moved {
