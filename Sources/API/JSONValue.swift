@@ -130,7 +130,10 @@ public enum JSONValue: Sendable, Equatable {
         }
 
         mutating func hex() throws(ParseError) -> UInt32 {
-            guard at + 4 <= bytes.count, let code = UInt32(String(decoding: bytes[at..<(at + 4)], as: UTF8.self), radix: 16) else {
+            // `UInt32` alone would take a sign for a digit.
+            guard at + 4 <= bytes.count, bytes[at] != UInt8(ascii: "+"), bytes[at] != UInt8(ascii: "-"),
+                let code = UInt32(String(decoding: bytes[at..<(at + 4)], as: UTF8.self), radix: 16)
+            else {
                 throw fail("four hex digits must follow \\u")
             }
             at += 4

@@ -18,7 +18,7 @@ import Testing
     }
     @Test(arguments: [
         "", "{", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "01", "1.", "-", "nul", "\"\\x\"", "\"\u{1}\"", "1 2", "{'a':1}", "\"\\ud800\"",
-        String(repeating: "[", count: 100), "\"abc",
+        String(repeating: "[", count: 100), "\"abc", "\"\\u+123\"", "\"\\u-123\"",
     ])
     func nonsenseIsAnError(text: String) { #expect(throws: JSONValue.ParseError.self) { _ = try parse(text) } }
     @Test func badUTF8IsAnError() { #expect(throws: JSONValue.ParseError.self) { _ = try JSONValue(parsing: [0x22, 0xFF, 0x22]) } }
