@@ -32,6 +32,12 @@ import Testing
         #expect(text == "Thank you [really]. Goodbye [TASK" && calls == ["{\"asking\":\"q1\"}"])
     }
 
+    /// Found by the fuzzer: a mark joins the bracket before it to one character, and the tag was none any more.
+    @Test func aMarkBehindATagMakesNothingSpoken() throws {
+        let (text, calls) = try run(["[TASK_STATE]\u{301}{}[/TASK_STATE]\u{301}Good", "bye."])
+        #expect(text.unicodeScalars.elementsEqual("\u{301}Goodbye.".unicodeScalars) && calls == ["{}"])
+    }
+
     @Test(arguments: [
         "Yes.[TASK_STATE]{\"asking\":", "Yes.[TASK_STATE]" + String(repeating: "x", count: 50_000), "Yes.[TASK_STATE]no json[/TASK_STATE]",
         "Yes.[TASK_STATE]}{[/TASK_STATE]",

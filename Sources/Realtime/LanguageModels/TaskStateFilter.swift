@@ -1,66 +1,67 @@
-internal import Foundation
 public import Pipeline
 
 /// Takes `[TASK_STATE]{…}[/TASK_STATE]` out of a model's text, however the text is cut: what is in it goes to the tracker and is never
 /// spoken or stored. For models without function calling.
 public struct TaskStateFilter: Processor, Sendable {
-    static let opening = "[TASK_STATE]"
-    static let closing = "[/TASK_STATE]"
-    /// Characters of one block; a longer one is dropped.
+    private static let opening = Array("[TASK_STATE]".utf8)
+    private static let closing = Array("[/TASK_STATE]".utf8)
+    /// Bytes of one block; a longer one is dropped.
     static let blockLimit = 16_384
 
-    private var pending = ""
+    // Bytes, not characters: a mark that follows a tag would make one character of its last one and be taken for another tag.
+    private var pending: [UInt8] = []
     private var isInBlock = false
 
     public init() {}
 
     public mutating func process(_ input: String, into output: inout [LanguageModelEvent]) {
-        pending += input
+        pending += input.utf8
         while true {
             if isInBlock {
-                guard let end = pending.range(of: Self.closing) else {
+                guard let end = pending.firstRange(of: Self.closing) else {
                     // Of a block that never ends only the tail is kept, to know its end by.
-                    if pending.count > Self.blockLimit { pending = String(pending.suffix(Self.closing.count)) }
+                    if pending.count > Self.blockLimit { pending.removeFirst(pending.count - Self.closing.count) }
                     return
                 }
                 let body = pending[..<end.lowerBound]
-                if let open = body.firstIndex(of: "{"), let close = body.lastIndex(of: "}"), open < close {
-                    output.append(.toolCall(name: DialogueTool.reportTaskState, arguments: String(body[open...close])))
+                if let open = body.firstIndex(of: UInt8(ascii: "{")), let close = body.lastIndex(of: UInt8(ascii: "}")), open < close {
+                    output.append(.toolCall(name: DialogueTool.reportTaskState, arguments: String(decoding: body[open...close], as: UTF8.self)))
                 }
-                pending = String(pending[end.upperBound...])
+                pending.removeFirst(end.upperBound)
                 isInBlock = false
-            } else if let start = pending.range(of: Self.opening) {
-                tell(String(pending[..<start.lowerBound]), into: &output)
-                pending = String(pending[start.upperBound...])
+            } else if let start = pending.firstRange(of: Self.opening) {
+                tell(pending[..<start.lowerBound], into: &output)
+                pending.removeFirst(start.upperBound)
                 isInBlock = true
             } else {
                 // What may be the begin of a block waits for more.
                 let held = Self.heldSuffix(of: pending)
-                tell(String(pending.dropLast(held)), into: &output)
-                pending = String(pending.suffix(held))
+                tell(pending.dropLast(held), into: &output)
+                pending.removeFirst(pending.count - held)
                 return
             }
         }
     }
 
     public mutating func flush() {
-        pending = ""
+        pending = []
         isInBlock = false
     }
 
     public mutating func finish(into output: inout [LanguageModelEvent]) {
         // A block that was cut off is no text.
-        if !isInBlock { tell(pending, into: &output) }
+        if !isInBlock { tell(pending[...], into: &output) }
         flush()
     }
 
-    private func tell(_ text: String, into output: inout [LanguageModelEvent]) {
-        if !text.isEmpty { output.append(.text(text)) }
+    /// What stands before a tag ends where a character ends: tags are ASCII.
+    private func tell(_ text: ArraySlice<UInt8>, into output: inout [LanguageModelEvent]) {
+        if !text.isEmpty { output.append(.text(String(decoding: text, as: UTF8.self))) }
     }
 
-    /// Characters at the text's end that the opening tag begins with.
-    private static func heldSuffix(of text: String) -> Int {
-        for count in stride(from: min(opening.count - 1, text.count), to: 0, by: -1) where opening.hasPrefix(text.suffix(count)) { return count }
+    /// Bytes at the text's end that the opening tag begins with.
+    private static func heldSuffix(of text: [UInt8]) -> Int {
+        for count in stride(from: min(opening.count - 1, text.count), to: 0, by: -1) where opening.starts(with: text.suffix(count)) { return count }
         return 0
     }
 }

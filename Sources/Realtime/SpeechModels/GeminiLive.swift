@@ -57,7 +57,7 @@ final class GeminiLiveSession: SpeechSession {
     private var heard = ""
     private var toolNames: [String: String] = [:]
 
-    init(_ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver, loop: EventLoop) {
+    init(_ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?, loop: EventLoop) {
         self.configuration = configuration
         self.setup = setup
         let headers = configuration.apiKey.map { [("x-goog-api-key", $0)] } ?? []
@@ -155,7 +155,7 @@ final class GeminiLiveSession: SpeechSession {
 
     private typealias Text = UnsafeBufferPointer<UInt8>
 
-    private func received(_ bytes: Text) {
+    func received(_ bytes: UnsafeBufferPointer<UInt8>) {
         let isObject = JSONMembers.forEach(in: bytes) { key, value in
             let inner = Text(rebasing: bytes[value.range])
             if JSONMembers.equals(key, "serverContent") { content(inner) }

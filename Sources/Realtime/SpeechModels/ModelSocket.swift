@@ -35,13 +35,15 @@ final class ModelSocket {
     private var malformed = 0
     private var decoded: [UInt8] = []
 
-    /// - Parameter fatalCodes: close codes that say that the same request would fail again.
-    init(_ url: WebSocketURL, headers: [(String, String)], fatalCodes: Set<Int> = [], resolver: HostResolver, loop: EventLoop) {
+    /// - Parameters:
+    ///   - fatalCodes: close codes that say that the same request would fail again.
+    ///   - resolver: nil: no connection is made; what a server would say is handed to the session (Tests/Fuzz).
+    init(_ url: WebSocketURL, headers: [(String, String)], fatalCodes: Set<Int> = [], resolver: HostResolver?, loop: EventLoop) {
         self.loop = loop
         self.fatalCodes = fatalCodes
         openedAt = loop.timeMs
         ticker = loop.addTicker(every: .tenth) { [unowned self] now in self.tick(now) }
-        resolver.resolve(url.host, port: url.port, on: loop) { [self] result in
+        resolver?.resolve(url.host, port: url.port, on: loop) { [self] result in
             // Held until then: an object that once had a weak reference is counted the slow way for ever.
             guard !isOver else { return }
             switch result {

@@ -63,7 +63,7 @@ final class OpenAIRealtimeSession: SpeechSession {
     private var currentNumber = 0
     private var heardItems: [String: (start: Int?, end: Int?)] = [:]
 
-    init(_ configuration: OpenAIRealtime.Configuration, setup: SpeechSessionSetup, resolver: HostResolver, loop: EventLoop) {
+    init(_ configuration: OpenAIRealtime.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?, loop: EventLoop) {
         self.configuration = configuration
         self.setup = setup
         format = configuration.isMuLaw ? .muLaw : .pcm(input: 24_000, output: 24_000)
@@ -198,7 +198,7 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     // MARK: From the model
 
-    private func received(_ bytes: UnsafeBufferPointer<UInt8>) {
+    func received(_ bytes: UnsafeBufferPointer<UInt8>) {
         var type: JSONMembers.Value?
         var delta: JSONMembers.Value?
         var item: JSONMembers.Value?
@@ -291,19 +291,20 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     /// platform.openai.com/docs/api-reference/realtime-server-events/response/done: `usage`.
     private func usage(in bytes: UnsafeBufferPointer<UInt8>) -> TokenUsage? {
-        var usage = TokenUsage(input: number("input_tokens", in: bytes) ?? 0, output: number("output_tokens", in: bytes) ?? 0)
+        func count(_ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Int { max(0, number(name, in: bytes) ?? 0) }
+        var usage = TokenUsage(input: count("input_tokens", in: bytes), output: count("output_tokens", in: bytes))
         let input = object("input_token_details", in: bytes) { details in
             (
-                audio: number("audio_tokens", in: details) ?? 0, cached: number("cached_tokens", in: details) ?? 0,
-                cachedAudio: object("cached_tokens_details", in: details) { number("audio_tokens", in: $0) } ?? 0
+                audio: count("audio_tokens", in: details), cached: count("cached_tokens", in: details),
+                cachedAudio: object("cached_tokens_details", in: details) { count("audio_tokens", in: $0) } ?? 0
             )
         }
         if let input {
-            usage.cachedInput = min(max(0, input.cached), usage.input)
+            usage.cachedInput = min(input.cached, usage.input)
             usage.audioInput = max(0, input.audio - input.cachedAudio)
             usage.input = max(0, usage.input - usage.cachedInput - usage.audioInput)
         }
-        usage.audioOutput = min(object("output_token_details", in: bytes) { number("audio_tokens", in: $0) } ?? 0, usage.output)
+        usage.audioOutput = min(object("output_token_details", in: bytes) { count("audio_tokens", in: $0) } ?? 0, usage.output)
         usage.output = max(0, usage.output - usage.audioOutput)
         return usage
     }

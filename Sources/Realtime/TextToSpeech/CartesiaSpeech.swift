@@ -155,33 +155,11 @@ private actor CartesiaSession {
 
     // MARK: Hearing
 
-    private struct Message: Decodable {
-        struct Words: Decodable {
-            var words: [String]
-            var start: [Double]
-            var end: [Double]
-        }
-        var type: String
-        var data: String?
-        var contextId: String?
-        var flushId: Int?
-        var wordTimestamps: Words?
-        var title: String?
-        var message: String?
-        var error: String?
-        var statusCode: Int?
-    }
-
     private func read(_ channel: WebSocketChannel) async {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
         do {
             while true {
                 guard case .text(let bytes) = try await channel.next() else { continue }
-                guard let message = try? decoder.decode(Message.self, from: Data(bytes)) else {
-                    throw SpeechError("\(CartesiaSpeech.service) sent what cannot be understood", .broken)
-                }
-                try await take(message)
+                try await take(CartesiaMessage(parsing: bytes))
             }
         } catch is CancellationError {
         } catch let failure as WebSocketChannel.Failure {
@@ -197,7 +175,7 @@ private actor CartesiaSession {
         fail(error)
     }
 
-    private func take(_ message: Message) async throws {
+    private func take(_ message: CartesiaMessage) async throws {
         if message.type == "error" {
             // Of a context that was given up meanwhile nobody wants to know.
             guard message.contextId == nil || message.contextId == context?.id else { return }
@@ -212,16 +190,13 @@ private actor CartesiaSession {
         order.deadline = .now + .milliseconds(Self.stallLimitMs)
         switch message.type {
         case "chunk":
-            guard let text = message.data, let sound = Data(base64Encoded: text) else {
-                throw SpeechError("\(CartesiaSpeech.service) sent sound that is no base64", .broken)
-            }
-            let samples = order.assembler.samples(sound)
+            let samples = order.assembler.samples(try message.sound())
             order.samples += samples.count
             // Waits while the speaker is full; then the service waits for us.
             try await order.pieces.send(.audio(samples))
         case "timestamps":
-            guard let words = message.wordTimestamps else { return }
-            try await order.pieces.send(.words(Self.words(words, before: (context?.spoken ?? 0) * 1_000 / Int(CartesiaSpeech.sampleRate))))
+            guard message.wordTimestamps != nil else { return }
+            try await order.pieces.send(.words(message.words(before: (context?.spoken ?? 0) * 1_000 / Int(CartesiaSpeech.sampleRate))))
         case "flush_done", "done":
             // A `done` ends all that is left of the context.
             for (number, order) in context?.orders ?? [:] where message.type == "done" || number == flush {
@@ -238,16 +213,6 @@ private actor CartesiaSession {
         }
     }
 
-    /// Times in seconds, from the begin of the context or of the sentence: whichever the first word is nearer to.
-    private static func words(_ told: Message.Words, before: Int) -> [SpokenWord] {
-        func milliseconds(_ seconds: Double) -> Int { Int(clampingDouble: (min(max(seconds, 0), 3_600) * 1_000).rounded()) }
-        guard let first = told.start.first.map(milliseconds) else { return [] }
-        let offset = abs(first - before) < first ? before : 0
-        return (0..<min(told.words.count, told.start.count, told.end.count)).map {
-            SpokenWord(told.words[$0], startMs: max(0, milliseconds(told.start[$0]) - offset), endMs: max(0, milliseconds(told.end[$0]) - offset))
-        }
-    }
-
     private func watch() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(250))
@@ -257,6 +222,57 @@ private actor CartesiaSession {
             // While the speaker is full nothing is read, and nothing can come.
             if first.pieces.reading.depth >= SentenceStreams.pieceLimit { continue }
             ended(SpeechError("\(CartesiaSpeech.service) stopped in the middle of a sentence", .stalled), of: channel)
+        }
+    }
+}
+
+/// What the service says (docs.cartesia.ai/api-reference/tts/websocket, "Responses").
+struct CartesiaMessage: Decodable {
+    struct Words: Decodable {
+        var words: [String]
+        var start: [Double]
+        var end: [Double]
+    }
+    var type: String
+    var data: String?
+    var contextId: String?
+    var flushId: Int?
+    var wordTimestamps: Words?
+    var title: String?
+    var message: String?
+    var error: String?
+    var statusCode: Int?
+
+    private static let decoder = {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return decoder
+    }()
+
+    /// - Throws: `SpeechError` for what is no such message.
+    init(parsing bytes: [UInt8]) throws(SpeechError) {
+        guard let message = try? Self.decoder.decode(Self.self, from: Data(bytes)) else {
+            throw SpeechError("\(CartesiaSpeech.service) sent what cannot be understood", .broken)
+        }
+        self = message
+    }
+
+    /// PCM of 16 bits, however it is cut.
+    func sound() throws(SpeechError) -> Data {
+        guard let data, let sound = Data(base64Encoded: data) else {
+            throw SpeechError("\(CartesiaSpeech.service) sent sound that is no base64", .broken)
+        }
+        return sound
+    }
+
+    /// Times in seconds, from the begin of the context or of the sentence: whichever the first word is nearer to.
+    /// - Parameter before: milliseconds that the context has spoken before this sentence.
+    func words(before: Int) -> [SpokenWord] {
+        func milliseconds(_ seconds: Double) -> Int { Int(clampingDouble: (min(max(seconds, 0), 3_600) * 1_000).rounded()) }
+        guard let told = wordTimestamps, let first = told.start.first.map(milliseconds) else { return [] }
+        let offset = abs(first - before) < first ? before : 0
+        return (0..<min(told.words.count, told.start.count, told.end.count)).map {
+            SpokenWord(told.words[$0], startMs: max(0, milliseconds(told.start[$0]) - offset), endMs: max(0, milliseconds(told.end[$0]) - offset))
         }
     }
 }

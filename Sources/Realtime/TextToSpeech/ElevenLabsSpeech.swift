@@ -19,7 +19,7 @@ public struct ElevenLabsSpeech: TextToSpeech {
     /// Milliseconds between two pieces of one sentence.
     private static let stallLimitMs = 3_000
     private static let sampleRate: Int32 = 16_000
-    private static let service = "text-to-speech/elevenlabs"
+    static let service = "text-to-speech/elevenlabs"
 
     private let configuration: Configuration
     private let network: SpeechNetwork
@@ -58,6 +58,33 @@ public struct ElevenLabsSpeech: TextToSpeech {
         return try await network.open(url, headers: configuration.apiKey.map { [("xi-api-key", $0)] } ?? [], service: Self.service)
     }
 
+    private func speak(_ sentence: Sentence, over channel: WebSocketChannel, _ pieces: Edge<VoicePiece>) async throws {
+        for object in [["text": " "], ["text": sentence.text + " ", "flush": true], ["text": ""]] as [[String: Any]] {
+            channel.send(String(decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self))
+        }
+        var reading = ElevenLabsReading(sampleRate: Self.sampleRate)
+        while !reading.isFinal {
+            let bytes: [UInt8]
+            do {
+                guard let message = try await Patience.wait(milliseconds: Self.stallLimitMs, { try await channel.next() }) else {
+                    throw SpeechError("\(Self.service) stopped in the middle of a sentence", .stalled)
+                }
+                guard case .text(let text) = message else { continue }
+                bytes = text
+            } catch let failure as WebSocketChannel.Failure {
+                // Some servers close without a last message once all is said.
+                if reading.samples > 0, failure.closeCode == 1_000 { break }
+                throw SpeechError("\(Self.service): \(failure.message)", failure.closeCode == 1_008 ? .unauthorized : .broken)
+            }
+            for piece in try reading.received(bytes) { try await pieces.send(piece) }
+        }
+        guard reading.samples > 0 else { throw SpeechError("\(Self.service) gave no sound", .broken) }
+        if let last = reading.lastWord() { try await pieces.send(.words([last])) }
+    }
+}
+
+/// What the service says of one sentence → its sound and its words' times.
+struct ElevenLabsReading {
     private struct Message: Decodable {
         struct Alignment: Decodable {
             var chars: [String]
@@ -71,46 +98,43 @@ public struct ElevenLabsSpeech: TextToSpeech {
         var error: String?
     }
 
-    private func speak(_ sentence: Sentence, over channel: WebSocketChannel, _ pieces: Edge<VoicePiece>) async throws {
-        for object in [["text": " "], ["text": sentence.text + " ", "flush": true], ["text": ""]] as [[String: Any]] {
-            channel.send(String(decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self))
+    private let sampleRate: Int
+    private var assembler = SampleAssembler()
+    private var characters = CharacterWords()
+    /// So far.
+    private(set) var samples = 0
+    /// The service has said all.
+    private(set) var isFinal = false
+
+    init(sampleRate: Int32) { self.sampleRate = Int(sampleRate) }
+
+    /// The pieces of one message, in their order.
+    /// - Throws: `SpeechError` for a message that cannot be understood, or that tells of an error.
+    mutating func received(_ bytes: [UInt8]) throws(SpeechError) -> [VoicePiece] {
+        guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else {
+            throw SpeechError("\(ElevenLabsSpeech.service) sent what cannot be understood", .broken)
         }
-        var assembler = SampleAssembler()
-        var words = CharacterWords()
-        var samples = 0
-        while true {
-            let bytes: [UInt8]
-            do {
-                guard let message = try await Patience.wait(milliseconds: Self.stallLimitMs, { try await channel.next() }) else {
-                    throw SpeechError("\(Self.service) stopped in the middle of a sentence", .stalled)
-                }
-                guard case .text(let text) = message else { continue }
-                bytes = text
-            } catch let failure as WebSocketChannel.Failure {
-                // Some servers close without a last message once all is said.
-                if samples > 0, failure.closeCode == 1_000 { break }
-                throw SpeechError("\(Self.service): \(failure.message)", failure.closeCode == 1_008 ? .unauthorized : .broken)
-            }
-            guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else {
-                throw SpeechError("\(Self.service) sent what cannot be understood", .broken)
-            }
-            if let words = message.error ?? message.message { throw SpeechError("\(Self.service): \(words.prefix(300))", .invalid) }
-            if let alignment = message.alignment {
-                let told = words.take(
-                    alignment.chars, alignment.charStartTimesMs, alignment.charDurationsMs, offsetMs: samples * 1_000 / Int(Self.sampleRate))
-                if !told.isEmpty { try await pieces.send(.words(told)) }
-            }
-            if let audio = message.audio, !audio.isEmpty {
-                guard let sound = Data(base64Encoded: audio) else { throw SpeechError("\(Self.service) sent sound that is no base64", .broken) }
-                let piece = assembler.samples(sound)
-                samples += piece.count
-                try await pieces.send(.audio(piece))
-            }
-            if message.isFinal == true { break }
+        if let words = message.error ?? message.message { throw SpeechError("\(ElevenLabsSpeech.service): \(words.prefix(300))", .invalid) }
+        var pieces: [VoicePiece] = []
+        if let alignment = message.alignment {
+            let told = characters.take(
+                alignment.chars, alignment.charStartTimesMs, alignment.charDurationsMs, offsetMs: samples * 1_000 / sampleRate)
+            if !told.isEmpty { pieces.append(.words(told)) }
         }
-        guard samples > 0 else { throw SpeechError("\(Self.service) gave no sound", .broken) }
-        if let last = words.finish() { try await pieces.send(.words([last])) }
+        if let audio = message.audio, !audio.isEmpty {
+            guard let sound = Data(base64Encoded: audio) else {
+                throw SpeechError("\(ElevenLabsSpeech.service) sent sound that is no base64", .broken)
+            }
+            let piece = assembler.samples(sound)
+            samples += piece.count
+            pieces.append(.audio(piece))
+        }
+        isFinal = message.isFinal == true
+        return pieces
     }
+
+    /// The word that nothing has ended yet.
+    mutating func lastWord() -> SpokenWord? { characters.finish() }
 }
 
 /// Characters with their times → words with theirs.
