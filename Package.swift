@@ -99,3 +99,18 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// TRUNKLINE_FUZZ=1 (scripts/fuzz): the parsers and one program with all fuzz targets, and nothing else: it is built with libFuzzer,
+// which would be linked into every program. Of API only what needs no database: a parser's file is one more name.
+if Context.environment["TRUNKLINE_FUZZ"] != nil {
+    let parsers: Set = ["Pipeline", "Net", "Bridge", "Realtime"]
+    package.products = []
+    package.targets.removeAll { $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name) }
+    package.targets += [
+        .target(name: "API", path: "Sources/API", sources: ["JSONValue.swift"], swiftSettings: strict),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["API", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto")],
+            path: "Tests/Fuzz/Targets", swiftSettings: strict),
+    ]
+}

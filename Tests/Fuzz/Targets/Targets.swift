@@ -1,0 +1,40 @@
+/// Every target. A new parser is one file (or one function) and one line here; a new media-stream dialect is one line in
+/// `dialects` (MediaStreamTargets.swift). To come, each at its place: multipart and CSV (API), the HTTP request parser and the
+/// WebSocket frame parser (Net/HTTP).
+let targets: [FuzzTarget] =
+    [
+        // SIP and SDP
+        FuzzTarget("sdp", fuzzSDP),
+        FuzzTarget("offer-answer", fuzzOfferAnswer),
+        FuzzTarget("digest", fuzzDigest),
+        // RTP
+        FuzzTarget("rtp", maximumLength: 1_500, fuzzRTP),
+        FuzzTarget("rtcp", maximumLength: 1_500, fuzzRTCP),
+        FuzzTarget("telephone-event", maximumLength: 256, fuzzTelephoneEvent),
+        FuzzTarget("jitter-buffer", maximumLength: 1_024, fuzzJitterBuffer),
+        FuzzTarget("frame-assembler", maximumLength: 1_024, fuzzFrameAssembler),
+        FuzzTarget("srtp", maximumLength: 1_500, fuzzSRTP),
+        FuzzTarget("source-lock", maximumLength: 512, fuzzSourceLock),
+        // HTTP and URLs
+        FuzzTarget("form", fuzzForm),
+        FuzzTarget("url", maximumLength: 1_024, fuzzURL),
+        FuzzTarget("range", maximumLength: 256, fuzzRange),
+        FuzzTarget("router", maximumLength: 512, fuzzRouter),
+        FuzzTarget("server-sent-events", fuzzServerSentEvents),
+        FuzzTarget("base64", fuzzBase64),
+        // JSON
+        FuzzTarget("json", fuzzJSON),
+        FuzzTarget("json-members", fuzzJSONMembers),
+        // Models and speech services
+        FuzzTarget("openai-realtime", fuzzOpenAIRealtime),
+        FuzzTarget("gemini-live", fuzzGeminiLive),
+        FuzzTarget("deepgram-listen", fuzzDeepgram),
+        FuzzTarget("cartesia", fuzzCartesia),
+        FuzzTarget("elevenlabs", fuzzElevenLabs),
+        FuzzTarget("task-state", fuzzTaskState),
+        FuzzTarget("task-tracker", fuzzTaskTracker),
+        FuzzTarget("sentences", fuzzSentences),
+        FuzzTarget("answer-reading", maximumLength: 1_024, fuzzAnswerReading),
+        // Files
+        FuzzTarget("wav", maximumLength: 8_192, fuzzWave),
+    ] + dialects.map { dialect in FuzzTarget("stream-" + dialect.name) { fuzzDialect(dialect, $0) } }
