@@ -1,0 +1,16 @@
+"""Whole connections with several messages in a segment, lengths that lie, frames that may not be: some seconds of each kind (scripts/fuzz-connections runs
+for hours)."""
+import os
+
+import connection_fuzz
+import pytest
+
+# A connection that has a call needs the server to take it.
+SETTINGS = {"TRUNKLINE_BRIDGE_OPEN_STREAMS": "true", "TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS": "10", "TRUNKLINE_LOG_LEVEL": "warning"}
+
+
+@pytest.mark.parametrize("kind", sorted(connection_fuzz.KINDS))
+def test_connections(make_server, kind):
+    server = make_server(**SETTINGS)
+    print(connection_fuzz.run(server, kind, seed=20260911, seconds=float(os.environ.get("TRUNKLINE_FUZZ_SECONDS", 6))))
+    assert server.request("GET", "/health", key=None)[0] == 200
