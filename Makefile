@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ARGS ?=
 BUILD := .build
-.PHONY: all setup build debug demo test bench speech-pack format lint clean
+.PHONY: all setup build debug demo test test-long fuzz soak bench speech-pack format lint clean
 
 all: build
 
@@ -21,6 +21,18 @@ demo: build
 test: setup
 	@scripts/test
 
+# Fuzzers for hours, soak, sanitizers: HOURS=8 make test-long
+test-long: setup
+	@scripts/test-long
+
+# make fuzz ARGS="--seconds 300 sdp json"
+fuzz: setup
+	@scripts/fuzz $(ARGS)
+
+# make soak ARGS=2 (hours)
+soak: build
+	@scripts/soak $(ARGS)
+
 bench: build
 	scripts/bench-allocations
 	$(BUILD)/release/trunkline bench streams $(ARGS)
@@ -37,3 +49,4 @@ lint:
 
 clean:
 	swift package clean
+	rm -rf .build-fuzz .build-asan .build-tsan
