@@ -21,6 +21,7 @@ public struct Routes: Sendable {
         public var twilio: Twilio?
         public var tickets: StreamTickets
         public var turns: TurnServer
+        public var arrivals: ProviderArrivals
         /// nil: this server keeps none.
         public var knowledge: KnowledgeStore?
         /// How the speech engines in use stand, in the order in which they are tried.
@@ -49,7 +50,7 @@ public struct Routes: Sendable {
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
-            logger: Logger, tickets: StreamTickets, turns: TurnServer, isSecure: Bool = false, twilio: Twilio? = nil,
+            logger: Logger, tickets: StreamTickets, turns: TurnServer, arrivals: ProviderArrivals, isSecure: Bool = false, twilio: Twilio? = nil,
             knowledge: KnowledgeStore? = nil, standings: @escaping @Sendable () -> [ProviderHealth.Standing] = { [] },
             webhooks: WebhookSender.Settings = .init(secret: .random()), wakeWebhooks: @escaping @Sendable () -> Void = {},
             analyst: CallAnalyst? = nil, hosts: Set<String>? = nil, now: @escaping @Sendable () -> Date = { Date() }
@@ -64,6 +65,7 @@ public struct Routes: Sendable {
             self.logger = logger
             self.tickets = tickets
             self.turns = turns
+            self.arrivals = arrivals
             self.isSecure = isSecure
             self.twilio = twilio
             self.knowledge = knowledge

@@ -16,7 +16,7 @@ struct TwilioRoutes: Sendable {
 
     init(services: Routes.Services) { self.services = services }
 
-    /// `POST /twilio/voice`: what is to be done with a call that has come, or with one of ours (`?call=`) that was answered.
+    /// `POST /twilio/voice`: what is to be done with a call that comes in, or with one of ours (`?call=`) that was answered.
     ///
     /// It is connected to our media stream, with a token for this call alone; or, where there are no streams, it goes by turns, and
     /// each recording of the caller comes here too (`?turn=`).
@@ -28,29 +28,36 @@ struct TwilioRoutes: Sendable {
             let heard = await heard(form, twilio)
             return Self.twiML(turn(await conversation.turn(after: number, heard: heard), of: callSid, twilio))
         }
-        let outboundID = request.queryValue("call")
-        if let outboundID {
-            let isOurs = await services.dialler.take(TwilioReport(callSID: callSid, status: "in-progress"), of: outboundID)
+        let isAfterStream = request.queryValue("after") == "stream"
+        let isStreamLost = isAfterStream && services.tickets.revoke(providerCallID: callSid)
+        // Where the stream has been, the call is done.
+        if isAfterStream, !isStreamLost { return Self.twiML(TwiML.hangUp) }
+        let asked = request.queryValue("call"), outboundID: String
+        if let asked {
+            let isOurs = await services.dialler.take(TwilioReport(callSID: callSid, status: "in-progress"), of: asked)
             // Given up meanwhile, or placed by a server that is no more.
             guard isOurs else { return Self.twiML(TwiML.hangUp) }
-        }
-        var isByTurns = twilio.isByTurns
-        if request.queryValue("after") == "stream" {
-            // Where the stream has been, the call is done.
-            guard services.tickets.revoke(providerCallID: callSid) else { return Self.twiML(TwiML.hangUp) }
-            services.logger.warning("a media stream did not come: the call goes by turns", metadata: ["call": "\(callSid.prefix(64))"])
-            isByTurns = true
-        }
-        let (from, to) = (form["From"] ?? "", form["To"] ?? "")
-        if isByTurns, twilio.rest != nil {
-            guard let conversation = services.turns.begin(callSid, from: from, to: to, outboundID: outboundID) else {
-                return Self.twiML(TwiML.hangUp)
+            outboundID = asked
+        } else {
+            switch services.arrivals.arrive(callSid, from: form["From"], to: form["To"]) {
+            case .taken(let id): outboundID = id
+            case .over: return Self.twiML(TwiML.hangUp)
+            case .refused(let refusal):
+                services.logger.warning(
+                    "a call that came in is refused", metadata: ["call": "\(callSid.prefix(64))", "reason": "\(refusal)"])
+                return Self.twiML(TwiML.reject(isBusy: refusal == .busy))
             }
+        }
+        if isStreamLost {
+            services.logger.warning("a media stream did not come: the call goes by turns", metadata: ["call": "\(callSid.prefix(64))"])
+        }
+        if twilio.isByTurns || isStreamLost, twilio.rest != nil {
+            guard let conversation = services.turns.begin(callSid, outboundID: outboundID) else { return Self.twiML(TwiML.hangUp) }
             return Self.twiML(turn(await conversation.begin(), of: callSid, twilio))
         }
-        let token = services.tickets.issue(StreamTickets.Ticket(providerCallID: callSid, from: from, to: to, outboundID: outboundID))
+        let token = services.tickets.issue(StreamTickets.Ticket(providerCallID: callSid, outboundID: outboundID))
         let url = twilio.streamURL ?? Self.webSocket(twilio.publicURL) + "/media/twilio"
-        let query = [("after", "stream")] + (outboundID.map { [("call", $0)] } ?? [])
+        let query = [("after", "stream")] + (asked.map { [("call", $0)] } ?? [])
         let next = twilio.rest == nil ? nil : twilio.publicURL + "/twilio/voice?" + HTTPForm.encode(query)
         return Self.twiML(TwiML.connect(stream: url, parameters: [("token", token)], next: next))
     }
@@ -111,7 +118,13 @@ struct TwilioRoutes: Sendable {
         }
         let report = TwilioReport(
             callSID: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) }, answeredBy: form["AnsweredBy"])
-        if let outboundID = request.queryValue("call"), form["StreamEvent"] == nil { _ = await services.dialler.take(report, of: outboundID) }
+        if form["StreamEvent"] == nil {
+            if let outboundID = request.queryValue("call") {
+                _ = await services.dialler.take(report, of: outboundID)
+            } else {
+                await services.arrivals.take(report)
+            }
+        }
         if report.isFinal { await services.turns.ended(callSid) }
         return HTTPResponse(status: 204)
     }

@@ -128,7 +128,7 @@ public struct Call: Sendable, Equatable, Codable {
         self.nextAttemptAt = scheduledAt
     }
 
-    /// A call that came by itself. Its caller is the other party: what stands in `calleeNumber`.
+    /// An open stream. Its caller is the other party: what stands in `calleeNumber`.
     init(providerCallID: String, from: String, to: String, brief: Brief, maxDuration: Int, requestedBy: String, at date: Date) {
         self.init(
             callerNumber: String(to.prefix(256)), calleeNumber: String(from.prefix(256)), brief: brief, maxDuration: maxDuration,

@@ -19,7 +19,7 @@ final class Server: Sendable {
     let client: HTTPClient
     let catalog: SpeechCatalog
     let webhooks: WebhookSender
-    private let switchboard: Switchboard
+    private let inbound: InboundRouter
     private let line: CallLine
     private let keeper: TrunkKeeper
     private let analyst: CallAnalyst
@@ -122,10 +122,10 @@ final class Server: Sendable {
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
         watchdog = Self.watch(loops, logger: logger)
-        let switchboard = Switchboard(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
-        self.switchboard = switchboard
+        let inbound = InboundRouter(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
+        self.inbound = inbound
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
-        userAgent = try UserAgent(settings.sip, handlers: Self.handlers(switchboard, operators, guardian))
+        userAgent = try UserAgent(settings.sip, handlers: Self.handlers(Switchboard(inbound), operators, guardian))
         guardian.onBlock = { [userAgent, logger] addresses, newest in
             if let newest { logger.warning("a source of SIP is shut out", metadata: ["source": "\(newest)"]) }
             userAgent.shutOut(addresses)
@@ -179,6 +179,7 @@ final class Server: Sendable {
             ) { try await client.send($0).status }
         }
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
+        let arrivals = ProviderArrivals(inbound)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         var calls = settings.calls
         let hearsAll = settings.mode == .realtime
@@ -186,7 +187,7 @@ final class Server: Sendable {
         var services = Routes.Services(
             store: store, dialler: dialler, authenticator: kept.authenticator, settings: calls,
             webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
-            turns: TurnServer(line: line, settings: settings.calls, brief: settings.streams.brief),
+            turns: TurnServer(line: line), arrivals: arrivals,
             isSecure: settings.certificate != nil || settings.isBehindProxy,
             twilio: settings.streams.signature.flatMap { signature in
                 settings.publicURL.map {
@@ -207,7 +208,7 @@ final class Server: Sendable {
         services.loopDelays = { [loops] in loops.map { ($0.name, $0.takeWorstDelayMs()) } }
         services.retentionDays = settings.retentionDays
         let routes = Routes(services)
-        let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets) {
+        let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets, arrivals: arrivals) {
             [dialler] in await dialler.takeOver($0, by: $1, $2, on: $3)
         }
         var http = HTTPServer.Configuration()
@@ -232,7 +233,7 @@ final class Server: Sendable {
         await dialler.start()
         await webhooks.start()
         // Only now: who called before was told to try again.
-        switchboard.open(line)
+        inbound.open(line)
         keeper.start()
         await analyst.start()
         await alerts?.start()
@@ -351,7 +352,7 @@ final class Server: Sendable {
     /// Calls in progress are brought to their end, then everything is closed.
     func stop() async {
         http.stop()
-        switchboard.close()
+        inbound.close()
         await dialler.stop()
         await analyst.stop()
         await alerts?.stop()

@@ -192,7 +192,12 @@ import Testing
             .init(
                 store: store, dialler: Dialler(line: line, loops: [], settings: settings), authenticator: Authenticator(), settings: settings,
                 webRoot: nil, logger: line.logger, tickets: StreamTickets(nowMs: { 0 }),
-                turns: TurnServer(line: line, settings: settings, brief: Brief(purpose: "", questions: [])))
+                turns: TurnServer(line: line),
+                arrivals: ProviderArrivals(
+                    InboundRouter(
+                        loops: [], settings: settings,
+                        operators: OperatorDirectory(realm: "test", algorithms: [.md5], plan: settings.routing.plan),
+                        numbers: NumberDirectory(plan: settings.routing.plan))))
         ).patterns
     }
 }

@@ -320,7 +320,7 @@ extension Routing.Route {
     @Test func onceForItsCallWithinAMinute() {
         let clock = Clock()
         let tickets = StreamTickets(nowMs: { clock.ms })
-        let ticket = StreamTickets.Ticket(providerCallID: "CA1", from: "+1", to: "+2")
+        let ticket = StreamTickets.Ticket(providerCallID: "CA1", outboundID: "in-1")
         let first = tickets.issue(ticket)
         #expect(tickets.redeem(first, providerCallID: "CA1") == ticket)
         #expect(tickets.redeem(first, providerCallID: "CA1") == nil, "used")
@@ -333,7 +333,7 @@ extension Routing.Route {
 
     @Test func oneThatWasNotUsedIsTakenBack() {
         let tickets = StreamTickets(nowMs: { 1 })
-        let token = tickets.issue(.init(providerCallID: "CA1", from: "", to: "", outboundID: "ob-1"))
+        let token = tickets.issue(.init(providerCallID: "CA1", outboundID: "ob-1"))
         #expect(!tickets.revoke(providerCallID: "CA2") && tickets.revoke(providerCallID: "CA1") && !tickets.revoke(providerCallID: "CA1"))
         #expect(tickets.redeem(token, providerCallID: "CA1") == nil)
     }

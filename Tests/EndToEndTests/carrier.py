@@ -1,9 +1,12 @@
 """Twilio's side of a media stream: 20 ms of μ-law each way, marks echoed when they have played, or at once after `clear`."""
+import array
 import base64
+import io
 import json
 import math
 import threading
 import time
+import wave
 
 from mock_realtime import mulaw
 from websockets.sync.client import connect
@@ -99,6 +102,14 @@ class Carrier:
         sound = voice(ms)
         with self.lock:
             self.to_say += [sound[index:index + 160] for index in range(0, len(sound), 160)]
+
+    def say_file(self, data):
+        """A WAV file, 8 kHz, 16 bit."""
+        with wave.open(io.BytesIO(data)) as file:
+            samples = array.array("h", file.readframes(file.getnframes()))
+        sound = bytes(mulaw(sample) for sample in samples)
+        with self.lock:
+            self.to_say += [sound[index:index + 160] for index in range(0, len(sound) - 159, 160)]
 
     def press(self, digit):
         self.send({"event": "dtmf", "streamSid": self.sid, "sequenceNumber": "5", "dtmf": {"track": "inbound_track", "digit": digit}})

@@ -56,6 +56,14 @@ class MockTwilio:
         self.server.shutdown()
         self.server.server_close()
 
+    def incoming(self, caller, called, **fields):
+        """Somebody calls one of the account's numbers, whose webhooks are ours."""
+        form = {"From": [caller], "To": [called], "Url": [f"{PUBLIC}/twilio/voice"], "StatusCallback": [f"{PUBLIC}/twilio/status"], **fields}
+        call = PhoneCall(self, form)
+        call.direction, call.status = "inbound", "ringing"
+        self.calls[call.sid] = call
+        return call
+
     def handle(self, request, form):
         path = urlsplit(request.path).path
         self.requests.append((request.command, path, form))
@@ -107,6 +115,9 @@ class MockTwilio:
 
 class PhoneCall:
     """One call, placed or (with `MockTwilio.incoming`) come in."""
+    direction = "outbound-api"
+    plays_in_real_time = False  # <Play> takes as long as its sound
+    refused = None  # the reason of a <Reject>
 
     def __init__(self, mock, form, sid=None):
         self.mock, self.form = mock, form
@@ -122,7 +133,7 @@ class PhoneCall:
 
     def resource(self):
         return {"sid": self.sid, "account_sid": self.mock.account, "status": self.status, "to": self.field("To"), "from": self.field("From"),
-                "direction": "outbound-api", "api_version": "2010-04-01", "uri": f"/2010-04-01/Accounts/{self.mock.account}/Calls/{self.sid}.json",
+                "direction": self.direction, "api_version": "2010-04-01", "uri": f"/2010-04-01/Accounts/{self.mock.account}/Calls/{self.sid}.json",
                 "date_created": None, "date_updated": None, "start_time": None, "end_time": None, "duration": None, "price": None,
                 "price_unit": "USD", "answered_by": None, "forwarded_from": None, "caller_name": None, "parent_call_sid": None, "queue_time": "0",
                 "trunk_sid": None, "phone_number_sid": "", "group_sid": None, "to_formatted": "", "from_formatted": "", "annotation": None,
@@ -130,7 +141,7 @@ class PhoneCall:
 
     def parameters(self, **more):
         return {"CallSid": self.sid, "AccountSid": self.mock.account, "From": self.field("From"), "To": self.field("To"),
-                "CallStatus": self.status, "Direction": "outbound-api", "ApiVersion": "2010-04-01", **more}
+                "CallStatus": self.status, "Direction": self.direction, "ApiVersion": "2010-04-01", **more}
 
     def run(self):
         with contextlib.suppress(Exception):
@@ -206,6 +217,9 @@ class PhoneCall:
                 break
             if verb.tag == "Connect" and self.streams_work:
                 self.stream(verb.find("Stream"))
+            elif verb.tag == "Reject":
+                self.refused = verb.get("reason", "rejected")
+                self.end("busy" if self.refused == "busy" else "no-answer")
             elif verb.tag == "Play":
                 self.play(verb.text)
             elif verb.tag == "Record" and (answer := self.answers.pop(0) if self.answers else None):
@@ -227,8 +241,17 @@ class PhoneCall:
     def stream(self, verb):
         assert verb.get("url").startswith("wss://voice.example.com/") and "?" not in verb.get("url")
         parameters = {item.get("name"): item.get("value") for item in verb.findall("Parameter")}
-        self.carrier = Carrier(
-            f"ws://127.0.0.1:{self.mock.port}" + urlsplit(verb.get("url")).path, call_sid=self.sid, parameters=parameters)
+        self.carry(urlsplit(verb.get("url")).path, parameters)
+
+    def stream_from_a_bin(self, parameters=None, path="/twilio/stream"):
+        """A static TwiML Bin has no token: its stream is known by the signature of the upgrade alone."""
+        self.status = "in-progress"
+        signature = RequestValidator(TOKEN).compute_signature("wss" + PUBLIC.removeprefix("https") + path, {})
+        self.carry(path, parameters or {}, {"X-Twilio-Signature": signature})
+        self.end()
+
+    def carry(self, path, parameters, headers=None):
+        self.carrier = Carrier(f"ws://127.0.0.1:{self.mock.port}{path}", call_sid=self.sid, parameters=parameters, headers=headers)
         while self.carrier.open and not self.over.is_set() and not self.redirected:
             time.sleep(0.02)
 
@@ -242,3 +265,5 @@ class PhoneCall:
         with wave.open(io.BytesIO(sound)) as file:
             assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 8000)
             self.played.append(file.getnframes() / 8000)
+        if self.plays_in_real_time:
+            self.over.wait(self.played[-1])

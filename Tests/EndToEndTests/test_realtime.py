@@ -47,6 +47,10 @@ def ended(server, seconds=10):
     return the_call(server, seconds, lambda call: call["state"] in ("completed", "failed"))
 
 
+def calls_in(server):
+    return server.request("GET", "/api/inbound/")[1]["items"]
+
+
 def sound_of_the_ai(server, call_id, span=None):
     """Milliseconds of the AI's sound in the recording, in a span of it (seconds)."""
     data = server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)[1]
@@ -382,8 +386,9 @@ def test_twilio_calls_in(make_server, model):
     carrier.wait(lambda: carrier.played_ms() >= 580, what="the greeting")
     refused(call_sid="CA77", parameters={"token": token})
     carrier.hang_up()
-    call = server.call(ended(server))
-    assert (call["callee_number"], call["caller_number"], call["call_id"]) == ("+15550100", "+15550199", "CA77")
+    carrier.wait(lambda: calls_in(server) and calls_in(server)[0]["state"] == "completed", what="the end")
+    call = server.request("GET", f"/api/inbound/{calls_in(server)[0]['inbound_id']}")[1]
+    assert (call["caller_number"], call["called_number"], call["call_id"]) == ("+15550100", "+15550199", "CA77")
 
     # A TwiML Bin has no token: there the upgrade's own signature counts.
     path = "/twilio/stream"

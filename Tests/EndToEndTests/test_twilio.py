@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 import twilio.rest
 from conftest import ATTEND, GUESTS, free_port, mocks
-from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio, PhoneCall
+from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio
 from test_operations import run
-from test_realtime import ended, realtime
+from test_realtime import realtime
 from twilio.http.http_client import TwilioHttpClient
 from twilio.twiml.voice_response import Dial, Play, Record, VoiceResponse
 
@@ -339,17 +339,6 @@ def test_turns_that_cannot_be_hurt_nobody(make_server, carrier, turn):
     played = [ElementTree.fromstring(twiml).findtext("Play", "").split("?")[0] for twiml in (first, text)]
     assert status == 200 and (played[0] == played[1] if turn in ("99999999999999999999", "x") else "<Hangup/>" in text), text
     assert server.call(call_id)["state"] == "connected"
-
-
-def test_a_call_that_comes_in_by_turns(make_server, carrier):
-    mock = carrier()
-    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns", TRUNKLINE_AGENT_PURPOSE="to tell that we are closed today")
-    call = PhoneCall(mock, {"From": ["+15550123"], "To": ["+15550199"], "Url": [f"{PUBLIC}/twilio/voice"]})
-    call.answer()
-    assert len(call.played) == 1
-    assert mock.webhook(f"{PUBLIC}/twilio/status", call.parameters())[0] == 204
-    found = server.call(ended(server))
-    assert (found["callee_number"], found["caller_number"], found["call_id"]) == ("+15550123", "+15550199", call.sid), found
 
 
 @pytest.mark.parametrize("settings,words", [

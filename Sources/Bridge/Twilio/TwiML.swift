@@ -48,6 +48,9 @@ public enum TwiML {
         response(#"<Say language="\#(escaped(language))">\#(escaped(text))</Say><Hangup/>"#)
     }
 
+    /// A call that is not answered: the caller hears that the number is not in service, or that it is busy.
+    public static func reject(isBusy: Bool) -> String { response(#"<Reject reason="\#(isBusy ? "busy" : "rejected")"/>"#) }
+
     private static func redirect(_ url: String) -> String { #"<Redirect method="POST">\#(escaped(url))</Redirect>"# }
 
     public static let hangUp = response("<Hangup/>")

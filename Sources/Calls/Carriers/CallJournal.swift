@@ -161,7 +161,7 @@ final class CallJournal: Sendable {
         }
     }
 
-    /// A call that a provider began: its record begins with the answer.
+    /// A stream that belongs to no call of ours: its record begins with the answer.
     func insert(_ call: Call) {
         guard once(\.isConnected) else { return }
         let at = now()

@@ -23,7 +23,7 @@ public struct StreamServer: Sendable {
         public var sharedToken: String?
         /// Anybody is let in. For measuring, and refused beyond loopback.
         public var isOpen = false
-        /// For calls that come without a brief of their own.
+        /// For open streams, which come without a brief of their own.
         public var brief = Brief(purpose: "Find out what the caller wants and help as far as you can.", questions: [])
         public init() {}
     }
@@ -32,11 +32,12 @@ public struct StreamServer: Sendable {
     private let calls: CallSettings
     private let settings: Settings
     private let tickets: StreamTickets
+    private let arrivals: ProviderArrivals
     /// Puts a person into a call in progress.
     private let takeOver: @Sendable (_ outboundID: String, _ name: String, Confined<any MediaStream>, EventLoop) async -> Bool
 
     public init(
-        line: CallLine, calls: CallSettings, settings: Settings, tickets: StreamTickets,
+        line: CallLine, calls: CallSettings, settings: Settings, tickets: StreamTickets, arrivals: ProviderArrivals,
         takeOver: @escaping @Sendable (_ outboundID: String, _ name: String, Confined<any MediaStream>, EventLoop) async -> Bool
     ) {
         self.takeOver = takeOver
@@ -44,6 +45,7 @@ public struct StreamServer: Sendable {
         self.calls = calls
         self.settings = settings
         self.tickets = tickets
+        self.arrivals = arrivals
     }
 
     /// 404 where nobody is meant to stream to us; 403 for a signature that is not Twilio's.
@@ -104,9 +106,9 @@ public struct StreamServer: Sendable {
     }
 
     private enum Admission {
-        /// A call that came by itself.
+        /// Another Trunkline's call, or an open stream.
         case unasked(Call)
-        /// The stream of a call that we had placed.
+        /// The stream of a call that we had placed, or that came in.
         case awaited(outboundID: String, user: String?)
     }
 
@@ -117,21 +119,21 @@ public struct StreamServer: Sendable {
             return Self.briefed(start).map { .unasked($0) }
         }
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
-            if let outboundID = ticket.outboundID { return .awaited(outboundID: outboundID, user: ticket.user) }
-            return .unasked(unasked(start, from: ticket.from, to: ticket.to, requestedBy: "twilio"))
+            return .awaited(outboundID: ticket.outboundID, user: ticket.user)
         }
         // A wrong token is a wrong token, whoever signed the upgrade; and nobody's browser comes without one.
-        guard given == nil, !isBrowser, isSigned || settings.isOpen else { return nil }
+        guard given == nil, !isBrowser else { return nil }
+        if isSigned {
+            // A TwiML Bin: nothing was told of the call before, and its numbers are known if the Bin gives them.
+            let number = { (name: String) in start.parameters[name].flatMap { $0.isEmpty ? nil : $0 } }
+            guard case .taken(let id) = arrivals.arrive(start.callID, from: number("from"), to: number("to")) else { return nil }
+            return .awaited(outboundID: id, user: nil)
+        }
+        guard settings.isOpen else { return nil }
         return .unasked(
-            unasked(
-                start, from: start.parameters["from"] ?? "stream", to: start.parameters["to"] ?? "stream",
-                requestedBy: isSigned ? "twilio" : "open stream"))
-    }
-
-    private func unasked(_ start: StreamStart, from: String, to: String, requestedBy: String) -> Call {
-        Call(
-            providerCallID: start.callID, from: from, to: to, brief: settings.brief, maxDuration: calls.maxCallDuration,
-            requestedBy: requestedBy, at: Date())
+            Call(
+                providerCallID: start.callID, from: start.parameters["from"] ?? "stream", to: start.parameters["to"] ?? "stream",
+                brief: settings.brief, maxDuration: calls.maxCallDuration, requestedBy: "open stream", at: Date()))
     }
 
     /// Another Trunkline tells the brief with the stream.

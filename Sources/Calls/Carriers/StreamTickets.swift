@@ -11,21 +11,17 @@ public final class StreamTickets: Sendable {
     public struct Ticket: Sendable, Equatable {
         /// The provider's id of the call, e.g. Twilio's `CallSid`.
         public var providerCallID: String
-        public var from: String
-        public var to: String
-        /// The call of ours that the provider was asked to place; nil for one that came by itself.
-        public var outboundID: String?
+        /// The record's id: of a call that we had placed, or that came in.
+        public var outboundID: String
         /// Whose browser brings the stream; nil: a provider's.
         public var user: String?
         /// Of a browser: to answer a call that rings for its user, or to take over one in progress.
         public init(user: String, outboundID: String) {
-            self.init(providerCallID: outboundID, from: "", to: "", outboundID: outboundID)
+            self.init(providerCallID: outboundID, outboundID: outboundID)
             self.user = user
         }
-        public init(providerCallID: String, from: String, to: String, outboundID: String? = nil) {
+        public init(providerCallID: String, outboundID: String) {
             self.providerCallID = providerCallID
-            self.from = from
-            self.to = to
             self.outboundID = outboundID
         }
     }

@@ -11,7 +11,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
     private let call: Call
     private let line: CallLine
     private let settings: CallSettings
-    /// Of an attempt of ours; nil for a call that came by itself, which then has a journal of its own.
+    /// Of the call's record; nil for a stream that belongs to none, which then has a journal of its own.
     private let attempt: CallJournal?
     private let providerCallID: String
     private(set) var graph: CallGraph?

@@ -1,9 +1,7 @@
 public import Bridge
-public import Foundation
-internal import Logging
-public import Net
+internal import Foundation
+internal import Net
 public import Realtime
-internal import Synchronization
 
 /// Calls that come in, and what is done with them.
 public struct InboundSettings: Sendable {
@@ -34,38 +32,11 @@ public struct InboundSettings: Sendable {
 ///
 /// Decisions are made on the SIP thread, where nothing may wait; each call then lives on its event loop.
 public final class Switchboard: Sendable {
-    private struct State {
-        /// nil: not ready to answer yet.
-        var line: CallLine?
-        var live = 0
-        var next = 0
-        var isStopping = false
-    }
+    private let router: InboundRouter
+    private var settings: CallSettings { router.settings }
+    private var operators: OperatorDirectory { router.operators }
 
-    private let loops: [EventLoop]
-    private let settings: CallSettings
-    private let operators: OperatorDirectory
-    private let numbers: NumberDirectory
-    private let now: @Sendable () -> Date
-    private let state = Mutex(State())
-
-    public init(
-        loops: [EventLoop], settings: CallSettings, operators: OperatorDirectory, numbers: NumberDirectory,
-        now: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        self.loops = loops
-        self.settings = settings
-        self.operators = operators
-        self.numbers = numbers
-        self.now = now
-    }
-
-    /// From now on calls are answered; before, callers are told to try again.
-    public func open(_ line: CallLine) { state.withLock { $0.line = line } }
-    /// No more calls are taken; those in progress go on.
-    public func close() { state.withLock { $0.isStopping = true } }
-
-    public var liveCount: Int { state.withLock { $0.live } }
+    public init(_ router: InboundRouter) { self.router = router }
 
     /// Why a call is not taken.
     private struct Refusal: Error {
@@ -89,7 +60,7 @@ public final class Switchboard: Sendable {
         let isTrustedSource = inbound.trustedSources?.contains(call.source) ?? false
         if call.authorization != nil || call.replaces != nil || call.replacesUnknown {
             let accounts = inbound.accounts
-            let verdict = operators.authenticator.verify(call.authorization, method: "INVITE", now: now()) { user in
+            let verdict = operators.authenticator.verify(call.authorization, method: "INVITE", now: router.now()) { user in
                 accounts[user] ?? operators.secret(of: user)
             }
             switch verdict {
@@ -105,27 +76,14 @@ public final class Switchboard: Sendable {
         guard inbound.trustedSources != nil else { return .anybody }
         // Everybody hears the same, whatever number he tries.
         guard !inbound.accounts.isEmpty || operators.all.contains(where: { $0.secret != nil }) else { throw Refusal(status: 403) }
-        throw Refusal(status: 401, headers: operators.authenticator.challenges(at: now()).map { ("WWW-Authenticate", $0) })
-    }
-
-    /// Who is to be rung for a dialled number; nil: it is the AI's.
-    private func destination(of call: IncomingCall) throws(Refusal) -> Operator? {
-        let inbound = settings.inbound
-        guard inbound.isEnabled else { throw Refusal(status: 404) }
-        if let known = operators.with(number: call.to) { return known }
-        if self.numbers.brief(for: call.to, base: inbound.brief) != nil { return nil }
-        if let numbers = inbound.numbers {
-            let key = settings.routing.plan.key(call.to)
-            guard numbers.contains(where: { settings.routing.plan.key($0) == key }) else { throw Refusal(status: 404) }
-        }
-        return nil
+        throw Refusal(status: 401, headers: operators.authenticator.challenges(at: router.now()).map { ("WWW-Authenticate", $0) })
     }
 
     /// On the SIP thread.
     /// - Parameter onFailure: hears of a caller who could not prove who he is, or tried a number that is none.
     /// - Returns: who hears what happens to the call; nil where it was refused.
     public func take(_ call: IncomingCall, onFailure: () -> Void = {}) -> (@Sendable (DialogEvent) -> Void)? {
-        let identity: Identity, known: Operator?
+        let identity: Identity, destination: InboundRouter.Destination, line: CallLine, loop: EventLoop
         do throws(Refusal) {
             identity = try identify(call)
             if call.replacesUnknown { throw Refusal(status: 481) }
@@ -134,24 +92,15 @@ public final class Switchboard: Sendable {
                 replaced.replace(by: call)
                 return { _ in }
             }
-            known = try destination(of: call)
+            do throws(InboundRouter.Refusal) { destination = try router.destination(of: call.to) } catch { throw refusal(error) }
             if call.rejectsSDP { throw Refusal(status: 406) }
             if let type = call.contentType, type.lowercased() != "application/sdp" {
                 throw Refusal(status: 415, headers: [("Accept", "application/sdp")])
             }
+            do throws(InboundRouter.Refusal) { (line, loop) = try router.admit() } catch { throw refusal(error) }
         } catch {
             if error.status == 404 || error.status == 403 || error.status == 401 && call.authorization != nil { onFailure() }
             call.dialog.reject(error.status, headers: error.headers)
-            return { _ in }
-        }
-        let admitted = state.withLock { state -> (CallLine, EventLoop)? in
-            guard let line = state.line, !state.isStopping, state.live < settings.inbound.maxConcurrentCalls, !loops.isEmpty else { return nil }
-            state.live += 1
-            state.next = (state.next + 1) % loops.count
-            return (line, loops[state.next])
-        }
-        guard let (line, loop) = admitted else {
-            call.dialog.reject(503, headers: [("Retry-After", String(settings.inbound.retryAfterSeconds))])
             return { _ in }
         }
         var named = call
@@ -160,22 +109,27 @@ public final class Switchboard: Sendable {
         case .trunk: named.from = call.assertedIdentity ?? call.from
         case .operator(let known): named.from = known.number ?? known.sipUser
         }
-        var brief = numbers.brief(for: call.to, base: settings.inbound.brief) ?? settings.inbound.brief
-        if let known {
-            brief.greetingTemplate = known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language)
-        }
-        var record = Call(incoming: named, brief: brief, maxDuration: settings.maxCallDuration, at: now())
-        record.operatorName = known?.name
-        let person = known.flatMap { line.target($0, settings) }
-        let attempt = SIPAttempt(loop: loop, call: record, line: line, settings: settings, now: now, incoming: named, person: person)
+        let record = Call(
+            arrivalOf: call.dialog.callID, from: named.from, to: call.to, at: destination, maxDuration: settings.maxCallDuration,
+            createdAt: router.now())
+        let person = destination.person.flatMap { line.target($0, settings) }
+        let attempt = SIPAttempt(
+            loop: loop, call: record, line: line, settings: settings, now: router.now, incoming: named, person: person)
         let id = record.outboundID
         line.calls.add(id, attempt)
         Task {
             await attempt.run()
             line.calls.remove(id)
-            self.state.withLock { $0.live -= 1 }
+            router.release()
         }
         return { event in loop.post { attempt.assumeIsolated { $0.handleIncoming(event) } } }
+    }
+
+    private func refusal(_ refusal: InboundRouter.Refusal) -> Refusal {
+        switch refusal {
+        case .unknownNumber: Refusal(status: 404)
+        case .busy: Refusal(status: 503, headers: [("Retry-After", String(settings.inbound.retryAfterSeconds))])
+        }
     }
 }
 
@@ -193,13 +147,16 @@ extension Call {
     /// Characters of a caller's name.
     private static let nameLimit = 100
 
-    init(incoming: IncomingCall, brief: Brief, maxDuration: Int, at date: Date) {
+    /// Of a call that came in.
+    /// - Parameter callID: of the carrier: a SIP Call-ID, or the provider's id.
+    init(arrivalOf callID: String, from: String, to: String, at destination: InboundRouter.Destination, maxDuration: Int, createdAt: Date) {
         self.init(
-            outboundID: Self.inboundPrefix + Self.hex(.random(in: .min ... .max)), callerNumber: String(incoming.to.prefix(256)),
-            calleeNumber: String(incoming.from.prefix(256)), brief: brief, maxDuration: maxDuration, retryOnNoAnswer: false, maxRetries: 0,
-            requestedBy: "caller", createdAt: date)
-        callID = String(incoming.dialog.callID.prefix(256))
-        self.brief.callerDisplayName = ""
-        self.brief.isIncoming = true
+            outboundID: Self.inboundPrefix + Self.hex(.random(in: .min ... .max)), callerNumber: String(to.prefix(256)),
+            calleeNumber: String(from.prefix(256)), brief: destination.brief, maxDuration: maxDuration, retryOnNoAnswer: false, maxRetries: 0,
+            requestedBy: "caller", createdAt: createdAt)
+        self.callID = String(callID.prefix(256))
+        brief.callerDisplayName = ""
+        brief.isIncoming = true
+        operatorName = destination.person?.name
     }
 }

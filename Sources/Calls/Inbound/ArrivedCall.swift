@@ -1,0 +1,137 @@
+internal import Bridge
+internal import Foundation
+internal import Logging
+internal import Net
+internal import Pipeline
+internal import Realtime
+
+/// A call that a provider brings in: told of by its webhook, carried by its media stream or by turns.
+///
+/// What the provider tells of its end may be late, doubled or lost: the states only go forward, and a call whose media does
+/// not come is given up.
+actor ArrivedCall: CarriedAttempt {
+    /// Seconds from the webhook to the media.
+    private static let mediaLimit = 15.0
+
+    let record: Call
+    private let line: CallLine
+    private let settings: CallSettings
+    private let journal: CallJournal
+    private(set) var conversation: (any CarriedConversation)?
+    private var isOver = false
+    /// To be hung up as soon as its conversation is known.
+    private var wantedEnd: EndReason?
+    private var watchdog: Task<Void, Never>?
+    private var done: CheckedContinuation<Void, Never>?
+
+    init(_ record: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
+        self.record = record
+        self.line = line
+        self.settings = settings
+        journal = CallJournal(record, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
+    }
+
+    /// Stores the call as one that rings. On return its media may come.
+    nonisolated func expect() {
+        journal.arrived(record)
+        line.calls.add(record.outboundID, self)
+        line.calls.await(
+            record.outboundID,
+            .init(
+                stream: { [self] stream, loop, sid in
+                    let carried = StreamedCall(
+                        loop: loop, call: record, providerCallID: sid, line: line, settings: settings, journal: journal)
+                    Task { await self.began(carried) }
+                    carried.assumeIsolated { $0.run(stream) { _ in Task { await self.over() } } }
+                },
+                turns: { [self] ended in byTurns(ended) }))
+    }
+
+    private nonisolated func byTurns(_ ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
+        guard let engines = line.cascade(record.brief.language, journal.usage) else {
+            Task { await self.unanswered("a call by turns needs recogniser, language model and voice") }
+            return nil
+        }
+        journal.connected()
+        let carried = TurnBasedCall(
+            call: record, engines: engines, settings: settings, journal: journal, release: { [self] in await release() }
+        ) {
+            ended()
+            Task { await self.over() }
+        }
+        Task { await self.began(carried) }
+        return carried
+    }
+
+    /// Runs the call to its end; when it returns, all of it is stored.
+    func run() async {
+        journal.logger.info("a call comes in")
+        watchdog = Task {
+            try? await Task.sleep(for: .seconds(Self.mediaLimit))
+            if !Task.isCancelled { self.noMedia() }
+        }
+        if !isOver { await withCheckedContinuation { done = $0 } }
+        watchdog?.cancel()
+        line.calls.stopAwaiting(record.outboundID)
+        await journal.close()
+        line.calls.remove(record.outboundID)
+    }
+
+    private func began(_ carried: any CarriedConversation) {
+        watchdog?.cancel()
+        guard !isOver else { return }
+        conversation = carried
+        if let wantedEnd { Task { await carried.hangUp(wantedEnd) } }
+    }
+
+    private func noMedia() {
+        guard !journal.isConnected, !isOver else { return }
+        journal.logger.error("a call that came in brought no media stream: can the provider reach public_url by wss?")
+        unanswered("its media stream did not come")
+        // This task is the watchdog, which has been cancelled by now.
+        Task { await self.release() }
+    }
+
+    private func unanswered(_ reason: String, code: Int? = nil) {
+        guard !isOver, !journal.isConnected else { return }
+        line.calls.stopAwaiting(record.outboundID)
+        journal.attemptEnded(AttemptOutcome(state: .failed, code: code, reason: reason))
+        over()
+    }
+
+    private func over() {
+        guard !isOver else { return }
+        isOver = true
+        watchdog?.cancel()
+        conversation = nil
+        done?.resume()
+        done = nil
+    }
+
+    /// Has the provider hang up, where nothing else makes it.
+    private func release() async {
+        guard let sid = record.callID, TwilioREST.isSID(sid), let rest = line.twilio?.rest else { return }
+        do { _ = try await rest.complete(sid) } catch {
+            journal.logger.warning("Twilio did not hang up: \((error as? TwilioREST.Failure)?.status ?? 0)")
+        }
+    }
+
+    // MARK: What the provider tells, and commands
+
+    func take(_ report: TwilioReport) async {
+        guard report.isFinal, !isOver else { return }
+        guard journal.isConnected else { return unanswered("the caller gave up before the answer") }
+        await hangUp(.calleeHangup)
+    }
+
+    func cancel() { unanswered("cancelled by an operator") }
+
+    func hangUp(_ reason: EndReason) async {
+        guard journal.isConnected else {
+            cancel()
+            return await release()
+        }
+        guard let conversation else { return wantedEnd = reason }
+        await conversation.hangUp(reason)
+    }
+}
