@@ -710,7 +710,7 @@ struct Configuration {
             }
             calls.routing.gateway = .sip(addresses.map { Routing.Trunk(address: $0, credentials: credentials, outboundProxy: gatewayProxy) })
         }
-        calls.routing.isBoundToLoopback = sip.host.hasPrefix("127.") && httpHost.hasPrefix("127.")
+        calls.routing.isBoundToLoopback = listeners.allSatisfy { SocketAddress.isLoopback($0.host) }
         if let number = calls.operatorNumber {
             do { _ = try calls.routing.route(toSomebody: number) } catch {
                 // Twilio dials numbers though no gateway of ours may.
@@ -722,7 +722,7 @@ struct Configuration {
         }
         calls.inbound.brief.language = calls.language
         calls.inbound.brief.maxTurns = calls.maxTurns
-        if !sip.host.hasPrefix("127.") {
+        if !SocketAddress.isLoopback(sip.host) {
             // Nobody calls in from the wide world whom nobody has named.
             calls.inbound.numbers = calls.inbound.numbers ?? []
             calls.inbound.trustedSources = calls.inbound.trustedSources ?? []
@@ -737,7 +737,7 @@ struct Configuration {
         }
         if sip.tlsPort != nil, certificate == nil { throw ConfigurationError("sip.tls_port needs tls.certificate and tls.key") }
         guard (certificate == nil) == (key == nil) else { throw ConfigurationError("tls.certificate and tls.key are needed both") }
-        if streams.isOpen, !httpHost.hasPrefix("127.") {
+        if streams.isOpen, !SocketAddress.isLoopback(httpHost) {
             throw ConfigurationError("bridge.open_streams lets anybody in: it is refused beyond loopback (http.host is \(httpHost))")
         }
         if let twilioToken {
@@ -760,10 +760,10 @@ struct Configuration {
         }
         try finishSpeech()
         _ = try summaryChat()
-        if !httpHost.hasPrefix("127."), adminKey == nil {
+        if !SocketAddress.isLoopback(httpHost), adminKey == nil {
             throw ConfigurationError("http.host is \(httpHost): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY")
         }
-        if !httpHost.hasPrefix("127."), certificate == nil, !isBehindProxy {
+        if !SocketAddress.isLoopback(httpHost), certificate == nil, !isBehindProxy {
             throw ConfigurationError(
                 "http.host is \(httpHost): beyond loopback keys must not cross the wire in the clear: set tls.certificate and tls.key, or "
                     + "--behind-proxy where a server of yours with TLS stands in front")
@@ -771,9 +771,9 @@ struct Configuration {
     }
 
     private mutating func finishStore() throws {
-        if encryptionKey == nil, !httpHost.hasPrefix("127.") {
+        if encryptionKey == nil, let (name, host) = listeners.first(where: { !SocketAddress.isLoopback($0.host) }) {
             throw ConfigurationError(
-                "http.host is \(httpHost): beyond loopback what is stored of people must be sealed: set TRUNKLINE_SECURITY_ENCRYPTION_KEY")
+                "\(name) is \(host): beyond loopback what is stored of people must be sealed: set TRUNKLINE_SECURITY_ENCRYPTION_KEY")
         }
         if !alerts.url.isEmpty, let problem = WebhookSender.problem(with: alerts.url, settings: webhooks(secret: .random())) {
             throw ConfigurationError("alerts.url \(problem)")
@@ -822,13 +822,17 @@ struct Configuration {
         var settings = WebhookSender.Settings(secret: secret)
         settings.schedule = webhookSchedule
         settings.allowsPrivateAddresses = webhooksMayGoInside
-        settings.isBoundToLoopback = httpHost.hasPrefix("127.")
+        settings.isBoundToLoopback = SocketAddress.isLoopback(httpHost)
         return settings
     }
 
+    /// Every address that a socket of ours is bound to: HTTP with its WebSockets, and SIP (UDP, TCP, TLS) with RTP, which share one.
+    /// An advertised address is told to others, and bound to nothing.
+    var listeners: [(name: String, host: String)] { [("http.host", httpHost), ("sip.host", sip.host)] }
+
     /// nil: any. Behind another server the names are its business, unless they are told.
     var knownHosts: Set<String>? {
-        if !httpHost.hasPrefix("127."), hosts.isEmpty { return nil }
+        if !SocketAddress.isLoopback(httpHost), hosts.isEmpty { return nil }
         return Set(hosts + ["localhost", "127.0.0.1", "[::1]", httpHost])
     }
 

@@ -98,7 +98,7 @@ struct Doctor: AsyncParsableCommand {
     }
 
     private func safety(_ settings: Configuration) -> [Finding] {
-        let isLoopback = settings.httpHost.hasPrefix("127.")
+        let isLoopback = SocketAddress.isLoopback(settings.httpHost)
         var findings: [Finding] = []
         if settings.encryptionKey == nil {
             findings.append(.advice("security.encryption_key is not set: transcripts, answers and numbers are stored as they are"))

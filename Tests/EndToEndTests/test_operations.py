@@ -27,6 +27,11 @@ def run(*arguments, cwd, seconds=60, **environment):
     ({"TRUNKLINE_DATA": "/proc/nowhere"}, ["/proc/nowhere", "--data"]),
     ({"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_SECURITY_ENCRYPTION_KEY": "ab" * 32}, ["TRUNKLINE_API_KEY"]),
     ({"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_API_KEY": "key-of-sixteen-and-more"}, ["TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
+    ({"TRUNKLINE_SIP_HOST": "0.0.0.0"}, ["sip.host is 0.0.0.0", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
+    ({"TRUNKLINE_SIP_HOST": "192.0.2.1", "TRUNKLINE_SIP_ADVERTISED_HOST": "127.0.0.1"}, ["sip.host is 192.0.2.1", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
+    # A name that begins like a loopback address may lead anywhere.
+    ({"TRUNKLINE_SIP_HOST": "127.example.com"}, ["sip.host is 127.example.com", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
+    ({"TRUNKLINE_HTTP_HOST": "127.example.com", "TRUNKLINE_API_KEY": "key-of-sixteen-and-more"}, ["http.host", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
     ({"TRUNKLINE_SECURITY_ENCRYPTION_KEY": "short"}, ["64 hex digits", "openssl"]),
     ({"TRUNKLINE_OUTBOUND_CALLING_HOURS": "9 to 5"}, ["TRUNKLINE_OUTBOUND_CALLING_HOURS", "09:00-20:00"]),
     ({"TRUNKLINE_WEBHOOKS_URL": "http://example.org"}, ["webhooks.url", "https"]),
@@ -35,6 +40,16 @@ def run(*arguments, cwd, seconds=60, **environment):
 def test_start_up_errors_say_what_to_do(tmp_path, environment, words):
     result = run("serve", "--http-port", str(free_port()), "--sip-port", str(free_port()), cwd=tmp_path, **environment)
     assert result.returncode != 0 and all(word in result.stderr for word in words), result.stderr
+
+
+def test_the_doctor_refuses_sip_beyond_loopback_without_a_key_too(tmp_path):
+    ports = {"TRUNKLINE_HTTP_PORT": str(free_port()), "TRUNKLINE_SIP_PORT": str(free_port())}
+    result = run("doctor", cwd=tmp_path, TRUNKLINE_SIP_HOST="0.0.0.0", **ports)
+    assert result.returncode == 1 and "sip.host is 0.0.0.0" in result.stderr and "TRUNKLINE_SECURITY_ENCRYPTION_KEY" in result.stderr, result
+    # What is told to others is bound to nothing; and with a key both may be wide.
+    assert "sip.host" not in run("doctor", cwd=tmp_path, TRUNKLINE_SIP_ADVERTISED_HOST="192.0.2.1", **ports).stderr
+    wide = run("doctor", cwd=tmp_path, TRUNKLINE_SIP_HOST="0.0.0.0", TRUNKLINE_SECURITY_ENCRYPTION_KEY="ab" * 32, **ports)
+    assert "sealed" in wide.stdout and "sip.host" not in wide.stderr, wide
 
 
 def test_errors_in_the_file_name_their_line(tmp_path):
