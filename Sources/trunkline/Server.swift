@@ -30,6 +30,9 @@ final class Server: Sendable {
     private let keyWatch: Task<Void, Never>
     private let retention: Task<Void, Never>?
     private let watchdog: LoopWatchdog
+    private let erasure: Task<Void, Never>
+    /// Seconds between two looks for an erasure that was not finished.
+    private static let erasureSeconds = 60.0
     private let registrations: Task<Void, Never>
     /// Seconds until a key that was made or revoked by another process is known.
     private static let keyWatchSeconds = 2.0
@@ -58,6 +61,7 @@ final class Server: Sendable {
             store = try settings.openStore()
             try FileManager.default.createDirectory(
                 atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            PrivateFiles.restrict(folder: settings.calls.recordingsFolder)
             authenticator = Authenticator(rate: settings.rate)
             operators = OperatorDirectory(realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
             numbers = NumberDirectory(plan: settings.calls.routing.plan)
@@ -116,6 +120,7 @@ final class Server: Sendable {
         keyWatch = Self.watchKeys(kept.authenticator, store)
         store.subscribe(settings.webhookEndpoint.map { [$0] } ?? [])
         retention = Self.keepRetention(settings, store, logger: logger)
+        erasure = Self.finishErasures(store, logger: logger)
 
         // Network.
         try settings.prepareSIPTLS()
@@ -264,6 +269,15 @@ final class Server: Sendable {
         }
     }
 
+    private static func finishErasures(_ store: CallStore, logger: Logger) -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled {
+                do throws(StoreError) { try await store.finishErasure() } catch { logger.error("an erasure cannot be finished yet: \(error)") }
+                try? await Task.sleep(for: .seconds(erasureSeconds))
+            }
+        }
+    }
+
     private static func keepRetention(_ settings: Configuration, _ store: CallStore, logger: Logger) -> Task<Void, Never>? {
         settings.retentionDays.map { days in
             let retention = Retention(store, recordings: settings.calls.recordingsFolder, days: days)
@@ -361,6 +375,7 @@ final class Server: Sendable {
         keyWatch.cancel()
         registrations.cancel()
         retention?.cancel()
+        erasure.cancel()
         userAgent.stop()
         watchdog.stop()
         for loop in loops { loop.stop() }

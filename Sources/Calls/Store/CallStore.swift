@@ -30,6 +30,7 @@ public final class CallStore: Sendable {
     let numbers: NumberIndex
     private let database: DatabasePool
     private let writer: GroupWriter
+    let forgetting = SharedRuns()
     /// Who is told of every event by HTTP; in the same transaction.
     let subscribers = Mutex(WebhookSubscribers())
     /// Of the calls that the statistics looked at last: pages ask again and again, and few records have changed.
@@ -51,6 +52,7 @@ public final class CallStore: Sendable {
             // What is deleted is overwritten.
             try db.execute(sql: "PRAGMA secure_delete = ON")
         }
+        PrivateFiles.prepare(database: folder + "/calls.sqlite")
         do {
             database = try DatabasePool(path: folder + "/calls.sqlite", configuration: configuration)
             try Migrations.all(vault, plan).migrate(database)
@@ -103,6 +105,8 @@ public final class CallStore: Sendable {
 
     static func translate(_ error: any Error) -> StoreError {
         if let error = error as? StoreError { return error }
+        // What it says may hold a part of the row.
+        if error is DecodingError { return StoreError(.unavailable, "a stored row is damaged") }
         guard let error = error as? DatabaseError else { return StoreError(.unavailable, "the database failed: \(error)") }
         switch error.resultCode {
         case .SQLITE_FULL: return StoreError(.full, "the disk is full: nothing was stored")
@@ -144,6 +148,7 @@ public final class CallStore: Sendable {
 
     /// A copy of the database as it is at one moment, while it is in use (SQLite's backup API).
     public func backUp(to path: String) throws(StoreError) {
+        PrivateFiles.prepare(database: path)
         do {
             let copy = try DatabaseQueue(path: path)
             try database.backup(to: copy)
@@ -152,9 +157,15 @@ public final class CallStore: Sendable {
         } catch { throw Self.translate(error) }
     }
 
-    /// Nothing of what was erased stays in the write-ahead log.
-    public func emptyLog() async throws(StoreError) {
-        do { try await database.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } } catch { throw Self.translate(error) }
+    /// False: somebody else reads the write-ahead log. Does not wait for him, for everybody else would wait too.
+    func truncateLog() async throws(StoreError) -> Bool {
+        do {
+            return try await database.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA busy_timeout = 0")
+                defer { try? db.execute(sql: "PRAGMA busy_timeout = \(Int(Self.busyTimeout * 1_000))") }
+                return try Bool.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)") == false
+            }
+        } catch { throw Self.translate(error) }
     }
 }
 

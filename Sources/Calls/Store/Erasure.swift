@@ -5,14 +5,14 @@ extension CallStore {
     /// Calls erased in one transaction.
     private static let erasureGroup = 200
 
-    /// Erases ended calls with all that was kept of them: transcript, events, messages of the outbox, recordings. Nothing of it stays in the
-    /// write-ahead log. Returns how many there were.
+    /// Erases ended calls with all that was kept of them: transcript, events, messages of the outbox, recordings. Nothing of it stays in
+    /// the database's files. Returns how many there were.
     public func erase(_ ids: [String], recordings folder: String) async throws(StoreError) -> Int {
         let live = CallState.allCases.filter { !$0.isTerminal }.map { "'\($0.rawValue)'" }.joined(separator: ",")
         var erased: [String] = []
         for start in stride(from: 0, to: ids.count, by: Self.erasureGroup) {
             let group = Array(ids[start..<min(start + Self.erasureGroup, ids.count)])
-            erased += try await change { db in
+            erased += try await change { [vault] db in
                 var gone: [String] = []
                 for id in group {
                     try db.run("DELETE FROM calls WHERE outbound_id = ? AND state NOT IN (\(live))", arguments: [id])
@@ -20,6 +20,7 @@ extension CallStore {
                     gone.append(id)
                     for table in ["events", "deliveries", "dials"] { try db.run("DELETE FROM \(table) WHERE outbound_id = ?", arguments: [id]) }
                 }
+                if !gone.isEmpty { try Self.noteErasure(db, vault) }
                 return gone
             }
         }
@@ -27,7 +28,7 @@ extension CallStore {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where wanted.contains(String(name.prefix(11))) {
             try? FileManager.default.removeItem(atPath: folder + "/" + name)
         }
-        if !erased.isEmpty { try await emptyLog() }
+        if !erased.isEmpty { try await forgetErased() }
         return erased.count
     }
 

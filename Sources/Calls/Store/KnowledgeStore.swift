@@ -85,10 +85,12 @@ public struct KnowledgeStore: Knowledge {
     }
 
     public func remove(_ id: String) async throws(StoreError) {
-        try await store.change { db in
+        try await store.change { [vault = store.vault] db in
             try db.execute(sql: "DELETE FROM knowledge WHERE id = ?", arguments: [id])
             if db.changesCount == 0 { throw StoreError(.notFound, "there is no knowledge \(id)") }
+            try CallStore.noteErasure(db, vault)
         }
+        try await store.forgetErased()
     }
 
     public func items(limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {

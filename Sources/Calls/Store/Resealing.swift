@@ -6,7 +6,7 @@ extension CallStore {
     private static let resealGroup = 200
 
     /// A column with sealed rows.
-    private struct SealedColumn: Sendable {
+    struct SealedColumn: Sendable {
         var table: String
         var column: String
         /// The primary key.
@@ -15,7 +15,7 @@ extension CallStore {
         var row: String
     }
 
-    private static let sealedColumns = [
+    static let sealedColumns = [
         SealedColumn(table: "calls", column: "record", keys: ["outbound_id"], row: "'calls/' || outbound_id"),
         SealedColumn(table: "calls", column: "webhook", keys: ["outbound_id"], row: "'webhook/' || outbound_id"),
         SealedColumn(
@@ -73,7 +73,9 @@ extension CallStore {
                 count = (count.sealed + done.sealed, count.failed + done.failed)
             }
         }
-        try await emptyLog()
+        guard try await emptyLog() else {
+            throw StoreError(.unavailable, "another process reads the database: what was sealed with the former key may still be in its log; try again")
+        }
         return count
     }
 }

@@ -41,6 +41,7 @@ public struct SealedRecording: ByteSource {
         for piece in pcm.lowerBound / Self.pieceLength...(pcm.upperBound - 1) / Self.pieceLength {
             let start = piece * Self.sealedLength
             let sealed = try file.read(start..<min(start + Self.sealedLength, file.count))
+            guard Vault.isSealed(sealed) else { throw StoreError(.unavailable, "a sealed recording is damaged") }
             let open = try vault.bytes(Data(sealed), row: Self.row(name, piece))
             let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength).clamped(to: 0..<open.count)
             bytes += open[open.startIndex + wanted.lowerBound..<open.startIndex + wanted.upperBound]
@@ -70,6 +71,7 @@ extension CallStore {
         let live = Set(try await calls(in: CallState.allCases.filter { !$0.isTerminal }).compactMap(\.recording))
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? [] where !live.contains(name) {
             let path = folder + "/" + name
+            if name.hasSuffix(PrivateFiles.partialSuffix) { try? FileManager.default.removeItem(atPath: path) }
             let isSealed = name.hasSuffix(SealedRecording.suffix)
             guard isSealed || name.hasSuffix(".wav"), let id = Self.outboundID(of: name), let source = recording(name, in: folder) else { continue }
             if isSealed, let head = try? FileSource(path: path)?.read(0..<5), !vault.isOutdated(Data(head)) { continue }
@@ -77,8 +79,7 @@ extension CallStore {
             do {
                 let pcm = Data(try source.read(WaveFile.headerLength..<max(WaveFile.headerLength, source.count)))
                 let sealed = try SealedRecording.seal(pcm, name: newName, vault: vault)
-                try sealed.write(to: URL(fileURLWithPath: folder + "/" + newName), options: .atomic)
-                try? FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder + "/" + newName)
+                try PrivateFiles.write(sealed, to: folder + "/" + newName)
             } catch {
                 count.failed += 1
                 continue

@@ -85,6 +85,8 @@ public struct Vault: Sendable {
         } catch { throw StoreError(.unavailable, "a sealed row does not belong where it stands, or was changed") }
     }
 
+    static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.first == version }
+
     /// Whether it would be written otherwise now.
     func isOutdated(_ data: Data) -> Bool {
         guard let current else { return false }
