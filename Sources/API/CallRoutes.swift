@@ -355,7 +355,7 @@ struct CallRoutes: Sendable {
             if question.choices.contains(given) { value = .text(given) } else { fields.fail("value", "is none of the question's choices") }
         default: fields.fail("value", "does not fit the question's type \(question.kind.rawValue)")
         }
-        if status == .answered, text == nil, summary == nil, value == nil, fields.errors.isEmpty {
+        if status == .answered, text == nil, summary == nil, value == nil, !fields.errors.contains(where: { $0.field == "value" }) {
             fields.fail("value", "an answer needs value, answer_text or answer_summary")
         }
         try fields.check()
