@@ -361,7 +361,7 @@ def run(server, kind, seed, seconds=None, count=None, first=0, gentle=False):
             if probe.trouble:
                 fail(probe.trouble)
             index += 1
-            if index == first + WARM_UP:
+            if index <= first + WARM_UP:
                 before = memory(server)
     finally:
         probe.running = False
