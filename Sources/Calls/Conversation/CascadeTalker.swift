@@ -77,6 +77,8 @@ final class CascadeTalker: Talker {
 
     func start() {
         if engines.speechToText.sampleRate != 8_000 { resampler = try? Resampler(from: 8_000, to: engines.speechToText.sampleRate) }
+        // The stages hold this object, so it must not hold them: they belong to the task that runs them.
+        var stages = stages
         stages.add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
         stages.add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
         // Tasks of the loop: they touch this object on the loop's thread alone.
