@@ -107,7 +107,7 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
     package.products = []
     package.targets.removeAll { $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name) }
     package.targets += [
-        .target(name: "API", path: "Sources/API", sources: ["JSONValue.swift"], swiftSettings: strict),
+        .target(name: "API", path: "Sources/API", sources: ["JSONValue.swift", "JSONNumber.swift"], swiftSettings: strict),
         .executableTarget(
             name: "fuzz",
             dependencies: ["API", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto")],

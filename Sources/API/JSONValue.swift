@@ -253,9 +253,6 @@ public enum JSONValue: Sendable, Equatable {
     static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
     static func optional(_ number: Double?) -> JSONValue { number.map { .number($0) } ?? .null }
 
-    /// `next_cursor` of a list.
-    static func cursor(_ position: Int64?, of list: ListCursor) -> JSONValue { .optional(position.map(list.text)) }
-
     static func number(_ value: Double) -> JSONValue { .number(JSONNumber(value)) }
 }
 

@@ -33,3 +33,8 @@ enum ListCursor: String, CaseIterable, Sendable {
         return position
     }
 }
+
+extension JSONValue {
+    /// `next_cursor` of a list.
+    static func cursor(_ position: Int64?, of list: ListCursor) -> JSONValue { .optional(position.map(list.text)) }
+}

@@ -1,6 +1,5 @@
 /// Every target. A new parser is one file (or one function) and one line here; a new media-stream dialect is one line in
-/// `dialects` (MediaStreamTargets.swift). To come, each at its place: multipart and CSV (API), the HTTP request parser and the
-/// WebSocket frame parser (Net/HTTP).
+/// `dialects` (MediaStreamTargets.swift). To come, each at its place: multipart and CSV (API).
 let targets: [FuzzTarget] =
     [
         // SIP and SDP
@@ -16,6 +15,8 @@ let targets: [FuzzTarget] =
         FuzzTarget("srtp", maximumLength: 1_500, fuzzSRTP),
         FuzzTarget("source-lock", maximumLength: 512, fuzzSourceLock),
         // HTTP and URLs
+        FuzzTarget("http-request", fuzzHTTPRequest),
+        FuzzTarget("websocket-frames", maximumLength: 2_048, fuzzWebSocketFrames),
         FuzzTarget("form", fuzzForm),
         FuzzTarget("url", maximumLength: 1_024, fuzzURL),
         FuzzTarget("range", maximumLength: 256, fuzzRange),

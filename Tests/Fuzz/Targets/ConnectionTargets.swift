@@ -1,0 +1,85 @@
+internal import Foundation
+
+@testable internal import Net
+
+/// What a stream of bytes means to the request parser: the same however it is cut.
+func fuzzHTTPRequest(_ input: FuzzInput) {
+    let whole = requests([input.bytes[...]])
+    expect(whole == requests(input.pieces), "cuts make a difference: \(whole) and \(requests(input.pieces))")
+    expect(whole == requests(input.bytes.map { [$0][...] }), "single bytes make a difference")
+}
+
+private let bodyLimit = 1_000
+
+private func requests(_ pieces: [ArraySlice<UInt8>]) -> [String] {
+    var parser = HTTPRequestParser()
+    var told: [String] = []
+    for piece in pieces {
+        Array(piece).withUnsafeBytes { parser.append($0) }
+        reading: while true {
+            switch parser.next() {
+            case .incomplete: break reading
+            case .head(let head):
+                parser.bodyLimit = bodyLimit
+                let request = head.request
+                expect(request.path.hasPrefix("/") || request.path == "*", "the path is \(request.path)")
+                expect(request.headers.count <= HTTPRequestParser.fieldCountLimit, "too many fields")
+                expect(request.query.count <= RequestTarget.queryItemLimit, "too many query items")
+                for (name, value) in request.headers {
+                    expect(name == name.lowercased() && !name.isEmpty, "a field's name is \(name)")
+                    expect(!value.utf8.contains { $0 < 0x20 && $0 != 9 || $0 == 0x7F }, "a field's value has a control character")
+                }
+                told.append("\(request.method) \(request.path) \(request.query) \(head.bodyLength) \(head.isPersistent)")
+            case .body(let bytes):
+                expect(bytes.count <= bodyLimit, "a body of \(bytes.count) bytes")
+                told.append("body \(bytes)")
+            case .failure(let failure):
+                expect(failure.status == 0 || (400...505).contains(failure.status), "refused with \(failure.status)")
+                let answer = ResponseHead.bytes(failure.response, closes: true, at: 0)
+                expect(answer.count <= ResponseHead.limit, "an endless head")
+                return told + ["failure \(failure.status)"]
+            }
+        }
+        expect(parser.unreadCount <= HTTPRequestParser.fieldsLimit + piece.count, "bytes pile up")
+    }
+    return told
+}
+
+/// What a stream of bytes means to the frame parser: the same however it is cut, and never larger than allowed.
+func fuzzWebSocketFrames(_ input: FuzzInput) {
+    let whole = frames([input.bytes[...]])
+    expect(whole == frames(input.pieces), "cuts make a difference")
+    expect(whole == frames(input.bytes.map { [$0][...] }), "single bytes make a difference")
+    input.bytes.withUnsafeBytes {
+        expect(UTF8Text.isValid($0) == (String(validating: input.bytes, as: UTF8.self) != nil), "we and Swift differ about UTF-8")
+    }
+}
+
+private let messageLimit = 600
+
+private func frames(_ pieces: [ArraySlice<UInt8>]) -> [String] {
+    var parser = WebSocketFrameParser()
+    parser.maximumMessage = messageLimit
+    var told: [String] = []
+    for piece in pieces {
+        var bytes = Array(piece)
+        let isOver = bytes.withUnsafeMutableBytes { buffer -> Bool in
+            var used = 0
+            while used < buffer.count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[used...])
+                let step = parser.next(rest)
+                expect(step.consumed > 0 && step.consumed <= rest.count, "a step used \(step.consumed) of \(rest.count) bytes")
+                used += step.consumed
+                guard let event = step.event else { continue }
+                let payload = step.payload.map { Array(rest[$0]) } ?? parser.takePayload()
+                expect(payload.count <= messageLimit, "a message of \(payload.count) bytes")
+                told.append("\(event) \(payload)")
+                if case .text = event { expect(String(validating: payload, as: UTF8.self) != nil, "a text that is no UTF-8") }
+                if case .failure = event { return true }
+            }
+            return false
+        }
+        if isOver { break }
+    }
+    return told
+}
