@@ -135,6 +135,7 @@ final class Server: Sendable {
             if let newest { logger.warning("a source of SIP is shut out", metadata: ["source": "\(newest)"]) }
             userAgent.shutOut(addresses)
         }
+        guardian.onTrust = { [userAgent] in userAgent.favour($0) }
         registrations = Task { [logger] in await Self.watch(operators, guardian, logger: logger) }
         var web = HTTPClient.Configuration()
         web.caFile = settings.realtime.caFile

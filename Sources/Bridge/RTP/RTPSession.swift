@@ -51,10 +51,11 @@ public final class RTPSession {
     private var reports = RTCP()
     private var reception = Reception()
     private var octets = 0
-    private var remote: SocketAddress?
+    /// Where our packets go.
+    private var remote: SocketAddress? { lock.target }
     private var law: CompandingLaw = .muLaw
     private var eventType: UInt8?
-    private var lock = SourceLock(announced: nil)
+    private var lock = SourceLock(announced: nil, now: 0)
     private var jitter = JitterBuffer()
     private var assembler = FrameAssembler()
     private var events = TelephoneEvent.Receiver()
@@ -138,10 +139,9 @@ public final class RTPSession {
 
     /// What offer and answer agreed on.
     public func negotiate(_ terms: MediaTerms) {
-        remote = terms.remote.address
         law = terms.law
         eventType = terms.remote.telephoneEvent
-        lock.move(to: terms.remote.address)
+        lock.move(to: terms.remote.address, now: EventLoop.nowMs())
         packetBytes = min(JitterBuffer.Payload.capacity, max(80, terms.remote.ptime / 10 * 80))
         waiting = 0
         guard terms.keys != keys else { return }
@@ -150,6 +150,9 @@ public final class RTPSession {
         if terms.keys?.remote != keys?.remote { opening = terms.keys.flatMap { SecureRTP($0.remote, isInbound: true) } }
         keys = terms.keys
     }
+
+    /// The call is answered: from now on the far end has its time to speak (an offer may be much older).
+    public func begin() { lock.begin(now: EventLoop.nowMs()) }
 
     private func received(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
         guard keys != nil else { return take(datagram, from: source) }
@@ -171,13 +174,12 @@ public final class RTPSession {
             counted.malformed += 1
             return
         }
-        guard lock.admit(source, ssrc: parsed.ssrc, sequence: parsed.sequence) else { return }
         let now = EventLoop.nowMs()
+        // Where it comes from is also where ours go (symmetric RTP, RFC 4961).
+        guard lock.admit(source, ssrc: parsed.ssrc, sequence: parsed.sequence, now: now) else { return }
         lastPacketMs = now
         counted.received += 1
         reception.received(ssrc: parsed.ssrc, sequence: parsed.sequence, timestamp: parsed.timestamp, now: now)
-        // Symmetric RTP (RFC 4961): answer where it comes from.
-        remote = source
         let payload = UnsafeRawBufferPointer(rebasing: datagram[parsed.payload])
         // An event, or what we cannot read, has its place in the row of sequence numbers, but no sound.
         var sound = JitterBuffer.Payload()
@@ -205,7 +207,7 @@ public final class RTPSession {
 
     private func receivedControl(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
         // From whom the media come, and nobody else.
-        guard let remote, source.address == remote.address, datagram.count <= opened.count else { return }
+        guard lock.admitsControl(source), datagram.count <= opened.count else { return }
         guard keys != nil else {
             if reports.receive(datagram, ours: ssrc, now: EventLoop.nowMs()) { lastPacketMs = EventLoop.nowMs() }
             return

@@ -1,3 +1,4 @@
+internal import Net
 public import Pipeline
 
 /// What two ends have agreed on for a leg's media.
@@ -27,14 +28,19 @@ public struct OfferAnswer: Sendable {
     private let port: UInt16
     /// What we offer is SRTP, and nothing else is taken for an answer: it is never downgraded.
     private let isSecure: Bool
+    /// Media may go to this machine itself: its own address is there too, or the peer's signalling.
+    private let allowsLoopback: Bool
     private let session: UInt64
     private var version: UInt64
     private var key: SRTPKey?
     private var offered: [CompandingLaw] = [.muLaw, .aLaw]
     private var terms: MediaTerms?
 
-    /// - Parameter session: of the line `o=`.
-    public init(host: String, port: UInt16, isSecure: Bool, session: UInt64 = .random(in: 1..<1 << 53)) {
+    /// - Parameters:
+    ///   - session: of the line `o=`.
+    ///   - peer: host that the signalling comes from or goes to.
+    public init(host: String, port: UInt16, isSecure: Bool, session: UInt64 = .random(in: 1..<1 << 53), peer: String? = nil) {
+        allowsLoopback = SocketAddress.isLoopback(host) || peer.map(SocketAddress.isLoopback) ?? false
         self.host = host
         self.port = port
         self.isSecure = isSecure
@@ -57,7 +63,7 @@ public struct OfferAnswer: Sendable {
     /// What the far end makes of our offer. Throws where there is nothing that both can, or where it would do without what secures it.
     public mutating func accept(_ sdp: String?) throws(SDPError) -> MediaTerms {
         guard let sdp else { throw SDPError("the answer has no SDP") }
-        let remote = try SessionDescription(parsing: sdp)
+        let remote = try SessionDescription(parsing: sdp, allowsLoopback: allowsLoopback)
         guard let law = remote.codecs.first else { throw SDPError("the answer has no codec we speak (PCMU, PCMA)") }
         var terms = MediaTerms(remote: remote, law: law)
         if let key {
@@ -74,7 +80,7 @@ public struct OfferAnswer: Sendable {
 
     /// Our answer to an offer of the far end's; the law that we speak already is kept where it can be.
     public mutating func answer(_ sdp: String) throws(SDPError) -> (body: String, terms: MediaTerms) {
-        let remote = try SessionDescription(parsing: sdp)
+        let remote = try SessionDescription(parsing: sdp, allowsLoopback: allowsLoopback)
         guard let first = remote.codecs.first else { throw SDPError("the offer has no codec we speak (PCMU, PCMA)") }
         let law = terms.map { remote.codecs.contains($0.law) ? $0.law : first } ?? first
         var terms = MediaTerms(remote: remote, law: law)

@@ -9,7 +9,7 @@ public struct SessionDescription: Sendable, Equatable {
 
     public enum Direction: String, Sendable, Equatable { case sendrecv, sendonly, recvonly, inactive }
 
-    /// Where the peer wants RTP; nil on hold by 0.0.0.0 or when only a host name was given.
+    /// Where the peer wants RTP; nil on hold by 0.0.0.0 (RFC 3264 §8.4).
     public var address: SocketAddress?
     /// G.711 payload types in the peer's order of preference.
     public var codecs: [CompandingLaw]
@@ -29,8 +29,12 @@ public struct SessionDescription: Sendable, Equatable {
     /// The static payload type of comfort noise (RFC 3389 §4). It is not offered, as silence costs us nothing, but some send it unasked.
     static let comfortNoise: UInt8 = 13
 
+    /// Ports below are no phone's: what is sent there reaches name servers, clocks and the like (RFC 6335 §6, RFC 3551 §8).
+    static let lowestPort: UInt16 = 1_024
+
     /// Parses a body. Throws with what is wrong; the leg then answers 488 or ends.
-    public init(parsing text: String) throws(SDPError) {
+    /// - Parameter allowsLoopback: the peer is on this machine, so 127.0.0.0/8 is an address to send to.
+    public init(parsing text: String, allowsLoopback: Bool = false) throws(SDPError) {
         guard text.utf8.count <= Self.maximumLength else { throw SDPError("SDP is larger than \(Self.maximumLength) bytes") }
         var sessionHost: String?
         var mediaHost: String?
@@ -92,15 +96,30 @@ public struct SessionDescription: Sendable, Equatable {
             if name.hasPrefix("pcma/8000"), !codecs.contains(.aLaw) { codecs.append(.aLaw) }
             if name.hasPrefix("telephone-event/8000"), event == nil { event = type }
         }
-        let host = mediaHost ?? sessionHost
-        let address = host.flatMap { SocketAddress($0, port: port) }
-        self.address = port == 0 || address?.address == 0 ? nil : address
+        address = try Self.destination(mediaHost ?? sessionHost, port: port, allowsLoopback: allowsLoopback)
         self.codecs = codecs
         self.telephoneEvent = event
         self.ptime = min(ptime, longest)
         self.direction = direction
         self.isSecure = isSecure
         self.keys = keys
+    }
+
+    /// Where media may be sent: one host, that can be one of a peer. nil: 0.0.0.0, nowhere for now.
+    private static func destination(_ host: String?, port: UInt16, allowsLoopback: Bool) throws(SDPError) -> SocketAddress? {
+        // A stream of port 0 is one that is not wanted (RFC 3264 §6, §8.2), and there is no other.
+        guard port > 0 else { throw SDPError("the audio is refused (port 0)") }
+        guard port >= lowestPort else { throw SDPError("audio to port \(port) is not sent: it is below \(lowestPort)") }
+        guard let host, let address = SocketAddress(host, port: port) else { throw SDPError("SDP has no IPv4 address (c=)") }
+        let number = UInt32(bigEndian: address.address)
+        if number == 0 { return nil }
+        switch (number >> 24, number >> 16 & 0xFF) {
+        case (0, _): throw SDPError("the address of the audio is of no host (0.0.0.0/8)")
+        case (127, _) where !allowsLoopback: throw SDPError("the address of the audio is a loopback address, and the peer is elsewhere")
+        case (169, 254): throw SDPError("the address of the audio is link-local (169.254.0.0/16)")
+        case (224..., _): throw SDPError("the address of the audio is multicast, broadcast or reserved (224.0.0.0/3)")
+        default: return address
+        }
     }
 
     /// The body we send: offer with both laws, or answer with the one chosen.

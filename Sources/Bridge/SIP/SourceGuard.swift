@@ -9,6 +9,8 @@ public final class SourceGuard: Sendable {
     /// Requests a second, over two seconds, that no phone and no trunk sends.
     static let requestLimit = 50
     static let blockMs: UInt64 = 600_000
+    /// How long a phone is believed after it has registered: the longest that a registration is kept.
+    static let trustMs: UInt64 = 3_600_000
     /// Sources of which something is known.
     static let sourceLimit = 10_000
     /// Sources shut out at once.
@@ -30,6 +32,7 @@ public final class SourceGuard: Sendable {
     private struct State {
         var sources: [String: Source] = [:]
         var onBlock: (@Sendable (_ addresses: [UInt32], _ newest: String?) -> Void)?
+        var onTrust: (@Sendable (_ addresses: [UInt32]) -> Void)?
     }
 
     /// Never shut out: trunks of ours, and this machine.
@@ -46,6 +49,24 @@ public final class SourceGuard: Sendable {
     public var onBlock: (@Sendable (_ addresses: [UInt32], _ newest: String?) -> Void)? {
         get { state.withLock { $0.onBlock } }
         set { state.withLock { $0.onBlock = newValue } }
+    }
+
+    /// Hears all addresses (IPv4, host byte order) of our trunks and of phones that have proved who they are, at once and whenever they change.
+    public var onTrust: (@Sendable (_ addresses: [UInt32]) -> Void)? {
+        get { state.withLock { $0.onTrust } }
+        set {
+            state.withLock { $0.onTrust = newValue }
+            newValue?(state.withLock { trusted($0) })
+        }
+    }
+
+    private func trusted(_ state: State) -> [UInt32] {
+        let phones = state.sources.filter { $0.value.trustedUntil > 0 }.keys
+        return Self.numbers(exempt.union(phones))
+    }
+
+    private static func numbers(_ sources: some Sequence<String>) -> [UInt32] {
+        sources.compactMap { SocketAddress($0, port: 0).map { UInt32(bigEndian: $0.address) } }
     }
 
     /// Whether a request is looked at at all.
@@ -82,15 +103,23 @@ public final class SourceGuard: Sendable {
     /// A phone has proved who it is.
     public func trust(_ source: String) {
         let now = now()
+        let wasTrusted = state.withLock { ($0.sources[source]?.trustedUntil ?? 0) > 0 }
         _ = change(source, now) { known in
-            known.trustedUntil = now + 3_600_000
+            known.trustedUntil = now + Self.trustMs
             return (true, false)
         }
+        if !wasTrusted { tellTrusted() }
+    }
+
+    private func tellTrusted() {
+        let (tell, addresses) = state.withLock { ($0.onTrust, trusted($0)) }
+        tell?(addresses)
     }
 
     /// Lets in again whose time is over.
     public func expire() {
         let now = now()
+        let trustedBefore = state.withLock { $0.sources.count { $0.value.trustedUntil > 0 } }
         let report = state.withLock { state -> (() -> Void)? in
             let before = state.sources.count { $0.value.blockedUntil > 0 }
             state.sources = state.sources.filter { _, known in
@@ -98,10 +127,12 @@ public final class SourceGuard: Sendable {
                     || now - min(now, known.requestsSince) < Self.failureWindowMs
             }
             for (source, known) in state.sources where known.blockedUntil > 0 && known.blockedUntil <= now { state.sources[source]?.blockedUntil = 0 }
+            for (source, known) in state.sources where known.trustedUntil > 0 && known.trustedUntil <= now { state.sources[source]?.trustedUntil = 0 }
             guard before != state.sources.count(where: { $0.value.blockedUntil > 0 }) else { return nil }
             return Self.report(state, newest: nil)
         }
         report?()
+        if trustedBefore != state.withLock({ $0.sources.count { $0.value.trustedUntil > 0 } }) { tellTrusted() }
     }
 
     private func change(_ source: String, _ now: UInt64, _ body: (inout Source) -> (admitted: Bool, blocks: Bool)) -> Bool {
@@ -121,7 +152,7 @@ public final class SourceGuard: Sendable {
     private static func report(_ state: State, newest: String?) -> (() -> Void)? {
         guard let onBlock = state.onBlock else { return nil }
         let blocked = state.sources.filter { $0.value.blockedUntil > 0 }.sorted { $0.value.blockedUntil > $1.value.blockedUntil }.prefix(blockLimit)
-        let addresses = blocked.compactMap { SocketAddress($0.key, port: 0).map { UInt32(bigEndian: $0.address) } }
+        let addresses = numbers(blocked.map(\.key))
         return { onBlock(addresses, newest) }
     }
 

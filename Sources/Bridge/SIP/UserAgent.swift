@@ -334,6 +334,9 @@ public final class UserAgent: @unchecked Sendable {
         }
     }
 
+    /// Connections of these IPv4 addresses (host byte order) are the last to give way where there are too many; they replace those given before.
+    public func favour(_ addresses: [UInt32]) { post { _ in csofia_favour(addresses, Int32(clamping: addresses.count)) } }
+
     private func standing(
         _ id: Int, to uri: String, credentials: Invitation.Credentials? = nil, onAnswer: @escaping @Sendable (Int) -> Void
     ) -> csofia_call? {
@@ -430,7 +433,6 @@ public final class UserAgent: @unchecked Sendable {
         case CSOFIA_REGISTER.rawValue: return reply(handlers.register(registration(event)), to: event)
         case CSOFIA_OPTIONS.rawValue:
             return reply(handlers.options(OptionsRequest(source: text(event.source), agent: event.agent.map { String(cString: $0) })), to: event)
-        case CSOFIA_REFERRED.rawValue where id == 0: return reply(SIPReply(403), to: event)
         case CSOFIA_INCOMING.rawValue where id == 0: return incoming(event)
         default: break
         }

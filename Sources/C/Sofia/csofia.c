@@ -5,6 +5,8 @@
 #define SU_ROOT_MAGIC_T struct csofia_agent
 #define SU_MSG_ARG_T struct posted
 #include "csofia.h"
+#include "streams.h"
+#include "outside.h"
 struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/nua.h>
 #include <sofia-sip/nua_tag.h>
@@ -102,6 +104,12 @@ static issize_t extract_body(msg_t *message, msg_pub_t *object, char bytes[], is
         if (!can_be_sent_to(contact->m_url)) *contact->m_url = *unreachable;
     for (sip_record_route_t *route = sip->sip_record_route; route; route = route->r_next)
         if (!can_be_sent_to(route->r_url)) *route->r_url = *unreachable;
+    /* What is longer than a message may be is not waited for: 413 (RFC 3261 §21.4.11). */
+    usize_t header = msg_size(message);
+    if (sip->sip_content_length && (header > MESSAGE_BYTES || sip->sip_content_length->l_length > MESSAGE_BYTES - header)) {
+        msg_set_flags(message, MSG_FLG_TOOLARGE | MSG_FLG_ERROR);
+        return -1;
+    }
     return sip_default_mclass()->mc_extract_body(message, object, bytes, size, is_end);
 }
 
@@ -285,6 +293,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
     agent->root = su_root_create(agent);
     if (!agent->root) { free(agent); return NULL; }
     su_root_threading(agent->root, 0);
+    streams_start(agent->root);
     agent->nua = nua_create(agent->root, on_event, agent,
         NTATAG_MCLASS(message_class()),
         NUTAG_URL(c->bind_url),
@@ -296,16 +305,17 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
         SIPTAG_ALLOW_STR("INVITE, ACK, BYE, CANCEL, OPTIONS, PRACK, UPDATE, INFO, REFER, NOTIFY, REGISTER") /* NUTAG_ALLOW would only add to the default */,
-        NUTAG_APPL_METHOD("REGISTER"), NUTAG_APPL_METHOD("OPTIONS"),
+        NUTAG_APPL_METHOD("REGISTER"), NUTAG_APPL_METHOD("OPTIONS"), NUTAG_APPL_METHOD("REFER"),
         SIPTAG_SUPPORTED_STR("timer, 100rel, replaces"),
         NUTAG_SESSION_TIMER(c->session_expires), NUTAG_MIN_SE(90),
         NUTAG_DETECT_NETWORK_UPDATES(NUA_NW_DETECT_NOTHING),
         NUTAG_MAX_RETRY_AFTER(0),   /* a 503 with Retry-After is our retry policy's business, not nua's */
         NUTAG_AUTO302(0),           /* redirects are followed by policy only: toll fraud */
         NUTAG_UPDATE_REFRESH(1),
-        NTATAG_UDP_MTU(65535), NTATAG_MAXSIZE(65535), NTATAG_SIP_T1X64(32000),
+        NTATAG_UDP_MTU(65535), NTATAG_MAXSIZE(BUFFER_BYTES), NTATAG_SIP_T1X64(32000),
         TAG_END());
-    if (!agent->nua) { su_root_destroy(agent->root); su_home_deinit(agent->home); free(agent); return NULL; }
+    if (!agent->nua) { streams_stop(); su_root_destroy(agent->root); su_home_deinit(agent->home); free(agent); return NULL; }
+    outside_start(agent->nua);
     return agent;
 }
 void csofia_run(csofia_agent *agent) {
@@ -313,7 +323,9 @@ void csofia_run(csofia_agent *agent) {
     su_root_run(agent->root);
 }
 void csofia_destroy(csofia_agent *agent) {
+    outside_start(NULL);
     nua_destroy(agent->nua);
+    streams_stop();
     su_root_destroy(agent->root);
     su_home_deinit(agent->home);
     free(agent);

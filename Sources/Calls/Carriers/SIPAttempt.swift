@@ -143,7 +143,9 @@ actor SIPAttempt: CallAttempt, GraphCall {
         let callID = "outbound-\(id)-\(Call.hex(.random(in: .min ... .max)))"
         journal.placed(callID: callID)
         let host = line.userAgent.advertised
-        var negotiation = OfferAnswer(host: host, port: rtp.localPort, isSecure: settings.srtp.isOffered(over: route.isSecure), session: sessionID)
+        var negotiation = OfferAnswer(
+            host: host, port: rtp.localPort, isSecure: settings.srtp.isOffered(over: route.isSecure), session: sessionID,
+            peer: route.host)
         let offer = negotiation.offer()
         self.negotiation = negotiation
         let display = UserAgentText.quoted(call.brief.callerDisplayName)
@@ -197,7 +199,8 @@ actor SIPAttempt: CallAttempt, GraphCall {
             return refuse(503, error.message)
         }
         var negotiation = OfferAnswer(
-            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, isSecure: settings.srtp == .required, session: sessionID)
+            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, isSecure: settings.srtp == .required, session: sessionID,
+            peer: incoming.source)
         // Without a body it is we who offer, in the answer.
         if let sdp = incoming.sdp {
             do throws(SDPError) {
@@ -391,6 +394,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     private func connected(_ rtp: RTPSession) {
         isConnected = true
+        rtp.begin()
         journal.connected()
         let id = call.outboundID
         let start = StreamStart(
@@ -505,7 +509,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         guard isConnected, pendingEnd == nil, let rtp, let former = dialog else { return call.dialog.reject(481) }
         var negotiation = OfferAnswer(
             host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
-            isSecure: settings.srtp == .required, session: sessionID)
+            isSecure: settings.srtp == .required, session: sessionID, peer: call.source)
         guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
         self.negotiation = negotiation
         isOfferOpen = false

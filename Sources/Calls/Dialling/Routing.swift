@@ -68,6 +68,13 @@ public struct Routing: Sendable, Equatable {
         public var trunk: String?
         /// Where else it may be tried.
         public var alternatives: [SIPRoute] = []
+        /// Host that the signalling goes to.
+        var host: String {
+            let uri = proxy ?? requestURI
+            let rest = uri.split(separator: "@").last ?? ""
+            let bare = rest.lowercased().hasPrefix("sip:") ? rest.dropFirst(4) : rest.lowercased().hasPrefix("sips:") ? rest.dropFirst(5) : rest
+            return String(bare.prefix { !":;?>".contains($0) })
+        }
         /// The signalling is TLS.
         var isSecure: Bool { (proxy ?? requestURI).lowercased().contains("transport=tls") || requestURI.lowercased().hasPrefix("sips:") }
     }

@@ -55,7 +55,8 @@ final class OperatorCall {
         let isInside = place?.isOurs ?? false
         let host = isInside ? line.userAgent.inside.host : line.userAgent.advertised
         var negotiation = OfferAnswer(
-            host: host, port: rtp?.localPort ?? 0, isSecure: settings.srtp.isOffered(over: routes.allSatisfy(\.isSecure)))
+            host: host, port: rtp?.localPort ?? 0, isSecure: settings.srtp.isOffered(over: routes.allSatisfy(\.isSecure)),
+            peer: routes.map(\.host).first { SocketAddress.isLoopback($0) })
         let offer = negotiation.offer()
         self.negotiation = negotiation
         let user = Routing.normalize(caller.number) ?? "anonymous"
@@ -174,7 +175,7 @@ final class OperatorCall {
         guard dialog == answered, let rtp else { return call.dialog.reject(481) }
         var negotiation = OfferAnswer(
             host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
-            isSecure: settings.srtp == .required)
+            isSecure: settings.srtp == .required, peer: call.source)
         guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
         self.negotiation = negotiation
         isOfferOpen = false

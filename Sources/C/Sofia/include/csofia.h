@@ -20,7 +20,7 @@ enum csofia_kind {
     CSOFIA_INFO,
     CSOFIA_REFER,         /* response to our REFER */
     CSOFIA_NOTIFY,        /* how what we referred to goes: body is message/sipfrag */
-    CSOFIA_REFERRED,      /* the far end asks us to call somebody else (202 has been sent); reference is its event id */
+    CSOFIA_REFERRED,      /* the far end asks us to call somebody else within a dialog: answer with csofia_reply_now; reference is its event id */
     CSOFIA_REGISTER,      /* REGISTER from a phone: answer with csofia_reply_now before returning */
     CSOFIA_OPTIONS,       /* OPTIONS outside a dialog: answer with csofia_reply_now before returning */
     CSOFIA_REGISTERED,    /* response to our REGISTER */
@@ -86,6 +86,8 @@ void csofia_register(csofia_call, const char *registrar, const char *proxy, int 
 void csofia_unregister(csofia_call);
 /* Has the kernel drop what comes from these IPv4 addresses (host order) to our sockets of these ports. 0: done. */
 int csofia_shut_out(const unsigned short *ports, int port_count, const unsigned *addresses, int count);
+/* Connections of these IPv4 addresses (host order), and of this machine, are the last to give way where there are too many. Replaces those before. */
+void csofia_favour(const unsigned *addresses, int count);
 void csofia_bind(csofia_call, void *context);
 void csofia_respond(csofia_call, int status, const char *sdp, const char *headers);
 /* 18x that the far end is to acknowledge (RFC 3262), where it can. */

@@ -1,0 +1,31 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+/* What nua answers of its own accord, and wrongly, outside a dialog. */
+#include "outside.h"
+#include <sofia-sip/nta.h>
+#include <sofia-sip/nua_tag.h>
+#include <sofia-sip/sip_status.h>
+#include <sofia-sip/sip_tag.h>
+#include <dlfcn.h>
+
+static __thread nua_t *answering;
+
+void outside_start(nua_t *nua) { answering = nua; }
+
+/* nta hands every request to this function of nua. A REFER outside a dialog would get 202 and a NOTIFY to whatever its Contact names, before we are asked:
+ * traffic for somebody who has not asked for it. We call nobody for those we are not talking with (603, RFC 3515 §2.4.2), and INFO is nothing
+ * without a dialog (481, RFC 6086 §4.2.2), where nua says 200 and keeps a handle that nobody frees. */
+int nua_stack_process_request(nua_handle_t *handle, nta_leg_t *leg, nta_incoming_t *request, sip_t const *sip) {
+    static int (*real)(nua_handle_t *, nta_leg_t *, nta_incoming_t *, sip_t const *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "nua_stack_process_request");
+    if (!real) return 500;
+    sip_method_t method = sip->sip_request->rq_method;
+    int is_outside = answering && handle == nua_default(answering);
+    if (!is_outside || (method != sip_method_refer && method != sip_method_info)) return real(handle, leg, request, sip);
+    int is_stray = method == sip_method_info || sip->sip_to->a_tag; /* of a dialog that we do not know */
+    nta_incoming_tag(request, NULL);
+    if (is_stray) nta_incoming_treply(request, SIP_481_NO_TRANSACTION, TAG_END());
+    else nta_incoming_treply(request, SIP_603_DECLINE, TAG_END());
+    return is_stray ? 481 : 603;
+}

@@ -1,0 +1,293 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#define SU_TIMER_ARG_T void
+#include "streams.h"
+#include "csofia.h"
+#include <sofia-sip/msg_addr.h>
+#include <sofia-sip/msg_buffer.h>
+#include <sofia-sip/msg_header.h>
+#include <sofia-sip/msg_mclass.h>
+#include <sofia-sip/su_time.h>
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The memory of all connections together. A connection holds at most one incomplete message: its text, twice while its buffer grows (2 * BUFFER_BYTES),
+ * its fields and their parameters (FIELD_COUNT and SEPARATOR_COUNT of 0.3 KiB), so less than 700 KiB; its receive and send buffers are the kernel's
+ * (2 * 64 KiB). TOTAL * 700 KiB = 350 MiB is what an attack by many addresses can reach; half messages of 64 KiB, the ordinary case, take
+ * TOTAL * 70 KiB = 35 MiB. */
+#define TOTAL 512
+/* Of them all, those of sources that nobody knows: a trunk and a registered phone always find room. */
+#define STRANGERS 384
+/* Of one address that nobody knows. A proxy or an office behind one address needs a few. */
+#define STRANGERS_OF_ONE 32
+/* Seconds until a new connection has brought its first message whole (with TLS, its handshake too), and for any message from its first byte to its
+ * last. Timer F of SIP is 32: a client that takes longer has given up by itself. */
+#define FIRST_SECONDS 15
+#define MESSAGE_SECONDS 15
+/* Seconds that a connection stays after its peer was told what was wrong. */
+#define FAREWELL_SECONDS 2
+/* Seconds until what we sent must be taken: a peer that reads nothing. */
+#define UNREAD_SECONDS 30
+/* Seconds of silence after which the kernel asks whether the peer is still there, and between its questions (4 of them). Idle connections whose peer
+ * is there end after the 30 minutes of sofia's TPTAG_IDLE. */
+#define KEEPALIVE_SECONDS 120
+#define KEEPALIVE_INTERVAL_SECONDS 30
+/* Asked of the kernel, which doubles it for its own use: what waits there is less than BUFFER_BYTES - MESSAGE_BYTES. */
+#define KERNEL_BYTES 28672
+/* Addresses whose connections come first. */
+#define FAVOURED 20000
+
+/* A connection that was accepted. Its file descriptor is sofia's, which may have closed it: the inode tells. */
+struct stream {
+    int fd;
+    ino_t inode;
+    struct sockaddr_in peer;
+    time_t accepted, began, failed; /* began, failed: 0 is never */
+    int has_spoken, is_ending;
+};
+
+/* Confined to the thread of a stack. */
+static __thread struct {
+    int is_running;
+    su_timer_t *timer;
+    struct stream all[TOTAL + 64]; /* some that are ending, and not closed yet */
+    int count;
+    in_addr_t *favoured; /* sorted */
+    int favoured_count;
+} streams;
+
+static time_t now_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + 1; /* never 0 */
+}
+
+static int by_address(const void *a, const void *b) {
+    in_addr_t x = *(const in_addr_t *)a, y = *(const in_addr_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int is_favoured(struct stream const *stream) {
+    in_addr_t address = stream->peer.sin_addr.s_addr;
+    return address == htonl(INADDR_LOOPBACK)
+        || (streams.favoured_count && bsearch(&address, streams.favoured, (size_t)streams.favoured_count, sizeof address, by_address));
+}
+
+static int is_open(struct stream const *stream) {
+    struct stat state;
+    return fstat(stream->fd, &state) == 0 && S_ISSOCK(state.st_mode) && state.st_ino == stream->inode;
+}
+
+/* Milliseconds since its peer has sent anything. */
+static unsigned idle(struct stream const *stream) {
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    return getsockopt(stream->fd, IPPROTO_TCP, TCP_INFO, &info, &length) ? 0 : info.tcpi_last_data_recv;
+}
+
+/* sofia reads the end of the stream, and closes it. */
+static void end_stream(struct stream *stream) {
+    stream->is_ending = 1;
+    shutdown(stream->fd, SHUT_RDWR);
+}
+
+static void sweep(su_root_magic_t *magic, su_timer_t *timer, void *argument) {
+    (void)magic; (void)timer; (void)argument;
+    time_t now = now_seconds();
+    int kept = 0;
+    for (int i = 0; i < streams.count; i++) {
+        struct stream *stream = &streams.all[i];
+        if (!is_open(stream)) continue;
+        if (!stream->is_ending
+            && ((!stream->has_spoken && now - stream->accepted > FIRST_SECONDS) || (stream->began && now - stream->began > MESSAGE_SECONDS)
+                || (stream->failed && now - stream->failed >= FAREWELL_SECONDS)))
+            end_stream(stream);
+        streams.all[kept++] = *stream;
+    }
+    streams.count = kept;
+}
+
+static int same_source(struct stream const *a, struct stream const *b) { return a->peer.sin_addr.s_addr == b->peer.sin_addr.s_addr; }
+
+/* Connections of the source of one. */
+static int share(struct stream const *stream) {
+    int count = 0;
+    for (int i = 0; i < streams.count; i++) count += !streams.all[i].is_ending && same_source(&streams.all[i], stream);
+    return count;
+}
+
+/* Who gives way: of the sources that nobody knows the one with the most connections, of its connections the one that has been silent longest.
+ * `source`: only connections of the same address. */
+static struct stream *weakest(struct stream const *source, int among_favoured) {
+    struct stream *found = NULL;
+    int found_share = 0;
+    unsigned found_idle = 0;
+    for (int i = 0; i < streams.count; i++) {
+        struct stream *stream = &streams.all[i];
+        if (stream->is_ending || (source && !same_source(stream, source)) || is_favoured(stream) != among_favoured) continue;
+        int own = source ? 0 : share(stream);
+        unsigned silent = idle(stream);
+        if (found && (own < found_share || (own == found_share && silent <= found_idle))) continue;
+        found = stream; found_share = own; found_idle = silent;
+    }
+    return found;
+}
+
+/* Makes room for a connection that has just come. 0: there is none. */
+static int has_room_for(struct stream const *newcomer) {
+    int all = 0, strangers = 0, own = 0, favoured = is_favoured(newcomer);
+    for (int i = 0; i < streams.count; i++) {
+        struct stream const *stream = &streams.all[i];
+        if (stream->is_ending) continue;
+        all++;
+        strangers += !is_favoured(stream);
+        own += same_source(stream, newcomer);
+    }
+    struct stream *leaves = NULL;
+    if (!favoured && own >= STRANGERS_OF_ONE) leaves = weakest(newcomer, 0);
+    else if (!favoured && strangers >= STRANGERS) leaves = weakest(NULL, 0);
+    else if (all >= TOTAL) { leaves = weakest(NULL, 0); if (!leaves && favoured) leaves = weakest(NULL, 1); }
+    else return streams.count < (int)(sizeof streams.all / sizeof *streams.all);
+    if (!leaves) return 0;
+    end_stream(leaves);
+    return streams.count < (int)(sizeof streams.all / sizeof *streams.all);
+}
+
+static void bound_buffers(int fd) {
+    int bytes = KERNEL_BYTES, on = 1, idle = KEEPALIVE_SECONDS, interval = KEEPALIVE_INTERVAL_SECONDS, tries = 4;
+    unsigned unread = UNREAD_SECONDS * 1000;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unread, sizeof unread);
+}
+
+/* sofia accepts by this; other threads of the process have the system's. */
+int accept(int listener, struct sockaddr *address, socklen_t *length) {
+    static int (*real)(int, struct sockaddr *, socklen_t *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "accept");
+    if (!real) { errno = ENOSYS; return -1; }
+    int fd = real(listener, address, length);
+    if (fd < 0 || !streams.is_running || !address || address->sa_family != AF_INET) return fd;
+    struct stat state;
+    struct stream newcomer = { .fd = fd, .accepted = now_seconds() };
+    memcpy(&newcomer.peer, address, sizeof newcomer.peer);
+    if (streams.count >= (int)(sizeof streams.all / sizeof *streams.all)) sweep(NULL, NULL, NULL);
+    if (fstat(fd, &state) || !has_room_for(&newcomer)) {
+        close(fd);
+        errno = EAGAIN;
+        return -1;
+    }
+    newcomer.inode = state.st_ino;
+    bound_buffers(fd);
+    /* A descriptor that is used again: what was known of it is over. */
+    int place = 0;
+    while (place < streams.count && streams.all[place].fd != fd) place++;
+    if (place == streams.count) streams.count++;
+    streams.all[place] = newcomer;
+    return fd;
+}
+
+static struct stream *stream_of(msg_t *message) {
+    su_sockaddr_t const *address = msg_addr(message);
+    if (msg_addrinfo(message)->ai_socktype != SOCK_STREAM || address->su_family != AF_INET) return NULL;
+    for (int i = 0; i < streams.count; i++) {
+        struct stream *stream = &streams.all[i];
+        if (stream->peer.sin_port == address->su_sin.sin_port && stream->peer.sin_addr.s_addr == address->su_sin.sin_addr.s_addr && !stream->is_ending)
+            return stream;
+    }
+    return NULL;
+}
+
+static int has_too_many_fields(msg_t *message) {
+    int count = 0;
+    for (msg_header_t *field = *msg_chain_head(message); field; field = field->sh_succ)
+        if (++count > FIELD_COUNT) return 1;
+    return 0;
+}
+
+static int is_line_end(char c) { return c == '\r' || c == '\n'; }
+
+/* Whether what is to be read now, up to the end of the header, has more fields or more in a field than a message may have. */
+static int is_overfull(msg_t *message) {
+    char const *text = msg_buf_committed_data(message);
+    size_t length = msg_buf_committed(message), i = 0;
+    int lines = 0, separators = 0;
+    if (!text || msg_get_flags(message, MSG_FLG_BODY)) return 0;
+    if (!msg_get_flags(message, MSG_FLG_HEADERS)) while (i < length && (is_line_end(text[i]) || text[i] == ' ' || text[i] == '\t')) i++;
+    for (int is_empty = 0; i < length; i++) {
+        if (is_line_end(text[i])) {
+            if (text[i] == '\r' && i + 1 < length && text[i + 1] == '\n') i++;
+            if (is_empty) return 0;
+            is_empty = 1;
+            if (++lines > FIELD_COUNT) return 1;
+        } else {
+            is_empty = 0;
+            if ((text[i] == ',' || text[i] == ';') && ++separators > SEPARATOR_COUNT) return 1;
+        }
+    }
+    return 0;
+}
+
+/* Every message passes here, as often as something of it has come, before it grows. (sofia takes a limit from the transport for the first message of a
+ * segment alone; those behind it have none.) */
+int msg_extract(msg_t *message) {
+    static int (*real)(msg_t *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "msg_extract");
+    if (!real) return -1;
+    if (!streams.is_running || !message) return real(message);
+    msg_maxsize(message, BUFFER_BYTES);
+    int is_refused = is_overfull(message), found = is_refused ? -1 : real(message);
+    int is_header = !msg_get_flags(message, MSG_FLG_BODY);
+    if (is_refused || (found >= 0 && has_too_many_fields(message))
+        || (found == 0 && is_header && msg_size(message) + msg_buf_committed(message) > MESSAGE_BYTES)) {
+        msg_set_flags(message, MSG_FLG_TOOLARGE);
+        msg_mark_as_complete(message, MSG_FLG_ERROR);
+        found = -1;
+    }
+    struct stream *stream = stream_of(message);
+    if (!stream) return found;
+    if (found > 0) stream->has_spoken = 1, stream->began = 0;
+    if (found == 0 && !stream->began) stream->began = now_seconds();
+    if (found < 0 && !stream->failed) stream->failed = now_seconds();
+    return found;
+}
+
+void csofia_favour(const unsigned *addresses, int count) {
+    if (count < 0 || count > FAVOURED) count = FAVOURED;
+    in_addr_t *list = malloc((size_t)(count ? count : 1) * sizeof *list);
+    if (!list) return;
+    for (int i = 0; i < count; i++) list[i] = htonl(addresses[i]);
+    qsort(list, (size_t)count, sizeof *list, by_address);
+    free(streams.favoured);
+    streams.favoured = list;
+    streams.favoured_count = count;
+}
+
+void streams_start(su_root_t *root) {
+    streams.is_running = 1;
+    streams.timer = su_timer_create(su_root_task(root), 1000);
+    if (streams.timer) su_timer_set_for_ever(streams.timer, sweep, NULL);
+}
+
+void streams_stop(void) {
+    streams.is_running = 0;
+    if (streams.timer) su_timer_destroy(streams.timer);
+    streams.timer = NULL;
+    free(streams.favoured);
+    streams.favoured = NULL;
+    streams.favoured_count = streams.count = 0;
+}

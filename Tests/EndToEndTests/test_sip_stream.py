@@ -1,0 +1,402 @@
+"""SIP over TCP and TLS as strangers may write it: any length, any place in a segment, half messages that stay, and more connections than there is room for.
+
+A good client beside it is answered all along, the process lives, and its memory stays within a bound.
+"""
+import contextlib
+import itertools
+import os
+import pathlib
+import random
+import re
+import socket
+import ssl
+import time
+
+import pytest
+from conftest import free_port
+from test_operators import PASSWORD, Registering, add_operator
+
+# Of Sources/C/Sofia/streams.h and streams.c.
+MESSAGE_BYTES, FIELD_COUNT = 65_535, 512
+TOTAL, STRANGERS, STRANGERS_OF_ONE = 512, 384, 32
+FIRST_SECONDS, MESSAGE_SECONDS = 15, 15
+
+STRANGER = "127.0.0.5"
+KILLING = b"PRACK sip:cept: a/b\r\nContent-Length: 0\r\n\r\nOPTIONS 0.0.Type: n/sdp\r\nContent-Length: 2147483648\r\n\r\nx18"
+
+
+def request(port, length=b"Content-Length: 0\r\n", body=b"", method="OPTIONS", transport="TCP", more=b""):
+    """A good request but for what is given; the port is a number of ours that tells it from others."""
+    return (
+        f"{method} sip:127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/{transport} 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):016x}\r\nMax-Forwards: 70\r\n"
+        f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):08x}\r\nTo: <sip:127.0.0.1>\r\nCall-ID: {random.getrandbits(64):016x}\r\nCSeq: 1 {method}\r\n"
+    ).encode() + more + length + b"\r\n" + body
+
+
+def connect(server, source=STRANGER, transport="TCP"):
+    stream = socket.socket()
+    stream.bind((source, 0))
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # what was sent was nearly taken
+    stream.settimeout(5)
+    stream.connect(("127.0.0.1", server.sip_tls_port if transport == "TLS" else server.sip_port))
+    return server.tls.wrap_socket(stream, server_hostname="localhost") if transport == "TLS" else stream
+
+
+def statuses(stream, wanted, seconds=4.0):
+    """Statuses of the answers, until there are as many as wanted or the connection is closed; and whether it was."""
+    found, heard, deadline = [], b"", time.time() + seconds
+    stream.settimeout(0.1)
+    while len(found) < wanted and time.time() < deadline:
+        try:
+            data = stream.recv(65_536)
+        except (TimeoutError, ssl.SSLWantReadError):
+            continue
+        except OSError:
+            return found, True
+        if not data:
+            return found, True
+        heard += data
+        found = [int(status) for status in re.findall(rb"(?:^|\r\n)SIP/2\.0 (\d{3}) ", heard)]
+    return found, False
+
+
+def is_closed(stream, seconds):
+    stream.settimeout(0.2)
+    deadline = time.time() + seconds
+    while time.time() < deadline:
+        try:
+            if not stream.recv(65_536):
+                return True
+        except (TimeoutError, ssl.SSLWantReadError):
+            continue
+        except OSError:
+            return True
+    return False
+
+
+class Good:
+    """A client of this machine: by UDP, and by a connection that it keeps."""
+
+    def __init__(self, server, source="127.0.0.1"):
+        self.server, self.worst = server, 0.0
+        self.stream = connect(server, source)
+
+    def probe(self, limit=1.0):
+        begun = time.time()
+        self.stream.sendall(request(1))
+        assert statuses(self.stream, 1)[0] == [200], f"the good client was not answered; {self.server.log_end()}"
+        self.worst = max(self.worst, time.time() - begun)
+        assert self.worst < limit, f"the good client waited {self.worst:.2f} s"
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind(("127.0.0.1", 0))
+            own.settimeout(2)
+            own.sendto(request(own.getsockname()[1], transport="UDP"), ("127.0.0.1", self.server.sip_port))
+            assert own.recv(65_536).startswith(b"SIP/2.0 200")
+
+
+def memory(server):
+    """MiB of the process."""
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{server.process.pid}/status").read_text())[1]) / 1024
+
+
+def descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+@pytest.fixture
+def stack(make_server, certificates):
+    port = free_port()
+    server = make_server(
+        tls=str(certificates / "ca.pem"), TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / "one.key"), TRUNKLINE_SIP_TLS_PORT=str(port))
+    server.sip_tls_port = port
+    return server
+
+
+# A length, whether its message is to be answered by 200, and else by what: 413 is too long, 400 is no length. Nothing: the connection is closed.
+LENGTHS = [
+    (b"Content-Length: 65536\r\n", [413]), (b"Content-Length: 65535\r\n", [413]), (b"Content-Length: 209715200\r\n", [413]),
+    (b"Content-Length: 2147483647\r\n", [413]), (b"Content-Length: 2147483648\r\n", [413]), (b"Content-Length: 4294967295\r\n", [413]),
+    (b"Content-Length: 4294967296\r\n", [400]), (b"Content-Length: 4294967297\r\n", [400]), (b"Content-Length: 18446744073709551616\r\n", [400]),
+    (b"Content-Length: 99999999999999999999999\r\n", [400]), (b"Content-Length: -1\r\n", [400]), (b"Content-Length: -2147483648\r\n", [400]),
+    (b"l: 2147483648\r\n", [413]), (b"l:2147483648\r\n", [413]), (b"L : 2147483648\r\n", [413]), (b"Content-Length:\r\n 2147483648\r\n", [413]),
+    (b"Content-Length:\r\n\t\r\n\t2147483648\r\n", [413]), (b"Content-Length: 0\r\nContent-Length: 2147483648\r\n", [400, 413]),
+    (b"Content-Length: 2147483648\r\nContent-Length: 0\r\n", [400, 413]), (b"Content-Length: 0, 2147483648\r\n", [400, 413]),
+    (b"Content-Length: 2147483648;x\r\n", [400, 413]), (b"Content-Length: 0x80000000\r\n", [400, 413]), (b"Content-Length: abc\r\n", [400]),
+    (b"Content-Length: +2147483648\r\n", [400, 413]), (b"Content-Length:\r\n", [400]),
+    (b"Content-Type: a/b\r\nContent-Length: 2147483648\r\nZ: " + b"y" * 3_000 + b"\r\n", [413]),
+]
+
+
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+def test_what_killed_it(stack, transport):
+    good = Good(stack)
+    first, second = KILLING.split(b"OPTIONS")
+    second = b"OPTIONS" + second
+    inputs = [KILLING, second, second + first, first * 40 + second, second * 3, first + b"\r\n\r\n" + second, KILLING * 2, request(2) + second]
+    for data in inputs:
+        for pieces in ([data], [data[:len(data) // 2], data[len(data) // 2:]], [bytes([byte]) for byte in data]):
+            if len(pieces) > 400:
+                continue
+            with connect(stack, transport=transport) as stream, contextlib.suppress(OSError):
+                for piece in pieces:
+                    stream.sendall(piece)
+                statuses(stream, 9, seconds=0.05)
+        good.probe()
+    assert stack.process.poll() is None
+
+
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+@pytest.mark.parametrize("place", [0, 1, 7])
+def test_lengths(stack, transport, place):
+    """Alone, as the second message of a segment and as the eighth; in one piece, cut, and byte by byte."""
+    good, wrong = Good(stack), []
+    for (length, wanted), cut in itertools.product(LENGTHS, ["whole", "at the body", "bytes"]):
+        if cut == "bytes" and (transport == "TLS" or len(length) > 1_000):
+            continue
+        stream = connect(stack, source="127.0.0.1", transport=transport)
+        before, bad = b"".join(request(2, transport=transport) for _ in range(place)), request(3, length, b"x18", transport=transport)
+        pieces = {"whole": [before + bad], "at the body": [before + bad[:-3], bad[-3:]], "bytes": [before] + [bytes([byte]) for byte in bad]}[cut]
+        with contextlib.suppress(OSError):
+            for piece in pieces:
+                stream.sendall(piece)
+                if cut == "at the body":
+                    time.sleep(0.002)
+        found, closed = statuses(stream, place + 1)
+        # Those before it are good; what is wrong closes the stream at once, and their answers may be late for it.
+        if set(found[:-1]) > {200} or not found or found[-1] not in wanted:
+            wrong.append((length[:60], cut, found))
+        assert closed or is_closed(stream, 4), "a stream whose end of message is not known is of no use"
+        stream.close()
+        good.probe()
+    assert not wrong, wrong
+
+
+def test_lengths_by_udp(server):
+    """A datagram is as long as it is: what says more is refused, and waited for by nobody."""
+    good, wrong = Good(server), []
+    for length, wanted in LENGTHS:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind(("127.0.0.1", 0))
+            own.settimeout(2)
+            own.sendto(request(own.getsockname()[1], length, b"x18", transport="UDP"), ("127.0.0.1", server.sip_port))
+            status = int(own.recv(65_536)[8:11])
+        if status not in [*wanted, 400]:
+            wrong.append((length, status))
+        good.probe()
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+def test_messages_up_to_the_limit(stack, transport):
+    """What is as long as may be is heard, wherever it stands; a byte more is not. So are many good ones in a burst."""
+    for size, wanted in ((10, 200), (4_096, 200), (60_000, 200), (MESSAGE_BYTES, 200), (MESSAGE_BYTES + 1, 413)):
+        for before in (0, 1):
+            stream = connect(stack, source="127.0.0.1", transport=transport)
+            length = 0
+            for _ in range(4):  # its length has digits, which count
+                message = request(4, f"Content-Type: text/plain\r\nContent-Length: {length:05}\r\n".encode(), b"b" * length, transport=transport)
+                length = max(0, length + size - len(message))
+            with contextlib.suppress(OSError):
+                stream.sendall(request(2, transport=transport) * before + message)
+            found = statuses(stream, 1 + before)[0]
+            assert found == [200] * before + [wanted] or wanted == 413 == found[-1], (size, before, len(message), found)
+            stream.close()
+    stream = connect(stack, source="127.0.0.1", transport=transport)
+    burst = [request(5, transport=transport, more=b"Z: " + b"y" * 500 + b"\r\n") for _ in range(300)]
+    stream.settimeout(20)
+    stream.sendall(b"".join(burst[:150]))
+    found = statuses(stream, 150, 10)[0]
+    stream.sendall(b"".join(burst[150:]))
+    assert found + statuses(stream, 150, 10)[0] == [200] * 300
+
+
+ENDLESS = {
+    "a first line": (b"OPTIONS sip:", b"a"), "white space": (b" ", b" \t"), "line breaks": (b" \r\n", b"\r\n \r\n"), "one header": (b"OPTIONS sip:a SIP/2.0\r\nZ: ", b"a"),
+    "many headers": (b"OPTIONS sip:a SIP/2.0\r\n", b"Z:a\r\n"), "a folded header": (b"OPTIONS sip:a SIP/2.0\r\nZ:", b"\r\n a"), "NUL": (b"", b"\0"),
+    "contacts": (b"REGISTER sip:a SIP/2.0\r\nm: <sip:a>", b",<sip:a>"), "parameters": (b"OPTIONS sip:a SIP/2.0\r\nm: <sip:a>", b";a"), "an answer": (b"SIP/2.0 200 ", b"a"),
+}
+
+
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_headers_that_never_end(stack, transport, kind):
+    """The first and the second message of a stream; it is closed before 400 KiB are taken."""
+    good, at_first = Good(stack), memory(stack)
+    begin, more = ENDLESS[kind]
+    for before in (b"", request(2, transport=transport), KILLING.split(b"OPTIONS")[0]):
+        for size in (100, 8_192):
+            stream, sent = connect(stack, transport=transport), 0
+            stream.settimeout(3)
+            piece = (more * (size // len(more) + 1))[:size // len(more) * len(more)]
+            try:
+                stream.sendall(before + begin)
+                while sent < 3_000_000:
+                    stream.sendall(piece)
+                    sent += len(piece)
+            except OSError:
+                pass
+            stream.close()
+            # White space between messages is nothing (RFC 3261 §7.5), and nothing is kept of it.
+            assert sent < 600_000 or kind in ("white space", "line breaks"), f"{sent} bytes of {kind} were taken"
+            good.probe(2.0)
+    assert memory(stack) - at_first < 60, f"{memory(stack) - at_first:.0f} MiB more"
+
+
+LISTS = ["m", "Contact", "v", "Via", "Route", "Record-Route", "Accept", "Accept-Language", "Accept-Encoding", "Allow", "Supported", "k", "Require", "Warning", "Call-Info",
+         "Alert-Info", "Error-Info", "Path", "Service-Route", "P-Asserted-Identity", "P-Preferred-Identity", "Authorization", "Proxy-Authorization", "Allow-Events", "u",
+         "In-Reply-To", "Reason", "History-Info", "Security-Client", "Accept-Contact", "Reject-Contact", "Request-Disposition", "Unsupported", "Proxy-Require",
+         "Content-Language", "e", "Privacy", "Diversion", "Content-Disposition", "Authentication-Info", "From", "To", "Refer-To", "Event", "Retry-After", "RAck", "Replaces"]
+VALUES = [b"<sip:a>", b"*", b"a", b"a/b", b"SIP/2.0/UDP a", b"", b"1 a \"b\"", b"Digest a=b", b"a;b", b"(", b'"']
+
+
+@pytest.mark.parametrize("transport", ["UDP", "TCP"])
+def test_long_lists(server, transport):
+    """Each value of a list is read by a call within the call that read the one before it: as many as a message can hold must not end the stack."""
+    good = Good(server)
+    for name in LISTS:
+        for value in VALUES:
+            one = b"," + value
+            more = name.encode() + b": " + value + one * ((60_000 - len(value)) // len(one)) + b"\r\n"
+            message = request(9, more=more, transport=transport)
+            if transport == "UDP":
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+                    own.sendto(message, ("127.0.0.1", server.sip_port))
+            else:
+                with connect(server, "127.0.0.1") as stream, contextlib.suppress(OSError):
+                    stream.sendall(message)
+        good.probe(5.0)
+    assert server.process.poll() is None
+
+
+def test_half_messages_do_not_stay(stack):
+    """Of each kind one: they are closed by their time, trickled ones too, and what sofia had for them is gone."""
+    good = Good(stack)
+    time.sleep(1)
+    before = descriptors(stack)
+    halves = {
+        "nothing": b"", "a keepalive": b"\r\n\r\n", "a line": b"OPTIONS sip:a SIP/2.0\r\n", "headers": request(2)[:-2],
+        "a body": request(2, b"Content-Length: 60000\r\n", b"x" * 1_000), "the second": request(2) + request(2)[:-10],
+    }
+    open_ones = {}
+    for transport in ("TCP", "TLS"):
+        for name, data in halves.items():
+            stream = connect(stack, transport=transport)
+            stream.sendall(data)
+            open_ones[f"{name} by {transport}"] = stream
+    bare = connect(stack, transport="TCP")
+    bare.close()
+    handshake = socket.socket()
+    handshake.bind((STRANGER, 0))
+    handshake.connect(("127.0.0.1", stack.sip_tls_port))
+    open_ones["a handshake not begun"] = handshake
+    trickle = connect(stack)
+    trickle.sendall(b"OPTIONS sip:a SIP/2.0\r\nZ: ")
+    begun = time.time()
+    while time.time() - begun < MESSAGE_SECONDS + 4:
+        with contextlib.suppress(OSError):
+            trickle.sendall(b"a")
+        good.probe()
+        time.sleep(0.5)
+    open_ones["a trickle"] = trickle
+    left = [name for name, stream in open_ones.items() if not is_closed(stream, 2)]
+    assert not left, left
+    for stream in open_ones.values():
+        stream.close()
+    time.sleep(3)
+    assert descriptors(stack) <= before + 1, "descriptors are left"
+
+
+def test_peers_that_read_nothing(stack):
+    """Thousands of requests whose answers nobody takes: bounded, and the others are answered."""
+    good, at_first = Good(stack), memory(stack)
+    streams = [connect(stack, source="127.0.0.1") for _ in range(10)]
+    data = request(7) * 50
+    for stream in streams:
+        stream.settimeout(0.3)
+        with contextlib.suppress(OSError):
+            for _ in range(60):
+                stream.sendall(data)
+        good.probe(2.0)
+    assert memory(stack) - at_first < 60
+    for stream in streams:
+        stream.close()
+
+
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+def test_more_connections_than_there_is_room_for(stack, transport):
+    """Strangers by the hundred, each with the largest half message it can leave there. A registered phone's connection and this machine's stay,
+    the phone can open others, and a stranger who comes last is heard."""
+    add_operator(stack)
+    phone = Registering(stack, "127.0.0.60")
+    assert phone.send("kim", phone.authorization("kim", PASSWORD, phone.challenge("kim")))[0] == 200
+    good, known = Good(stack), Good(stack, "127.0.0.60")
+    good.probe(), known.probe()
+    time.sleep(1)
+    at_first, first_descriptors = memory(stack), descriptors(stack)
+    half = request(2, transport=transport) + request(2, b"Content-Length: 60000\r\n", b"x" * 59_000, transport=transport)
+    strangers = []
+    for number in range(900 if transport == "TCP" else 500):
+        try:
+            stream = connect(stack, f"127.0.1.{number % 60 + 1}", transport)
+            stream.sendall(half)
+            strangers.append(stream)
+        except OSError:
+            pass
+        if number % 100 == 99:
+            good.probe(2.0), known.probe(2.0)
+    grown = memory(stack) - at_first
+    held = descriptors(stack) - first_descriptors
+    print(f"{transport}: {len(strangers)} connections, {held} held, {grown:.0f} MiB more")
+    assert held <= STRANGERS + 20
+    assert grown < 200
+    late = connect(stack, "127.0.2.1", transport)
+    late.sendall(request(3, transport=transport))
+    assert statuses(late, 1)[0] == [200], "a stranger who comes last is heard"
+    again = connect(stack, "127.0.0.60", transport)
+    again.sendall(request(3, transport=transport))
+    assert statuses(again, 1)[0] == [200]
+    good.probe(2.0), known.probe(2.0)
+    for stream in [*strangers, late, again]:
+        stream.close()
+    deadline = time.time() + 10
+    while descriptors(stack) > first_descriptors + 1 and time.time() < deadline:
+        time.sleep(0.2)
+    assert descriptors(stack) <= first_descriptors + 1
+
+
+def test_one_address_holds_a_few(stack):
+    """Who has been silent longest goes first."""
+    first = [connect(stack, "127.0.0.9") for _ in range(STRANGERS_OF_ONE)]
+    time.sleep(0.3)
+    later = [connect(stack, "127.0.0.9") for _ in range(STRANGERS_OF_ONE)]
+    time.sleep(0.3)
+    assert all(is_closed(stream, 1) for stream in first)
+    assert not any(is_closed(stream, 0.02) for stream in later)
+    for stream in [*first, *later]:
+        stream.close()
+
+
+def test_fields_by_the_thousand(stack):
+    """A field of three bytes is 200 bytes in memory: as many as a message holds, in as many connections as there may be, are bounded all the same."""
+    good, at_first = Good(stack), memory(stack)
+    bomb = b"OPTIONS sip:a SIP/2.0\r\n" + b"Z:\r\n" * 16_000
+    streams = []
+    for number in range(200):
+        stream = connect(stack, f"127.0.3.{number % 50 + 1}")
+        with contextlib.suppress(OSError):
+            stream.sendall(bomb)
+        streams.append(stream)
+    # Just few enough fields, and then the largest of parameters.
+    few = b"OPTIONS sip:a SIP/2.0\r\n" + b"Z:\r\n" * (FIELD_COUNT - 10) + b"m: <sip:a>" + b";a" * 30_000 + b"\r\nY: "
+    for number in range(300):
+        stream = connect(stack, f"127.0.4.{number % 50 + 1}")
+        with contextlib.suppress(OSError):
+            stream.sendall(few)
+        streams.append(stream)
+    good.probe(3.0)
+    grown = memory(stack) - at_first
+    print(f"{grown:.0f} MiB more")
+    assert grown < 350
+    for stream in streams:
+        stream.close()
