@@ -441,6 +441,7 @@ public final class UserAgent: @unchecked Sendable {
         switch UInt32(event.kind) {
         case CSOFIA_RESPONSE.rawValue: response(event, entry, sdp)
         case CSOFIA_INCOMING.rawValue: entry.onEvent(.reoffer(sdp: sdp))
+        case CSOFIA_UPDATE.rawValue: updated(event, entry, sdp)
         case CSOFIA_ACK.rawValue:
             let isFirst = entry.isIncoming && !entry.isAnswered
             entry.isAnswered = true
@@ -478,6 +479,15 @@ public final class UserAgent: @unchecked Sendable {
             }
         default: break
         }
+    }
+
+    /// UPDATE (RFC 3311 §5.2): a session is refreshed, or the media change as by a re-INVITE.
+    private func updated(_ event: csofia_event, _ entry: Entry, _ sdp: String?) {
+        guard let sdp else { return reply(SIPReply(200), to: event) }
+        guard !entry.isReoffering else { return reply(SIPReply(491), to: event) }
+        // The offer of the INVITE is still to be answered, or an UPDATE before this one.
+        guard entry.isAnswered, csofia_keep(agent, entry.call) == 0 else { return reply(SIPReply(500, [.init("Retry-After", "1")]), to: event) }
+        entry.onEvent(.reoffer(sdp: sdp))
     }
 
     private func response(_ event: csofia_event, _ entry: Entry, _ sdp: String?) {

@@ -237,6 +237,7 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
     case nua_i_bye: e.kind = CSOFIA_BYE; break;
     case nua_i_ack: e.kind = CSOFIA_ACK; break;
     case nua_i_info: e.kind = CSOFIA_INFO; break;
+    case nua_i_update: e.kind = CSOFIA_UPDATE; break;
     case nua_r_refer: e.kind = CSOFIA_REFER; break;
     case nua_i_notify: e.kind = CSOFIA_NOTIFY; break;
     case nua_i_refer: {
@@ -305,7 +306,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
         SIPTAG_ALLOW_STR("INVITE, ACK, BYE, CANCEL, OPTIONS, PRACK, UPDATE, INFO, REFER, NOTIFY, REGISTER") /* NUTAG_ALLOW would only add to the default */,
-        NUTAG_APPL_METHOD("REGISTER"), NUTAG_APPL_METHOD("OPTIONS"), NUTAG_APPL_METHOD("REFER"),
+        NUTAG_APPL_METHOD("REGISTER"), NUTAG_APPL_METHOD("OPTIONS"), NUTAG_APPL_METHOD("REFER"), NUTAG_APPL_METHOD("UPDATE"),
         SIPTAG_SUPPORTED_STR("timer, 100rel, replaces"),
         NUTAG_SESSION_TIMER(c->session_expires), NUTAG_MIN_SE(90),
         NUTAG_DETECT_NETWORK_UPDATES(NUA_NW_DETECT_NOTHING),
@@ -393,7 +394,33 @@ void csofia_register(csofia_call call, const char *registrar, const char *proxy,
 void csofia_unregister(csofia_call call) { nua_unregister(call, TAG_END()); }
 void *csofia_context(csofia_call call) { return nua_handle_magic(call); }
 void csofia_bind(csofia_call call, void *context) { nua_handle_bind(call, context); }
+/* An UPDATE with an offer is answered when its owner has made the answer: until then it is kept here, one a call, on the SIP thread. */
+static __thread struct { nua_handle_t *call; nua_saved_event_t event[1]; } updates[64];
+
+int csofia_keep(csofia_agent *agent, csofia_call call) {
+    size_t free_place = 64;
+    for (size_t i = 0; i < 64; i++) {
+        if (updates[i].call == call) return -1;
+        if (!updates[i].call && free_place == 64) free_place = i;
+    }
+    if (free_place == 64 || !nua_save_event(agent->nua, updates[free_place].event)) return -1;
+    updates[free_place].call = call;
+    return 0;
+}
+static void forget_update(csofia_call call) {
+    for (size_t i = 0; i < 64; i++) {
+        if (updates[i].call != call) continue;
+        nua_destroy_event(updates[i].event);
+        updates[i].call = NULL;
+    }
+}
 void csofia_respond(csofia_call call, int status, const char *sdp, const char *headers) {
+    for (size_t i = 0; i < 64; i++) {
+        if (updates[i].call != call) continue;
+        nua_respond(call, status, sip_status_phrase(status), NUTAG_WITH_SAVED(updates[i].event),
+            TAG_IF(sdp, SIPTAG_CONTENT_TYPE_STR("application/sdp")), TAG_IF(sdp, SIPTAG_PAYLOAD_STR(sdp)), TAG_END());
+        return forget_update(call);
+    }
     nua_respond(call, status, sip_status_phrase(status),
         TAG_IF(sdp, SIPTAG_CONTENT_TYPE_STR("application/sdp")), TAG_IF(sdp, SIPTAG_PAYLOAD_STR(sdp)),
         TAG_IF(headers, SIPTAG_HEADER_STR(headers)), TAG_END());
@@ -445,4 +472,7 @@ int csofia_authenticate(csofia_agent *agent, csofia_call call, const char *user,
     nua_authenticate(call, NUTAG_AUTH(credentials), TAG_END());
     return 0;
 }
-void csofia_release(csofia_call call) { nua_handle_destroy(call); }
+void csofia_release(csofia_call call) {
+    forget_update(call);
+    nua_handle_destroy(call);
+}

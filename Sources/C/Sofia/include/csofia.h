@@ -18,6 +18,7 @@ enum csofia_kind {
     CSOFIA_BYE,           /* the far end sent BYE */
     CSOFIA_ACK,
     CSOFIA_INFO,
+    CSOFIA_UPDATE,        /* within a dialog: answer with csofia_reply_now, or keep it with csofia_keep and answer with csofia_respond */
     CSOFIA_REFER,         /* response to our REFER */
     CSOFIA_NOTIFY,        /* how what we referred to goes: body is message/sipfrag */
     CSOFIA_REFERRED,      /* the far end asks us to call somebody else within a dialog: answer with csofia_reply_now; reference is its event id */
@@ -94,6 +95,8 @@ void csofia_respond(csofia_call, int status, const char *sdp, const char *header
 void csofia_progress(csofia_call, int status, const char *sdp, int reliable);
 /* Answers a request outside a dialog, from within its event, and forgets it. */
 void csofia_reply_now(csofia_agent *, csofia_call, int status, const char *headers);
+/* Keeps the UPDATE of the event now being delivered: the next csofia_respond answers it. 0: done. */
+int csofia_keep(csofia_agent *, csofia_call);
 /* re-INVITE with a new offer. */
 void csofia_reinvite(csofia_call, const char *sdp);
 /* Tells who referred us how it goes: fragment is a status line; the last one ends it. */
