@@ -154,7 +154,7 @@ public final class RTPSession {
     /// The call is answered: from now on the far end has its time to speak (an offer may be much older).
     public func begin() { lock.begin(now: EventLoop.nowMs()) }
 
-    private func received(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
+    func received(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
         guard keys != nil else { return take(datagram, from: source) }
         // Nothing is heard that is not sealed with the far end's key.
         guard let opening, datagram.count <= opened.count else {

@@ -52,7 +52,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 
 /* A request line that sofia cannot read (RFC 4475 §3.1.2.13, lwsruri) is no reason for silence: where method and version are there, the
  * request goes on with an address that is nobody's, and is refused as any other. */
-#define UNREADABLE "sip:unreadable.invalid"
+#define UNREADABLE "sip:" UNREADABLE_HOST
 static struct msg_hclass_s request_class[1];
 
 static issize_t parse_request(su_home_t *home, msg_header_t *header, char *line, isize_t length) {
@@ -217,7 +217,7 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
             e.method = sip->sip_request->rq_method_name;
             e.request_uri = last_uri(home, sip->sip_request->rq_url);
             url_t const *url = sip->sip_request->rq_url;
-            e.is_unreadable = (url->url_host && !strcmp(url->url_host, "unreadable.invalid"))
+            e.is_unreadable = (url->url_host && !strcmp(url->url_host, UNREADABLE_HOST))
                 || (url->url_port && strspn(url->url_port, "0123456789") != strlen(url->url_port));
         }
         e.authorization = credentials(home, sip->sip_authorization);
@@ -301,6 +301,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         TAG_IF(c->tls_url, NUTAG_SIPS_URL(c->tls_url)),
         TAG_IF(c->tls_folder, NUTAG_CERTIFICATE_DIR(c->tls_folder)),
         TPTAG_TLS_VERIFY_POLICY(c->verifies_tls ? TPTLS_VERIFY_OUT | TPTLS_VERIFY_SUBJECTS_OUT : TPTLS_VERIFY_NONE),
+        TPTAG_TLS_VERSION(0),   /* every version that OpenSSL has, from 1.2 on: handshake.c */
         TPTAG_LOG(1),
         NUTAG_USER_AGENT(c->user_agent),
         NUTAG_MEDIA_ENABLE(0),

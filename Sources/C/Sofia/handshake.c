@@ -3,6 +3,7 @@
 #endif
 /* A TLS connection that fails before it stands: sofia closes it without a word, and the request that it was opened for waits until its time is over. */
 #include <sofia-sip/su_wait.h>
+#include "streams.h"
 #include <dlfcn.h>
 #include <errno.h>
 
@@ -27,4 +28,18 @@ void tport_error_report(struct tport_s *transport, int error, void const *addres
     static void (*real)(struct tport_s *, int, void const *);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "tport_error_report");
     if (real) real(transport, error < 0 && in_handshake ? EPROTO : error, address);
+}
+
+/* sofia asks OpenSSL for whatever versions it knows (or for 1.0 alone, by its default): none before TLS 1.2 (RFC 8996). */
+struct ssl_ctx_st *SSL_CTX_new(void const *method);
+
+struct ssl_ctx_st *SSL_CTX_new(void const *method) {
+    enum { SET_MINIMUM = 123 /* SSL_CTRL_SET_MIN_PROTO_VERSION */, TLS_1_2 = 0x0303 };
+    static struct ssl_ctx_st *(*real)(void const *);
+    static long (*control)(struct ssl_ctx_st *, int, long, void *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "SSL_CTX_new");
+    if (!control) *(void **)&control = dlsym(RTLD_NEXT, "SSL_CTX_ctrl");
+    struct ssl_ctx_st *context = real ? real(method) : NULL;
+    if (context && control && streams_are_running()) control(context, SET_MINIMUM, TLS_1_2, NULL);
+    return context;
 }

@@ -8,6 +8,7 @@
 #include <sofia-sip/sip_status.h>
 #include <sofia-sip/sip_tag.h>
 #include <dlfcn.h>
+#include <string.h>
 
 static __thread nua_t *answering;
 
@@ -21,7 +22,14 @@ int nua_stack_process_request(nua_handle_t *handle, nta_leg_t *leg, nta_incoming
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "nua_stack_process_request");
     if (!real) return 500;
     sip_method_t method = sip->sip_request->rq_method;
-    int is_outside = answering && handle == nua_default(answering);
+    int is_outside = answering && handle == nua_default(answering) && method != sip_method_ack;
+    /* A request line that could not be read (RFC 4475 §3.1.2.13), before it is looked at what dialog the rest of it names. */
+    char const *host = sip->sip_request->rq_url->url_host;
+    if (is_outside && host && !strcmp(host, UNREADABLE_HOST)) {
+        nta_incoming_tag(request, NULL);
+        nta_incoming_treply(request, SIP_400_BAD_REQUEST, TAG_END());
+        return 400;
+    }
     if (!is_outside || (method != sip_method_refer && method != sip_method_info)) return real(handle, leg, request, sip);
     int is_stray = method == sip_method_info || sip->sip_to->a_tag; /* of a dialog that we do not know */
     nta_incoming_tag(request, NULL);

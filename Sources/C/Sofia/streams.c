@@ -221,9 +221,10 @@ static int has_too_many_fields(msg_t *message) {
 
 static int is_line_end(char c) { return c == '\r' || c == '\n'; }
 
-/* Whether what is to be read now, up to the end of the header, has more fields or more in a field than a message may have. */
+/* Whether what is to be read now, up to the end of the header, has more fields or more in a field than a message may have. A NUL there, which a quoted
+ * text may hold (RFC 4475 §3.1.1.2), becomes a question mark: sofia's texts end at it, and what is left is no message that could be answered. */
 static int is_overfull(msg_t *message) {
-    char const *text = msg_buf_committed_data(message);
+    char *text = msg_buf_committed_data(message);
     size_t length = msg_buf_committed(message), i = 0;
     int lines = 0, separators = 0;
     if (!text || msg_get_flags(message, MSG_FLG_BODY)) return 0;
@@ -236,6 +237,7 @@ static int is_overfull(msg_t *message) {
             if (++lines > FIELD_COUNT) return 1;
         } else {
             is_empty = 0;
+            if (!text[i]) text[i] = '?';
             if ((text[i] == ',' || text[i] == ';') && ++separators > SEPARATOR_COUNT) return 1;
         }
     }
@@ -282,6 +284,8 @@ void streams_start(su_root_t *root) {
     streams.timer = su_timer_create(su_root_task(root), 1000);
     if (streams.timer) su_timer_set_for_ever(streams.timer, sweep, NULL);
 }
+
+int streams_are_running(void) { return streams.is_running; }
 
 void streams_stop(void) {
     streams.is_running = 0;

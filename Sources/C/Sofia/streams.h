@@ -18,3 +18,5 @@
 /* On the thread that runs the stack, before it accepts anything. */
 void streams_start(su_root_t *root);
 void streams_stop(void);
+/* Whether this thread is one of a stack. */
+int streams_are_running(void);

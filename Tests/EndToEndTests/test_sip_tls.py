@@ -1,0 +1,115 @@
+"""TLS for SIP as server and as client: versions, and certificates that prove nothing."""
+import contextlib
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import warnings
+
+import pytest
+from conftest import free_port
+from test_sip_stream import request, statuses
+
+
+@pytest.fixture(scope="module")
+def bad_certificates(certificates):
+    """Beside those of the CA: an expired one, one that is its own authority, one of another name, one of another CA."""
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=certificates, check=True, capture_output=True)
+
+    (certificates / "elsewhere").write_text("subjectAltName=DNS:elsewhere.example\n")
+    for name, authority, names, more in (
+        ("expired", "ca", "names", ["-days", "-2"]), ("wrong-name", "ca", "elsewhere", ["-days", "2"]),
+        ("foreign", "other", "names", ["-days", "2"])):
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-CAcreateserial", *more, "-extfile", names, "-out", f"{name}.pem")
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "self-signed.key", "-out", "self-signed.pem", "-days", "2", "-subj", "/CN=127.0.0.1",
+            "-addext", "subjectAltName=DNS:127.0.0.1,IP:127.0.0.1")
+    return certificates
+
+
+def with_tls(make_server, certificates, name="one", **more):
+    port = free_port()
+    server = make_server(
+        tls=str(certificates / "ca.pem"), TRUNKLINE_TLS_CERTIFICATE=str(certificates / f"{name}.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / f"{name}.key"), TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"), TRUNKLINE_SIP_TLS_PORT=str(port), **more)
+    server.sip_tls_port = port
+    return server
+
+
+def speak(server, lowest, highest):
+    """The version agreed on; None: refused."""
+    context = ssl.create_default_context(cafile=None)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version, context.maximum_version = lowest, highest
+    with socket.create_connection(("127.0.0.1", server.sip_tls_port), timeout=5) as stream:
+        try:
+            with context.wrap_socket(stream) as sealed:
+                sealed.sendall(request(1, transport="TLS"))
+                assert statuses(sealed, 1)[0] == [200]
+                return sealed.version()
+        except (ssl.SSLError, ConnectionError):
+            return None
+
+
+def test_versions(make_server, certificates):
+    server = with_tls(make_server, certificates)
+    version = ssl.TLSVersion
+    assert speak(server, version.TLSv1, version.TLSv1) is None
+    assert speak(server, version.TLSv1_1, version.TLSv1_1) is None
+    assert speak(server, version.TLSv1_2, version.TLSv1_2) == "TLSv1.2"
+    assert speak(server, version.TLSv1_3, version.TLSv1_3) == "TLSv1.3"
+    assert speak(server, version.TLSv1, version.TLSv1_3) == "TLSv1.3"
+
+
+class Trunk(threading.Thread):
+    """A server of SIP over TLS that writes down what it hears."""
+
+    def __init__(self, certificates, name, lowest=ssl.TLSVersion.TLSv1_2, highest=ssl.TLSVersion.TLSv1_3):
+        super().__init__(daemon=True)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.context.minimum_version, self.context.maximum_version = lowest, highest
+        self.context.load_cert_chain(certificates / f"{name}.pem", certificates / f"{name}.key")
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.heard = b""
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                stream, _ = self.listener.accept()
+                with contextlib.suppress(OSError, ssl.SSLError):
+                    sealed = self.context.wrap_socket(stream, server_side=True)
+                    data = sealed.recv(65_536)
+                    self.heard += data
+                    lines = [line for line in data.decode().split("\r\n") if line.split(":")[0] in ("Via", "From", "To", "Call-ID", "CSeq")]
+                    sealed.sendall(("\r\n".join(["SIP/2.0 486 Busy Here", *lines, "Content-Length: 0"]) + "\r\n\r\n").encode())
+                    time.sleep(1)
+
+
+@pytest.mark.parametrize("name", ["one", "expired", "self-signed", "wrong-name", "foreign", "tls1.1"])
+def test_servers_that_do_not_prove_who_they_are(make_server, bad_certificates, name):
+    """A call to one fails at once, with a reason, and it has heard nothing: no number, no password."""
+    old = name == "tls1.1"
+    trunk = Trunk(bad_certificates, "one" if old else name, *([ssl.TLSVersion.TLSv1_1] * 2 if old else []))
+    server = with_tls(
+        make_server, bad_certificates, "two", TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{trunk.port};transport=tls", TRUNKLINE_SIP_SRTP="off")
+    begun = time.time()
+    call_id = server.create("0255501234")
+    call = server.wait_for(call_id, seconds=60)
+    took = time.time() - begun
+    if name == "one":
+        assert b"INVITE" in trunk.heard and call["state"] == "busy", call
+    else:
+        assert trunk.heard == b"" and call["state"] == "failed", (call, trunk.heard)
+        assert took < 8, f"it took {took:.0f} s"
+        print(name, call.get("error"), call.get("failure"), call)
+    trunk.listener.close()
