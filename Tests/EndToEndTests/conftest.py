@@ -29,6 +29,7 @@ GUESTS = "How many guests will you bring?"
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes minutes or hours; not part of `make test`")
     config.addinivalue_line("markers", "alone: measures tens of milliseconds; nothing else may run beside it")
 
 
