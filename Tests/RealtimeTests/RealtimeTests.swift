@@ -352,6 +352,19 @@ import Testing
 
 /// The real engines: flite speaks, pocketsphinx understands.
 @Suite struct EmbeddedSpeechTests {
+    /// Found by scripts/soak: every choice that a question ever had stayed compiled in every decoder.
+    @Test func grammarsOfManyQuestionsAreNotAllKept() throws {
+        let decoder = try PocketSphinxDecoder(model: try AcousticModel(), words: ["yes", "no"])
+        func grammar(_ number: Int) -> String { "#JSGF V1.0; grammar g\(number); public <a> = yes | no;" }
+        for number in 0..<3 * PocketSphinxDecoder.grammarLimit { try decoder.select(grammar: "g\(number)", text: grammar(number)) }
+        #expect(decoder.grammars.count == PocketSphinxDecoder.grammarLimit)
+        // One that was given up is compiled again; one that is used does not grow old.
+        for _ in 0..<2 { for number in [0, 47, 0, 46] { try decoder.select(grammar: "g\(number)", text: grammar(number)) } }
+        #expect(decoder.grammars.count == PocketSphinxDecoder.grammarLimit && decoder.grammars.suffix(2) == ["g0", "g46"])
+        try decoder.start()
+        _ = decoder.finish()
+    }
+
     @Test func whatFliteSaysIsRecognised() async throws {
         let workers = WorkerPool(name: "test", threads: 2)
         let pool = DecoderPool(model: try AcousticModel(), workers: workers, limit: 1)

@@ -31,8 +31,13 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
     /// that of wide-band speech and takes longer to adapt than an answer lasts (24 of 58 answers right, against 58).
     static let telephoneMean: [Float] = [44.68, 16.41, -18.56, 34.54, -15.86, 7.60, -0.83, -14.40, 5.42, -13.29, 7.79, -2.37, -0.01]
 
+    /// Grammars that stay compiled, about 40 KiB each: one for each kind of question, and for the choices of some. Choices are anybody's words, so that
+    /// there is no end to them.
+    static let grammarLimit = 16
+
     private let decoder: OpaquePointer
-    private var grammars: Set<String> = []
+    /// By their use, the last one last.
+    private(set) var grammars: [String] = []
     private var frames = 0
     private var isInUtterance = false
 
@@ -72,11 +77,14 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
             ps_end_utt(decoder)
             isInUtterance = false
         }
-        if !grammars.contains(name) {
+        if let known = grammars.firstIndex(of: name) {
+            grammars.remove(at: known)
+        } else {
             guard ps_set_jsgf_string(decoder, name, text) == 0 else { throw SpeechError("pocketsphinx refuses the grammar \(name)") }
-            grammars.insert(name)
         }
+        grammars.append(name)
         guard ps_set_search(decoder, name) == 0 else { throw SpeechError("pocketsphinx cannot select the grammar \(name)") }
+        while grammars.count > Self.grammarLimit { ps_unset_search(decoder, grammars.removeFirst()) }
     }
 
     public func start() throws(SpeechError) {
