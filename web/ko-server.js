@@ -55,4 +55,13 @@ export default {
   "must be an https: URL": "https: URL이어야 합니다",
   "must not hold a user name or password": "사용자 이름이나 비밀번호를 넣을 수 없습니다",
   "must be https: (http: is for loopback, while the server is bound to loopback)": "https:여야 합니다 (http:는 서버가 루프백에 있을 때 루프백에만 쓸 수 있습니다)",
+  "a sealed row is damaged": "암호화된 기록이 손상되었습니다",
+  "a sealed recording is damaged": "암호화된 녹음이 손상되었습니다",
+  "a stored row is damaged": "저장된 기록이 손상되었습니다",
+  "a sealed row does not belong where it stands, or was changed": "암호화된 기록이 제자리에 있지 않거나 바뀌었습니다",
+  "the key that a row was sealed with is not among security.encryption_key and security.former_keys": "기록을 암호화한 키가 security.encryption_key와 security.former_keys에 없습니다",
+  "the caller gave up before the answer": "받기 전에 상대가 끊었습니다",
+  "its media stream did not come": "미디어 스트림이 연결되지 않았습니다",
+  "a call by turns needs recogniser, language model and voice": "번갈아 말하는 통화에는 음성 인식, 언어 모델, 음성 합성이 필요합니다",
+  "its row is damaged": "기록이 손상되었습니다",
 };

@@ -58,6 +58,9 @@ struct Doctor: AsyncParsableCommand {
             try await store.check()
             let counts = try await store.counts()
             var findings: [Finding] = [.good("the database \(path) is whole")]
+            for (table, rows) in try await store.damage() {
+                findings.append(.bad("\(rows) rows of \(table) cannot be opened: they were changed, or their key is missing: restore a backup"))
+            }
             let dead = counts.deliveries[.dead] ?? 0
             if dead > 0 {
                 findings.append(

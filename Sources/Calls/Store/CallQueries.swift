@@ -209,7 +209,7 @@ extension CallStore {
                 arguments: StatementArguments(positions.prefix(filter.limit)))
             let cursor = positions.count > filter.limit ? positions[filter.limit - 1] : nil
             return CallPage(
-                items: try rows.map { try Self.decode($0, vault) }, nextCursor: cursor,
+                items: try Self.opened(rows) { try Self.decode($0, vault) }, nextCursor: cursor,
                 total: total, isTotalCapped: isCapped)
         }
     }
@@ -234,7 +234,7 @@ extension CallStore {
             let shown = rows.prefix(filter.limit)
             let last: Int64? = rows.count > filter.limit ? shown.last?["position"] : nil
             let page = CallPage(
-                items: try shown.map { try Self.decode($0, vault) }, nextCursor: last,
+                items: try Self.opened(shown) { try Self.decode($0, vault) }, nextCursor: last,
                 total: filter.states.reduce(0) { $0 + (states[$1] ?? 0) })
             return ActiveCalls(page: page, states: states)
         }
@@ -352,11 +352,13 @@ extension CallStore {
             )
             let known = self.samples.withLock { $0 }
             var sample: [String: AnswerSample] = [:]
-            for row in ended {
+            let ones = try Self.opened(ended) { row -> (String, AnswerSample) in
                 let id: String = row["outbound_id"]
                 let record: Data = row["record"]
-                let one =
-                    if let known = known[id], known.record == record { known } else { AnswerSample(record, of: try Self.decode(row, self.vault)) }
+                if let known = known[id], known.record == record { return (id, known) }
+                return (id, AnswerSample(record, of: try Self.decode(row, self.vault)))
+            }
+            for (id, one) in ones {
                 sample[id] = one
                 for answer in one.answers { result.answers[answer.question, default: [:]][answer.label, default: 0] += 1 }
             }

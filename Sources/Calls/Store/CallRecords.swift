@@ -216,10 +216,10 @@ extension CallStore {
     public func calls(in states: [CallState]) async throws(StoreError) -> [Call] {
         try await look { [vault] db in
             let marks = databaseQuestionMarks(count: states.count)
-            return try Row.fetchAll(
+            let rows = try Row.fetchAll(
                 db, sql: "SELECT outbound_id, record FROM calls WHERE state IN (\(marks)) ORDER BY position",
-                arguments: StatementArguments(states.map(\.rawValue))
-            ).map { try Self.decode($0, vault) }
+                arguments: StatementArguments(states.map(\.rawValue)))
+            return try Self.opened(rows) { try Self.decode($0, vault) }
         }
     }
 

@@ -40,7 +40,7 @@ extension CallStore {
                 ? "SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?"
                 : "SELECT * FROM events WHERE id > ? AND outbound_id = ? ORDER BY id LIMIT ?"
             let arguments: StatementArguments = outboundID.map { [id, $0, limit] } ?? [id, limit]
-            return try Row.fetchAll(db, sql: sql, arguments: arguments).map { try Self.event($0, vault) }
+            return try Self.opened(try Row.fetchAll(db, sql: sql, arguments: arguments)) { try Self.event($0, vault) }
         }
     }
 }

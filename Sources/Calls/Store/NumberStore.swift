@@ -94,7 +94,7 @@ extension CallStore {
                 db,
                 sql: "SELECT * FROM \(list.rawValue) WHERE position < ?\(key == nil ? "" : " AND key = ?") ORDER BY position DESC LIMIT ?",
                 arguments: key.map { [before, $0, limit + 1] } ?? [before, limit + 1])
-            let items = try rows.prefix(limit).map { row in
+            let items = try Self.opened(rows.prefix(limit)) { row in
                 let text = try vault.open(row["entry"], row: "\(list.rawValue)/\(row["key"] as String)")
                 return try JSONDecoder().decode(Item.self, from: Data(text.utf8))
             }

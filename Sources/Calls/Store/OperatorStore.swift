@@ -27,7 +27,7 @@ extension CallStore {
 
     public func operators() async throws(StoreError) -> [Operator] {
         try await look { [vault] db in
-            try Row.fetchAll(db, sql: "SELECT id, entry FROM operators").map { row in
+            try Self.opened(try Row.fetchAll(db, sql: "SELECT id, entry FROM operators")) { row in
                 let text = try vault.open(row["entry"], row: "operators/" + (row["id"] as String))
                 return try JSONDecoder().decode(Operator.self, from: Data(text.utf8))
             }

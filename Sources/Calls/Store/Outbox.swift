@@ -106,12 +106,20 @@ extension CallStore {
 
     /// Messages to send now: of each call and endpoint only the first that waits, so that their order is kept.
     func dueDeliveries(at now: Date, limit: Int) async throws(StoreError) -> [Delivery] {
-        try await look { [vault] db in
-            try Row.fetchAll(
+        let (due, damaged) = try await look { [vault] db in
+            let rows = try Row.fetchAll(
                 db, sql: "SELECT * FROM deliveries WHERE \(Self.heads) AND next_at <= ? ORDER BY next_at, id LIMIT ?",
-                arguments: [now.timeIntervalSince1970, limit]
-            ).map { try Self.delivery($0, vault) }
+                arguments: [now.timeIntervalSince1970, limit])
+            let due = rows.map { row in try? Self.delivery(row, vault) }
+            return (due.compactMap(\.self), zip(rows, due).filter { $0.1 == nil }.map { $0.0["id"] as Int64 })
         }
+        if !damaged.isEmpty {
+            // What cannot be read keeps nothing else waiting.
+            try await change { db in
+                for id in damaged { try db.run("UPDATE deliveries SET state = 'dead', last_error = 'its row is damaged' WHERE id = ?", arguments: [id]) }
+            }
+        }
+        return due
     }
 
     func nextDelivery() async throws(StoreError) -> Date? {
@@ -153,7 +161,7 @@ extension CallStore {
                 arguments: StatementArguments(arguments))
             let cursor = rows.count > limit ? rows[limit - 1]["id"] as Int64 : nil
             return DeliveryPage(
-                items: try rows.prefix(limit).map { try Self.delivery($0, vault) }, nextCursor: cursor)
+                items: try Self.opened(rows.prefix(limit)) { try Self.delivery($0, vault) }, nextCursor: cursor)
         }
     }
 

@@ -85,9 +85,14 @@ extension CallStore {
                 continue
             }
             if newName != name {
-                _ = try await update(id) { call in
-                    if call.recording == name { call.recording = newName }
-                    return []
+                do throws(StoreError) {
+                    try await update(id) { call in
+                        if call.recording == name { call.recording = newName }
+                        return []
+                    }
+                } catch {
+                    // A recording that no call knows any more keeps no other from being sealed.
+                    guard error.code == .notFound else { throw error }
                 }
                 try? FileManager.default.removeItem(atPath: path)
             }

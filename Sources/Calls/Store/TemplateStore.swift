@@ -52,7 +52,8 @@ extension CallStore {
     }
 
     public func templates() async throws(StoreError) -> [CallTemplate] {
-        try await look { [vault] db in try Row.fetchAll(db, sql: "SELECT id, entry FROM templates ORDER BY name").map { try Self.template($0, vault) }
+        try await look { [vault] db in
+            try Self.opened(try Row.fetchAll(db, sql: "SELECT id, entry FROM templates ORDER BY name")) { try Self.template($0, vault) }
         }
     }
 

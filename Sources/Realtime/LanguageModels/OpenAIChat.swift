@@ -26,6 +26,8 @@ public struct OpenAIChat: LanguageModel {
     /// Bytes of one tool call's arguments, and calls in one response.
     private static let argumentsLimit = 65_536
     private static let toolCallLimit = 16
+    /// Bytes of all arguments of one response, after which it is broken off.
+    private static let toolBytesLimit = 4 << 20
     /// Tokens of a summary.
     private static let summaryTokens = 400
 
@@ -82,6 +84,8 @@ public struct OpenAIChat: LanguageModel {
 
     private struct Call {
         var id = ""
+        /// Its arguments were more than `argumentsLimit`: it is ignored.
+        var isTooBig = false
         var name = ""
         var arguments = ""
         var object: [String: Any] { ["id": id, "type": "function", "function": ["name": name, "arguments": arguments]] }
@@ -150,6 +154,7 @@ public struct OpenAIChat: LanguageModel {
         var filter = TaskStateFilter()
         var events: [LanguageModelEvent] = []
         var calls: [Call] = []
+        var toolBytes = 0
         var hasText = false
         var isFinished = false
         var malformed = 0
@@ -191,7 +196,13 @@ public struct OpenAIChat: LanguageModel {
                     filter.process(text, into: &events)
                     pass()
                 }
-                for piece in choice.delta?.toolCalls ?? [] { try add(piece, to: &calls) }
+                for piece in choice.delta?.toolCalls ?? [] {
+                    toolBytes += piece.function?.arguments?.utf8.count ?? 0
+                    guard toolBytes <= Self.toolBytesLimit else {
+                        throw SpeechError("\(service) gave its tools more than \(Self.toolBytesLimit) bytes", .broken)
+                    }
+                    add(piece, to: &calls)
+                }
                 if choice.finishReason != nil { isFinished = true }
             }
         } catch let error as NetError {
@@ -200,6 +211,7 @@ public struct OpenAIChat: LanguageModel {
         guard isFinished else { throw SpeechError("\(service): the answer ended in the middle", .broken) }
         filter.finish(into: &events)
         pass()
+        calls.removeAll(where: \.isTooBig)
         for call in calls {
             tell(.toolCall(name: call.name, arguments: call.arguments))
             if call.name == DialogueTool.reportTaskState, Self.wantsEnd(call.arguments), !calls.contains(where: { $0.name == DialogueTool.endCall }) {
@@ -209,19 +221,16 @@ public struct OpenAIChat: LanguageModel {
         return (calls, hasText)
     }
 
-    private func add(_ piece: Chunk.Choice.Delta.ToolCall, to calls: inout [Call]) throws(SpeechError) {
+    private func add(_ piece: Chunk.Choice.Delta.ToolCall, to calls: inout [Call]) {
         // Some servers send each call whole, without an index.
         let index = piece.index ?? (piece.id == nil ? max(0, calls.count - 1) : calls.count)
-        guard (0..<Self.toolCallLimit).contains(index) else {
-            throw SpeechError("\(service) called more than \(Self.toolCallLimit) tools at once", .broken)
-        }
+        // What a caller talks a model into must not end his call: what is beyond the limits is ignored.
+        guard (0..<Self.toolCallLimit).contains(index) else { return }
         while calls.count <= index { calls.append(Call()) }
         if let id = piece.id, calls[index].id.isEmpty { calls[index].id = id }
         if let name = piece.function?.name, calls[index].name.isEmpty { calls[index].name = name }
         if let arguments = piece.function?.arguments {
-            guard calls[index].arguments.utf8.count + arguments.utf8.count <= Self.argumentsLimit else {
-                throw SpeechError("\(service) gave a tool more than \(Self.argumentsLimit) bytes", .broken)
-            }
+            guard calls[index].arguments.utf8.count + arguments.utf8.count <= Self.argumentsLimit else { return calls[index].isTooBig = true }
             calls[index].arguments += arguments
         }
     }

@@ -64,7 +64,7 @@ final class ModelSocket {
         socket.onOpen = { [unowned self] in self.handlers?.open() }
         socket.onClose = { [unowned self, unowned socket] code, reason in
             let isRefused = socket.refusedStatus.map { (400...404).contains($0) } ?? self.fatalCodes.contains(code)
-            self.end(reason.isEmpty ? "the connection closed with \(code)" : reason, isFatal: isRefused)
+            self.end(Self.words(reason, code), isFatal: isRefused)
         }
     }
 
@@ -122,6 +122,13 @@ final class ModelSocket {
         guard !isOver else { return }
         isOver = true
         release()
+    }
+
+    /// libwebsockets does not tell what is wrong with a certificate.
+    private static func words(_ reason: String, _ code: Int) -> String {
+        if reason.isEmpty { return "the connection closed with \(code)" }
+        guard reason.lowercased().contains("ssl err") else { return reason }
+        return "TLS failed: the certificate is expired, of an unknown authority or another name's, or the version is below 1.2 (\(reason))"
     }
 
     func end(_ reason: String, isFatal: Bool) {

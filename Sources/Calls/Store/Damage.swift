@@ -1,0 +1,36 @@
+internal import Foundation
+internal import GRDB
+
+/// Rows that cannot be opened: changed on the disk, put elsewhere, or sealed with a key that is not known.
+extension CallStore {
+    /// All rows of a list that can be opened: a damaged one does not keep the others from being seen.
+    /// - Throws: what is wrong with the first, where none can be opened: then it is more than one row.
+    static func opened<Rows: Collection, Value>(_ rows: Rows, _ open: (Rows.Element) throws -> Value) throws -> [Value] {
+        var values: [Value] = []
+        var failure: (any Error)?
+        for row in rows {
+            do { values.append(try open(row)) } catch { failure = failure ?? error }
+        }
+        if values.isEmpty, let failure { throw failure }
+        return values
+    }
+
+    /// How many sealed rows cannot be opened, in tables where there are some.
+    public func damage() async throws(StoreError) -> [(table: String, rows: Int)] {
+        var found: [(table: String, rows: Int)] = []
+        for column in Self.sealedColumns {
+            let damaged = try await look { [vault] db in
+                let rows = try Row.fetchCursor(
+                    db, sql: "SELECT \(column.row) AS name, \(column.column) AS sealed FROM \(column.table) WHERE \(column.column) IS NOT NULL")
+                var damaged = 0
+                while let row = try rows.next() {
+                    let sealed: Data = row["sealed"]
+                    if (try? vault.open(sealed, row: row["name"])) == nil { damaged += 1 }
+                }
+                return damaged
+            }
+            if damaged > 0 { found.append((column.table, damaged)) }
+        }
+        return found
+    }
+}
