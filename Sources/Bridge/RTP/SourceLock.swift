@@ -2,8 +2,9 @@ internal import Net
 
 /// Which sender's packets belong to this call, and where ours go: one address at a time.
 ///
-/// The signalled address comes first. Behind NAT its packets come from elsewhere; such a source is taken when the signalled address has been
-/// silent for `silenceMs` and the source has proved itself with packets in a row. Before that nothing of it is heard, and nothing goes to it.
+/// The signalled address comes first. Behind NAT its packets come from elsewhere; such a source is taken when the
+/// signalled address has been silent for `silenceMs` and the source has proved itself with packets in a row. Before
+/// that nothing of it is heard, and nothing goes to it.
 ///
 ///                    signalled speaks
 ///     waiting ───────────────────────────────▶ settled   (nobody else is taken any more)
@@ -11,11 +12,12 @@ internal import Net
 ///        │ silenceMs over, and a source           │ signalled speaks: the source is given up
 ///        │ has proved itself                      │
 ///        └───────────────────▶ taken(source) ─────┘
-///                                 │     ▲ another source, when this one has been silent for `rebindMs` (its NAT has given it another port)
+///                                 │     ▲ another source, when this one has been silent
+///                                 │     │ for `rebindMs` (its NAT has given it another port)
 ///                                 └─────┘
 ///
-///     A new signalled address leads from each state to `waiting`; none at all (hold by 0.0.0.0, RFC 3264 §8.4) to `held`, where who was heard
-///     last still is, nobody is taken, and nothing is sent.
+/// A new signalled address leads from each state to `waiting`; none at all (hold by 0.0.0.0, RFC 3264 §8.4) to `held`,
+/// where who was heard last still is, nobody is taken, and nothing is sent.
 ///
 /// All times are milliseconds of one clock, given by the caller.
 struct SourceLock {
@@ -23,8 +25,8 @@ struct SourceLock {
     static let provingPackets = 4
     /// The same for who was heard before the media moved: what he still sends is on its way out.
     static let formerProvingPackets = 50
-    /// For how long the signalled address must be silent after it was named. A phone sends 20 ms after it answers; a word lost to this by a phone
-    /// behind NAT is shorter than half a second.
+    /// For how long the signalled address must be silent after it was named. A phone sends 20 ms after it answers; a
+    /// word lost to this by a phone behind NAT is shorter than half a second.
     static let silenceMs: UInt64 = 500
     /// For how long a source that was taken must be silent before another is.
     static let rebindMs: UInt64 = 2_000
@@ -131,7 +133,8 @@ struct SourceLock {
         return true
     }
 
-    /// Whether an RTCP packet is to be read: of the address that the media come from, or are to come from. Its port is another, and behind NAT any.
+    /// Whether an RTCP packet is to be read: of the address that the media come from, or are to come from. Its port is
+    /// another, and behind NAT any.
     func admitsControl(_ source: SocketAddress) -> Bool { source.address == (heard ?? announced)?.address }
 
     private mutating func prove(_ source: SocketAddress, ssrc: UInt32, sequence: UInt16, now: UInt64) -> Bool {
@@ -143,8 +146,8 @@ struct SourceLock {
         }
         let known = candidates[index]
         let follows = known.ssrc == ssrc && (1..<Self.sequenceGap).contains(sequence &- known.sequence)
-        candidates[index] = Candidate(
-            source: source, ssrc: ssrc, sequence: sequence, count: follows ? min(known.count + 1, Self.formerProvingPackets) : 1, lastMs: now)
-        return candidates[index].count >= (source == former ? Self.formerProvingPackets : Self.provingPackets)
+        let count = follows ? min(known.count + 1, Self.formerProvingPackets) : 1
+        candidates[index] = Candidate(source: source, ssrc: ssrc, sequence: sequence, count: count, lastMs: now)
+        return count >= (source == former ? Self.formerProvingPackets : Self.provingPackets)
     }
 }

@@ -51,7 +51,8 @@ public final class SourceGuard: Sendable {
         set { state.withLock { $0.onBlock = newValue } }
     }
 
-    /// Hears all addresses (IPv4, host byte order) of our trunks and of phones that have proved who they are, at once and whenever they change.
+    /// Hears all addresses (IPv4, host byte order) of our trunks and of phones that have proved who they are, at once
+    /// and whenever they change.
     public var onTrust: (@Sendable (_ addresses: [UInt32]) -> Void)? {
         get { state.withLock { $0.onTrust } }
         set {

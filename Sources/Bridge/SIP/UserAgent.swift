@@ -334,7 +334,8 @@ public final class UserAgent: @unchecked Sendable {
         }
     }
 
-    /// Connections of these IPv4 addresses (host byte order) are the last to give way where there are too many; they replace those given before.
+    /// Connections of these IPv4 addresses (host byte order) are the last to give way where there are too many; they
+    /// replace those given before.
     public func favour(_ addresses: [UInt32]) { post { _ in csofia_favour(addresses, Int32(clamping: addresses.count)) } }
 
     private func standing(

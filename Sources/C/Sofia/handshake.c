@@ -1,7 +1,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-/* A TLS connection that fails before it stands: sofia closes it without a word, and the request that it was opened for waits until its time is over. */
+/* A TLS connection that fails before it stands: sofia closes it without a word, and the request that it was opened
+ * for waits until its time is over. */
 #include <sofia-sip/su_wait.h>
 #include "streams.h"
 #include <dlfcn.h>
@@ -23,14 +24,16 @@ int tls_connect(su_root_magic_t *magic, su_wait_t *wait, struct tport_s *transpo
     return result;
 }
 
-/* -1 is the end of a stream, which is no error to sofia; within a handshake it is one, and those who wait for the connection hear of it at once. */
+/* -1 is the end of a stream, which is no error to sofia; within a handshake it is one, and those who wait for the
+ * connection hear of it at once. */
 void tport_error_report(struct tport_s *transport, int error, void const *address) {
     static void (*real)(struct tport_s *, int, void const *);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "tport_error_report");
     if (real) real(transport, error < 0 && in_handshake ? EPROTO : error, address);
 }
 
-/* sofia asks OpenSSL for whatever versions it knows (or for 1.0 alone, by its default): none before TLS 1.2 (RFC 8996). */
+/* sofia asks OpenSSL for whatever versions it knows (or for 1.0 alone, by its default): none before TLS 1.2 (RFC
+ * 8996). */
 struct ssl_ctx_st *SSL_CTX_new(void const *method);
 
 struct ssl_ctx_st *SSL_CTX_new(void const *method) {

@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* sofia takes fewer signs in the name of a method than a token has (RFC 3261 §25.1: not + and `), and a request with them in it was met by silence
- * (RFC 4475 §3.1.1.2). With them it is a method that we do not know: 501. */
+/* sofia takes fewer signs in the name of a method than a token has (RFC 3261 §25.1: not + and `), and a request with
+ * them in it was met by silence (RFC 4475 §3.1.1.2). With them it is a method that we do not know: 501. */
 sip_method_t sip_method_d(char **text, char const **name) {
     static sip_method_t (*real)(char **, char const **);
     static char const token[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.!%*_+`'~";

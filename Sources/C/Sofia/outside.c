@@ -14,16 +14,18 @@ static __thread nua_t *answering;
 
 void outside_start(nua_t *nua) { answering = nua; }
 
-/* nta hands every request to this function of nua. A REFER outside a dialog would get 202 and a NOTIFY to whatever its Contact names, before we are asked:
- * traffic for somebody who has not asked for it. We call nobody for those we are not talking with (603, RFC 3515 §2.4.2), and INFO is nothing
- * without a dialog (481, RFC 6086 §4.2.2), where nua says 200 and keeps a handle that nobody frees. */
+/* nta hands every request to this function of nua. A REFER outside a dialog would get 202 and a NOTIFY to whatever
+ * its Contact names, before we are asked: traffic for somebody who has not asked for it. We call nobody for those we
+ * are not talking with (603, RFC 3515 §2.4.2), and INFO is nothing without a dialog (481, RFC 6086 §4.2.2), where
+ * nua says 200 and keeps a handle that nobody frees. */
 int nua_stack_process_request(nua_handle_t *handle, nta_leg_t *leg, nta_incoming_t *request, sip_t const *sip) {
     static int (*real)(nua_handle_t *, nta_leg_t *, nta_incoming_t *, sip_t const *);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "nua_stack_process_request");
     if (!real) return 500;
     sip_method_t method = sip->sip_request->rq_method;
     int is_outside = answering && handle == nua_default(answering) && method != sip_method_ack;
-    /* A request line that could not be read (RFC 4475 §3.1.2.13), before it is looked at what dialog the rest of it names. */
+    /* A request line that could not be read (RFC 4475 §3.1.2.13), before it is looked at what dialog the rest of it
+     * names. */
     char const *host = sip->sip_request->rq_url->url_host;
     if (is_outside && host && !strcmp(host, UNREADABLE_HOST)) {
         nta_incoming_tag(request, NULL);

@@ -21,25 +21,26 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The memory of all connections together. A connection holds at most one incomplete message: its text, twice while its buffer grows (2 * BUFFER_BYTES),
- * its fields and their parameters (FIELD_COUNT and SEPARATOR_COUNT of 0.3 KiB), so less than 700 KiB; its receive and send buffers are the kernel's
- * (2 * 64 KiB). TOTAL * 700 KiB = 350 MiB is what an attack by many addresses can reach; half messages of 64 KiB, the ordinary case, take
- * TOTAL * 70 KiB = 35 MiB. */
+/* The memory of all connections together. A connection holds at most one incomplete message: its text, twice while
+ * its buffer grows (2 * BUFFER_BYTES), its fields and their parameters (FIELD_COUNT and SEPARATOR_COUNT of 0.3 KiB),
+ * so less than 700 KiB; its receive and send buffers are the kernel's (2 * 64 KiB). TOTAL * 700 KiB = 350 MiB is
+ * what an attack by many addresses can reach; half messages of 64 KiB, the ordinary case, take TOTAL * 70 KiB = 35
+ * MiB. */
 #define TOTAL 512
 /* Of them all, those of sources that nobody knows: a trunk and a registered phone always find room. */
 #define STRANGERS 384
 /* Of one address that nobody knows. A proxy or an office behind one address needs a few. */
 #define STRANGERS_OF_ONE 32
-/* Seconds until a new connection has brought its first message whole (with TLS, its handshake too), and for any message from its first byte to its
- * last. Timer F of SIP is 32: a client that takes longer has given up by itself. */
+/* Seconds until a new connection has brought its first message whole (with TLS, its handshake too), and for any
+ * message from its first byte to its last. Timer F of SIP is 32: a client that takes longer has given up by itself. */
 #define FIRST_SECONDS 15
 #define MESSAGE_SECONDS 15
 /* Seconds that a connection stays after its peer was told what was wrong. */
 #define FAREWELL_SECONDS 2
 /* Seconds until what we sent must be taken: a peer that reads nothing. */
 #define UNREAD_SECONDS 30
-/* Seconds of silence after which the kernel asks whether the peer is still there, and between its questions (4 of them). Idle connections whose peer
- * is there end after the 30 minutes of sofia's TPTAG_IDLE. */
+/* Seconds of silence after which the kernel asks whether the peer is still there, and between its questions (4 of
+ * them). Idle connections whose peer is there end after the 30 minutes of sofia's TPTAG_IDLE. */
 #define KEEPALIVE_SECONDS 120
 #define KEEPALIVE_INTERVAL_SECONDS 30
 /* Asked of the kernel, which doubles it for its own use: what waits there is less than BUFFER_BYTES - MESSAGE_BYTES. */
@@ -80,7 +81,8 @@ static int by_address(const void *a, const void *b) {
 static int is_favoured(struct stream const *stream) {
     in_addr_t address = stream->peer.sin_addr.s_addr;
     return address == htonl(INADDR_LOOPBACK)
-        || (streams.favoured_count && bsearch(&address, streams.favoured, (size_t)streams.favoured_count, sizeof address, by_address));
+        || (streams.favoured_count
+            && bsearch(&address, streams.favoured, (size_t)streams.favoured_count, sizeof address, by_address));
 }
 
 static int is_open(struct stream const *stream) {
@@ -109,7 +111,8 @@ static void sweep(su_root_magic_t *magic, su_timer_t *timer, void *argument) {
         struct stream *stream = &streams.all[i];
         if (!is_open(stream)) continue;
         if (!stream->is_ending
-            && ((!stream->has_spoken && now - stream->accepted > FIRST_SECONDS) || (stream->began && now - stream->began > MESSAGE_SECONDS)
+            && ((!stream->has_spoken && now - stream->accepted > FIRST_SECONDS)
+                || (stream->began && now - stream->began > MESSAGE_SECONDS)
                 || (stream->failed && now - stream->failed >= FAREWELL_SECONDS)))
             end_stream(stream);
         streams.all[kept++] = *stream;
@@ -117,7 +120,9 @@ static void sweep(su_root_magic_t *magic, su_timer_t *timer, void *argument) {
     streams.count = kept;
 }
 
-static int same_source(struct stream const *a, struct stream const *b) { return a->peer.sin_addr.s_addr == b->peer.sin_addr.s_addr; }
+static int same_source(struct stream const *a, struct stream const *b) {
+    return a->peer.sin_addr.s_addr == b->peer.sin_addr.s_addr;
+}
 
 /* Connections of the source of one. */
 static int share(struct stream const *stream) {
@@ -126,15 +131,16 @@ static int share(struct stream const *stream) {
     return count;
 }
 
-/* Who gives way: of the sources that nobody knows the one with the most connections, of its connections the one that has been silent longest.
- * `source`: only connections of the same address. */
+/* Who gives way: of the sources that nobody knows the one with the most connections, of its connections the one that
+ * has been silent longest. `source`: only connections of the same address. */
 static struct stream *weakest(struct stream const *source, int among_favoured) {
     struct stream *found = NULL;
     int found_share = 0;
     unsigned found_idle = 0;
     for (int i = 0; i < streams.count; i++) {
         struct stream *stream = &streams.all[i];
-        if (stream->is_ending || (source && !same_source(stream, source)) || is_favoured(stream) != among_favoured) continue;
+        if (stream->is_ending || is_favoured(stream) != among_favoured) continue;
+        if (source && !same_source(stream, source)) continue;
         int own = source ? 0 : share(stream);
         unsigned silent = idle(stream);
         if (found && (own < found_share || (own == found_share && silent <= found_idle))) continue;
@@ -206,7 +212,8 @@ static struct stream *stream_of(msg_t *message) {
     if (msg_addrinfo(message)->ai_socktype != SOCK_STREAM || address->su_family != AF_INET) return NULL;
     for (int i = 0; i < streams.count; i++) {
         struct stream *stream = &streams.all[i];
-        if (stream->peer.sin_port == address->su_sin.sin_port && stream->peer.sin_addr.s_addr == address->su_sin.sin_addr.s_addr && !stream->is_ending)
+        if (!stream->is_ending && stream->peer.sin_port == address->su_sin.sin_port
+            && stream->peer.sin_addr.s_addr == address->su_sin.sin_addr.s_addr)
             return stream;
     }
     return NULL;
@@ -221,14 +228,16 @@ static int has_too_many_fields(msg_t *message) {
 
 static int is_line_end(char c) { return c == '\r' || c == '\n'; }
 
-/* Whether what is to be read now, up to the end of the header, has more fields or more in a field than a message may have. A NUL there, which a quoted
- * text may hold (RFC 4475 §3.1.1.2), becomes a question mark: sofia's texts end at it, and what is left is no message that could be answered. */
+/* Whether what is to be read now, up to the end of the header, has more fields or more in a field than a message may
+ * have. A NUL there, which a quoted text may hold (RFC 4475 §3.1.1.2), becomes a question mark: sofia's texts end at
+ * it, and what is left is no message that could be answered. */
 static int is_overfull(msg_t *message) {
     char *text = msg_buf_committed_data(message);
     size_t length = msg_buf_committed(message), i = 0;
     int lines = 0, separators = 0;
     if (!text || msg_get_flags(message, MSG_FLG_BODY)) return 0;
-    if (!msg_get_flags(message, MSG_FLG_HEADERS)) while (i < length && (is_line_end(text[i]) || text[i] == ' ' || text[i] == '\t')) i++;
+    if (!msg_get_flags(message, MSG_FLG_HEADERS))
+        while (i < length && (is_line_end(text[i]) || text[i] == ' ' || text[i] == '\t')) i++;
     for (int is_empty = 0; i < length; i++) {
         if (is_line_end(text[i])) {
             if (text[i] == '\r' && i + 1 < length && text[i + 1] == '\n') i++;
@@ -244,8 +253,8 @@ static int is_overfull(msg_t *message) {
     return 0;
 }
 
-/* Every message passes here, as often as something of it has come, before it grows. (sofia takes a limit from the transport for the first message of a
- * segment alone; those behind it have none.) */
+/* Every message passes here, as often as something of it has come, before it grows. (sofia takes a limit from the
+ * transport for the first message of a segment alone; those behind it have none.) */
 int msg_extract(msg_t *message) {
     static int (*real)(msg_t *);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "msg_extract");

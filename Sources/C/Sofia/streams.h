@@ -1,18 +1,19 @@
-/* What arrives at the SIP stack is bounded here, whatever its transport and its place in a segment. sofia has no limit of its own for connections, and
- * its NTATAG_MAXSIZE holds for the first message of a segment alone. */
+/* What arrives at the SIP stack is bounded here, whatever its transport and its place in a segment. sofia has no
+ * limit of its own for connections, and its NTATAG_MAXSIZE holds for the first message of a segment alone. */
 #pragma once
 #include <sofia-sip/su_wait.h>
 #include <sofia-sip/msg.h>
 
 /* Of a message, header and body (bytes). A UDP datagram cannot be longer. */
 #define MESSAGE_BYTES 65535
-/* Of what is kept for a message that is still to be read, with what came behind it in the same segment (bytes): a message and a receive buffer. */
+/* Of what is kept for a message that is still to be read, with what came behind it in the same segment (bytes): a
+ * message and a receive buffer. */
 #define BUFFER_BYTES (2 * 65536)
 /* Header fields of a message, each value of a list counted: a field of three bytes takes 200 bytes of memory. */
 #define FIELD_COUNT 512
 
-/* Commas and semicolons in its header. sofia reads each value of a list by a call within the call that read the one before it: 30 000 of them, which one
- * datagram holds, are more than a stack does. */
+/* Commas and semicolons in its header. sofia reads each value of a list by a call within the call that read the one
+ * before it: 30 000 of them, which one datagram holds, are more than a stack does. */
 #define SEPARATOR_COUNT 1024
 
 /* On the thread that runs the stack, before it accepts anything. */
