@@ -147,6 +147,15 @@ def test_what_killed_it(stack, transport):
 
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
+@pytest.mark.parametrize("before", [b"\r\n", b"\r\n\r\n", b"\r\n\r\n\r\n\r\n\r\n", b"\n"])
+def test_empty_lines_before_a_message(stack, transport, before):
+    # RFC 3261 §7.5: a keep-alive (RFC 5626 §3.5.1) comes in one segment with the message behind it.
+    with contextlib.closing(connect(stack, transport=transport)) as stream:
+        stream.sendall(before + request(1, transport=transport) + before + request(2, transport=transport))
+        assert statuses(stream, 2) == ([200, 200], False)
+
+
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
 @pytest.mark.parametrize("place", [0, 1, 7])
 def test_lengths(stack, transport, place):
     """Alone, as the second message of a segment and as the eighth; in one piece, cut, and byte by byte."""

@@ -50,6 +50,24 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     return real(node, service, &numeric, result);
 }
 
+/* Empty lines before a message are passed over (RFC 3261 §7.5): keep-alives and their answers (RFC 5626 §3.5.1) come in one segment with the message
+ * behind them. sofia's extract_first() copies such a first line from before the empty lines, and loses as much of its end; the buffer still has it. */
+static void restore_first_line(msg_header_t const *header, char *line, size_t length) {
+    char const *data = header->sh_common->h_data;
+    size_t size = header->sh_common->h_len, skipped = 0;
+    if (!data || !length || (*line != '\r' && *line != '\n' && *line != ' ' && *line != '\t')) return;
+    while (skipped < size && (data[skipped] == '\r' || data[skipped] == '\n' || data[skipped] == ' ' || data[skipped] == '\t')) skipped++;
+    if (skipped + length > size) return;
+    memcpy(line, data + skipped, length);
+    line[length] = 0;
+}
+
+static struct msg_hclass_s status_class[1];
+static issize_t parse_status(su_home_t *home, msg_header_t *header, char *line, isize_t length) {
+    restore_first_line(header, line, (size_t)length);
+    return sip_status_class->hc_parse(home, header, line, length);
+}
+
 /* A request line that sofia cannot read (RFC 4475 §3.1.2.13, lwsruri) is no reason for silence: where method and version are there, the
  * request goes on with an address that is nobody's, and is refused as any other. */
 #define UNREADABLE "sip:" UNREADABLE_HOST
@@ -58,6 +76,7 @@ static struct msg_hclass_s request_class[1];
 static issize_t parse_request(su_home_t *home, msg_header_t *header, char *line, isize_t length) {
     char const *version = "SIP/2.0";
     size_t method = 0, end = (size_t)length;
+    restore_first_line(header, line, end);
     /* sofia writes into what it parses */
     char *copy = su_strndup(home, line, end);
     issize_t parsed = sip_request_class->hc_parse(home, header, line, length);
@@ -122,6 +141,9 @@ static msg_mclass_t const *message_class(void) {
     request_class[0] = *sip_request_class;
     request_class->hc_parse = parse_request;
     own->mc_request->hr_class = request_class;
+    status_class[0] = *sip_status_class;
+    status_class->hc_parse = parse_status;
+    own->mc_status->hr_class = status_class;
     own->mc_extract_body = extract_body;
     msg_mclass_t *extended = sip_extend_mclass(own); /* P-Asserted-Identity and the like */
     return extended ? extended : own;
@@ -303,6 +325,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         TPTAG_TLS_VERIFY_POLICY(c->verifies_tls ? TPTLS_VERIFY_OUT | TPTLS_VERIFY_SUBJECTS_OUT : TPTLS_VERIFY_NONE),
         TPTAG_TLS_VERSION(0),   /* every version that OpenSSL has, from 1.2 on: handshake.c */
         TPTAG_LOG(1),
+        TPTAG_STUN_SERVER(0),   /* nobody asked for one, and it writes to standard error whatever a stranger likes */
         NUTAG_USER_AGENT(c->user_agent),
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
