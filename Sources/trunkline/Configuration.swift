@@ -160,8 +160,8 @@ struct Configuration {
             }
             configuration.calls.routing.plan.home = text.uppercased()
         },
-        Setting(key: "inbound.enabled", help: "the AI answers calls that come in by SIP (true)") { $0.calls.inbound.isEnabled = try boolean($1) },
-        Setting(key: "inbound.numbers", help: "numbers it answers, comma-separated (on loopback any, else none)") {
+        Setting(key: "inbound.enabled", help: "the AI answers calls that come in by SIP or a provider (true)") { $0.calls.inbound.isEnabled = try boolean($1) },
+        Setting(key: "inbound.numbers", help: "numbers it answers, of SIP and of providers, comma-separated (on loopback any, else none)") {
             $0.calls.inbound.numbers = list($1)
         },
         Setting(key: "inbound.trusted_sources", help: "IPv4 addresses whose calls are taken, comma-separated (on loopback any, else none)") {
@@ -328,7 +328,7 @@ struct Configuration {
             guard let mode = Mode(rawValue: text) else { throw ConfigurationError("must be cascade or realtime, not \(text)") }
             configuration.mode = mode
         },
-        Setting(key: "agent.purpose", help: "what the AI is to do for calls that come without a brief") { $0.streams.brief.purpose = $1 },
+        Setting(key: "agent.purpose", help: "what the AI is to do on open streams (bridge.open_streams)") { $0.streams.brief.purpose = $1 },
         Setting(key: "agent.speaks_first", help: "the AI greets as soon as media flows (true)") {
             $0.calls.conversation.realtime.speaksFirst = try boolean($1)
             $0.calls.conversation.turns.speaksFirst = $0.calls.conversation.realtime.speaksFirst
