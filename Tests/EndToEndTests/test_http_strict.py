@@ -194,6 +194,15 @@ def test_idle_connections_give_way(server):
     assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 1_500
 
 
+def test_a_thousand_good_clients_at_once_are_all_answered(server):
+    streams = [connect(server) for _ in range(1_000)]
+    for stream in streams:
+        stream.sendall(LAST)
+    assert sum(statuses(read_all(stream)) == [200] for stream in streams) == 1_000
+    for stream in streams:
+        stream.close()
+
+
 # WebSockets
 
 def upgrade(server, path="/api/events", method="GET", version="HTTP/1.1", without=(), **changed):

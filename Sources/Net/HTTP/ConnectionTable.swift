@@ -1,17 +1,23 @@
 /// The connections of a server on one loop, and which of them give way when room is short.
 ///
 /// A connection waits until its request is complete, and again after the answer. Waiting costs a stranger nothing, so
-/// waiting connections are bounded, for each source and together; who has waited longest gives way first, and of
-/// those who never sent a request before those who did. Connections with a request in progress and WebSockets
+/// waiting connections are bounded, for each source and together. Those that have waited longest give way first, and of
+/// them those that never sent a request before those that did. Connections with a request in progress and WebSockets
 /// never give way. A pure value; the server closes what it names.
 struct ConnectionTable {
     struct Limits {
-        /// Connections that wait, on one loop: some 2 KiB and a file descriptor each.
+        /// Connections that may wait for longer than `graceMs`, on one loop: some 2 KiB and a file descriptor each.
         var waiting = 512
         /// ... of one source. A proxy in front of us is one source: it opens a new connection when one was closed.
         var waitingPerSource = 128
-        /// All connections of one loop, WebSockets too; more are closed at once.
+        /// For so long every connection may wait, ms: a thousand calls that begin at once are no attack.
+        var graceMs: UInt64 = 1_000
+        /// Connections that wait, however short.
+        var waitingAtOnce = 4_096
+        /// All connections of one loop, WebSockets too.
         var total = 8_192
+        /// Connections that give way together where there is no room at all: choosing them costs a look at each.
+        var batch = 64
     }
     typealias ID = UInt64
 
@@ -40,44 +46,56 @@ struct ConnectionTable {
     }
 
     mutating func add(_ id: ID, source: UInt32, at now: UInt64) -> Admission {
-        if entries.count >= limits.total {
-            guard let first = longestWaiting(of: nil) else { return .full }
-            remove(first)
-            entries[id] = Entry(source: source, waitingSince: nil)
-            return .admitted(closing: [first] + wait(id, at: now))
+        var closing: [ID] = []
+        if entries.count >= limits.total || waitingCount >= limits.waitingAtOnce {
+            closing = giveWay(Array(waiting().prefix(limits.batch)))
+            guard entries.count < limits.total else { return .full }
         }
         entries[id] = Entry(source: source, waitingSince: nil)
-        return .admitted(closing: wait(id, at: now))
+        wait(id, at: now)
+        return .admitted(closing: closing)
     }
 
     /// A request is complete.
     mutating func begin(_ id: ID) {
-        guard let entry = entries[id], entry.waitingSince != nil else { return }
         stopWaiting(id)
         entries[id]?.isProven = true
     }
 
-    /// Its answer is sent; it may wait for the next one. Returns who gives way to it.
-    mutating func wait(_ id: ID, at now: UInt64) -> [ID] {
-        guard let entry = entries[id], entry.waitingSince == nil else { return [] }
-        var closing: [ID] = []
-        if waitingBySource[entry.source, default: 0] >= limits.waitingPerSource, let first = longestWaiting(of: entry.source) {
-            closing.append(first)
-            remove(first)
-        }
-        if waitingCount >= limits.waiting, let first = longestWaiting(of: nil) {
-            closing.append(first)
-            remove(first)
-        }
+    /// Its answer is sent; it may wait for the next request.
+    mutating func wait(_ id: ID, at now: UInt64) {
+        guard let entry = entries[id], entry.waitingSince == nil else { return }
         entries[id]?.waitingSince = now
         waitingBySource[entry.source, default: 0] += 1
         waitingCount += 1
-        return closing
+    }
+
+    /// Connections that give way now. Ask some times a second.
+    mutating func trim(at now: UInt64) -> [ID] {
+        var crowded = waitingBySource.filter { $0.value > limits.waitingPerSource }.mapValues { $0 - limits.waitingPerSource }
+        var excess = waitingCount - limits.waiting
+        guard excess > 0 || !crowded.isEmpty else { return [] }
+        var chosen: [ID] = []
+        for (id, entry) in waiting() {
+            guard let since = entry.waitingSince, now - min(now, since) >= limits.graceMs else { continue }
+            let surplus = crowded[entry.source] ?? 0
+            guard surplus > 0 || excess > 0 else { continue }
+            if surplus > 0 { crowded[entry.source] = surplus - 1 }
+            excess -= 1
+            chosen.append(id)
+        }
+        for id in chosen { remove(id) }
+        return chosen
     }
 
     mutating func remove(_ id: ID) {
         stopWaiting(id)
         entries[id] = nil
+    }
+
+    private mutating func giveWay(_ chosen: [(id: ID, entry: Entry)]) -> [ID] {
+        for one in chosen { remove(one.id) }
+        return chosen.map(\.id)
     }
 
     private mutating func stopWaiting(_ id: ID) {
@@ -88,16 +106,11 @@ struct ConnectionTable {
         waitingBySource[entry.source] = left == 0 ? nil : left
     }
 
-    private func longestWaiting(of source: UInt32?) -> ID? {
-        var best: (id: ID, isProven: Bool, since: UInt64)?
-        for (id, entry) in entries {
-            guard let since = entry.waitingSince, source == nil || entry.source == source else { continue }
-            if let found = best {
-                let isBefore = entry.isProven == found.isProven ? (since, id) < (found.since, found.id) : !entry.isProven
-                guard isBefore else { continue }
-            }
-            best = (id, entry.isProven, since)
+    /// Those that wait, in the order in which they give way.
+    private func waiting() -> [(id: ID, entry: Entry)] {
+        entries.lazy.filter { $0.value.waitingSince != nil }.map { (id: $0.key, entry: $0.value) }.sorted { a, b in
+            guard a.entry.isProven == b.entry.isProven else { return !a.entry.isProven }
+            return (a.entry.waitingSince ?? 0, a.id) < (b.entry.waitingSince ?? 0, b.id)
         }
-        return best?.id
     }
 }

@@ -288,7 +288,7 @@ final class HTTPConnection {
         phase = .waiting
         isHeadRequest = false
         deadlineMs = EventLoop.nowMs() + Patience.idle
-        host.close(host.table.wait(id, at: EventLoop.nowMs()))
+        host.table.wait(id, at: EventLoop.nowMs())
         return advance()
     }
 

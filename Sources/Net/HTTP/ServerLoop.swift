@@ -24,6 +24,7 @@ final class ServerLoop: @unchecked Sendable {
         table = ConnectionTable(limits: server.configuration.connections)
         ticker = loop.addTicker(every: .tenth) { [self] now in
             for connection in live.values { connection.check(now) }
+            close(table.trim(at: now))
         }
     }
 
@@ -61,7 +62,7 @@ final class ServerLoop: @unchecked Sendable {
     }
 
     /// Connections that give way to others.
-    func close(_ ids: [ConnectionTable.ID]) { for id in ids { live[id]?.kill() } }
+    private func close(_ ids: [ConnectionTable.ID]) { for id in ids { live[id]?.kill() } }
 
     func ended(_ connection: HTTPConnection) {
         connection.destroyed()

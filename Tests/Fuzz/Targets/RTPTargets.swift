@@ -166,22 +166,36 @@ func fuzzSRTP(_ input: FuzzInput) {
     expect(again == nil, "a repeated packet was opened")
 }
 
+/// Time moves on by what each step says; the lock hears one address and sends to one.
 func fuzzSourceLock(_ input: FuzzInput) {
     var steps = Steps(input)
     func address(_ byte: UInt8) -> SocketAddress? { byte % 5 == 4 ? nil : SocketAddress("127.0.0.\(byte % 5 + 1)", port: 4_000) }
-    var lock = SourceLock(announced: address(steps.byte()))
+    var announced = address(steps.byte())
+    var now: UInt64 = 1_000
+    var lock = SourceLock(announced: announced, now: now)
     var sequence: UInt16 = 0
+    var lastOfSignalled: UInt64?
     while !steps.isEmpty {
         let step = steps.byte()
+        now += UInt64(steps.byte()) * 8
         if step & 0xE0 == 0 {
-            lock.move(to: address(step))
+            announced = address(step)
+            lock.move(to: announced, now: now)
+            lastOfSignalled = nil
             continue
         }
         sequence &+= step & 0x10 == 0 ? 1 : UInt16(steps.byte()) &* 64
         guard let source = address(step % 4) else { continue }
-        let held = lock.locked
-        let isHeard = lock.admit(source, ssrc: UInt32(step >> 7), sequence: sequence)
-        expect(held == nil || isHeard == (held == source), "another one than the caller was heard")
-        expect(!isHeard || lock.locked == source, "heard, but not locked to")
+        let before = (heard: lock.heard, target: lock.target)
+        let isHeard = lock.admit(source, ssrc: UInt32(step >> 7), sequence: sequence, now: now)
+        if source == announced {
+            expect(isHeard && lock.heard == source, "the signalled address was not heard")
+            lastOfSignalled = now
+        }
+        expect(isHeard == (lock.heard == source), "heard, but not the one that is listened to")
+        expect(isHeard || (lock.heard, lock.target) == before, "a packet that was refused changed something")
+        expect(lastOfSignalled == nil || source == announced || !isHeard, "another one was heard after the signalled address had spoken")
+        expect(announced == nil ? lock.target == nil : lock.target == announced || lock.target == lock.heard, "our packets go elsewhere")
+        expect(lock.admitsControl(source) == (source.address == (lock.heard ?? announced)?.address), "RTCP of another one is read")
     }
 }
