@@ -226,7 +226,7 @@ def frame(opcode, payload=b"", final=True, masked=True, reserved=0):
     head += bytes([bit | length]) if length < 126 else bytes([bit | 126]) + struct.pack(">H", length) if length < 65_536 else bytes([bit | 127]) + struct.pack(">Q", length)
     if not masked:
         return head + payload
-    mask = os.urandom(4)
+    mask = b"\x37\xfa\x21\x3d"
     return head + mask + bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
 
 

@@ -58,8 +58,10 @@ public struct TwilioSignature: Sendable {
         let port = authority.contains(":") ? String(authority.split(separator: ":").last ?? "") : ["wss", "https"].contains(scheme) ? "443" : "80"
         var paths = [path]
         if !path.contains("?") { paths.append(path.hasSuffix("/") ? String(path.dropLast()) : path + "/") }
-        return schemes.flatMap { scheme in
-            [String(authority), host, "\(host):\(port)"].flatMap { authority in paths.map { "\(scheme)://\(authority)\($0)" } }
-        }
+        // As it is first: whoever writes HTTPS signs HTTPS.
+        return [url]
+            + schemes.flatMap { scheme in
+                [String(authority), host, "\(host):\(port)"].flatMap { authority in paths.map { "\(scheme)://\(authority)\($0)" } }
+            }
     }
 }

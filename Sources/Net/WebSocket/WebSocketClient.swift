@@ -20,7 +20,7 @@ public struct WebSocketURL: Sendable, Equatable {
     /// nil unless it is a `ws:` or `wss:` URL with a host.
     public init?(_ text: String) {
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(), ["ws", "wss"].contains(scheme),
-            let host = parts.host, !host.isEmpty
+            let host = parts.host, !host.isEmpty, HostField.isValid(host.utf8)
         else { return nil }
         self.host = host
         isSecure = scheme == "wss"

@@ -7,16 +7,19 @@ internal import Pipeline
 
 /// What was parsed and written again says the same.
 func fuzzSDP(_ input: FuzzInput) {
-    guard let parsed = try? SessionDescription(parsing: input.text) else { return }
+    guard let parsed = try? SessionDescription(parsing: input.text, allowsLoopback: true) else { return }
+    // From elsewhere our own addresses are refused, and nothing else.
+    if let strict = try? SessionDescription(parsing: input.text) { expect(strict.address?.host.hasPrefix("127.") != true, "a loopback address from elsewhere") }
     expect((10...60).contains(parsed.ptime), "ptime \(parsed.ptime)")
     expect(parsed.codecs.count <= 2 && parsed.keys.count <= 8, "lists are bounded")
     expect(parsed.address.map { $0.address != 0 && $0.port != 0 } ?? true, "media go to no port or to 0.0.0.0")
     guard !parsed.codecs.isEmpty else { return }
+    // Hold has an address that is none, and a port that is one: port 0 would refuse the stream (RFC 3264 §8.4, §6).
     let address = parsed.address
     let body = SessionDescription.body(
-        host: address?.host ?? "0.0.0.0", port: address?.port ?? 0, codecs: parsed.codecs, telephoneEvent: parsed.telephoneEvent, session: 1,
+        host: address?.host ?? "0.0.0.0", port: address?.port ?? 9_000, codecs: parsed.codecs, telephoneEvent: parsed.telephoneEvent, session: 1,
         version: 2, direction: parsed.direction, key: parsed.keys.first)
-    guard let again = try? SessionDescription(parsing: body) else { return expect(false, "what we wrote is not understood:\n\(body)") }
+    guard let again = try? SessionDescription(parsing: body, allowsLoopback: true) else { return expect(false, "what we wrote is not understood:\n\(body)") }
     expect(again.codecs == parsed.codecs, "codecs \(parsed.codecs) became \(again.codecs)")
     expect(again.telephoneEvent == parsed.telephoneEvent, "telephone-event changed")
     expect(again.address == address && again.direction == parsed.direction, "address or direction changed")
@@ -28,14 +31,17 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
     let isSecure = input.bytes.first == UInt8(ascii: "s")
     var leg = OfferAnswer(host: "127.0.0.1", port: 40_000, isSecure: isSecure, session: 7)
     var wasSecured = false
+    var hasOffered = false
     for part in input.bytes.dropFirst().split(separator: 0, maxSplits: 16) {
         let text = String(decoding: part.dropFirst(), as: UTF8.self)
         switch part.first.map({ $0 % 3 }) {
         case 0:
             let body = leg.offer()
-            expect((try? SessionDescription(parsing: body))?.codecs == [.muLaw, .aLaw], "our offer is not understood")
+            hasOffered = true
+            expect((try? SessionDescription(parsing: body, allowsLoopback: true))?.codecs == [.muLaw, .aLaw], "our offer is not understood")
         case 1:
-            guard let terms = try? leg.accept(text) else { continue }
+            // What is no answer to an offer of ours is not given to it.
+            guard hasOffered, let terms = try? leg.accept(text) else { continue }
             expect(!isSecure || terms.keys != nil, "a secured offer was answered in the clear and that was taken")
             expect(terms.remote.codecs.contains(terms.law), "a codec that nobody named")
             wasSecured = wasSecured || terms.keys != nil
@@ -43,7 +49,7 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
             guard let (body, terms) = try? leg.answer(text) else { continue }
             expect(!(isSecure || wasSecured) || terms.keys != nil, "a secured call went on in the clear")
             wasSecured = wasSecured || terms.keys != nil
-            guard let ours = try? SessionDescription(parsing: body) else { return expect(false, "our answer is not understood:\n\(body)") }
+            guard let ours = try? SessionDescription(parsing: body, allowsLoopback: true) else { return expect(false, "our answer is not understood:\n\(body)") }
             expect(ours.codecs == [terms.law] && ours.isSecure == terms.remote.isSecure, "our answer says something else than we do")
             expect(ours.telephoneEvent == terms.remote.telephoneEvent, "our answer moves telephone-event")
         }
