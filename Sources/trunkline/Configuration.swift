@@ -160,7 +160,9 @@ struct Configuration {
             }
             configuration.calls.routing.plan.home = text.uppercased()
         },
-        Setting(key: "inbound.enabled", help: "the AI answers calls that come in by SIP or a provider (true)") { $0.calls.inbound.isEnabled = try boolean($1) },
+        Setting(key: "inbound.enabled", help: "the AI answers calls that come in by SIP or a provider (true)") {
+            $0.calls.inbound.isEnabled = try boolean($1)
+        },
         Setting(key: "inbound.numbers", help: "numbers it answers, of SIP and of providers, comma-separated (on loopback any, else none)") {
             $0.calls.inbound.numbers = list($1)
         },

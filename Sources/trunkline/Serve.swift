@@ -67,8 +67,9 @@ struct Serve: AsyncParsableCommand {
     /// As many open files as the system lets us have: each call needs up to 8.
     private static func allowFiles() {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
-        limit.rlim_cur = min(limit.rlim_max, 1 << 20)
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < min(limit.rlim_max, 65_536) else { return }
+        // libwebsockets keeps tables of this size for each loop: no more than 16 loops of 500 calls use.
+        limit.rlim_cur = min(limit.rlim_max, 65_536)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 

@@ -310,7 +310,9 @@ private final class LegPair {
                     let sdp = SessionDescription.body(
                         host: "127.0.0.1", port: theirs.localPort, codecs: [.aLaw], telephoneEvent: 101, session: 1, version: 1
                     ).replacing("a=ptime:20", with: "a=ptime:\(packetMs)")
-                    if let description = try? SessionDescription(parsing: sdp, allowsLoopback: true) { mine.negotiate(MediaTerms(remote: description, law: .aLaw)) }
+                    if let description = try? SessionDescription(parsing: sdp, allowsLoopback: true) {
+                        mine.negotiate(MediaTerms(remote: description, law: .aLaw))
+                    }
                     let stream = MediaStreamPair.make()
                     pair.ends.append(stream.application)
                     pair.legs.append(Leg(rtp: mine, stream: stream.carrier, start: StreamStart(streamID: "s", callID: "c")))

@@ -53,24 +53,27 @@ private func events(_ bytes: [UInt8], pieces: Int? = nil, maximum: Int = 1_000_0
 
     @Test func messagesAreReadHoweverTheyAreCut() {
         let bytes =
-            frame(1, Self.hello) + frame(9, Array("p".utf8)) + frame(2, [UInt8](repeating: 1, count: 300)) + frame(1, Array("fra".utf8), isFinal: false)
+            frame(1, Self.hello) + frame(9, Array("p".utf8)) + frame(2, [UInt8](repeating: 1, count: 300))
+            + frame(1, Array("fra".utf8), isFinal: false)
             + frame(10, []) + frame(0, Array("gme".utf8), isFinal: false) + frame(0, Array("nts".utf8)) + frame(1, []) + frame(8, [0x03, 0xE8])
         let expected = ["text hello, 안녕", "ping p", "binary 300", "pong", "text fragments", "text ", "close 1000"]
         for pieces in [nil, 1, 2, 3, 5, 64] { #expect(events(bytes, pieces: pieces) == expected, "in pieces of \(pieces ?? 0)") }
     }
 
-    @Test(arguments: [
-        (frame(1, hello, isMasked: false), 1002), (frame(1, hello, reserved: 4), 1002), (frame(3, []), 1002), (frame(11, []), 1002),
-        (frame(0, hello), 1002), (frame(9, [], isFinal: false), 1002), (frame(9, [UInt8](repeating: 0, count: 126)), 1002),
-        (frame(1, hello, isFinal: false) + frame(1, hello), 1002), (frame(1, hello, lengthBytes: 2), 1002),
-        (frame(1, hello, lengthBytes: 8), 1002), ([0x82, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4], 1002),
-        (frame(8, [3]), 1002), (frame(8, [0x03, 0xED]), 1002), (frame(8, [0x03, 0xE8, 0xFF]), 1002), (frame(8, [0, 0]), 1002),
-        (frame(1, [0xC3, 0x28]), 1007), (frame(1, [0xED, 0xA0, 0x80]), 1007), (frame(1, [0xC0, 0x80]), 1007), (frame(1, [0xF4, 0x90, 0x80, 0x80]), 1007),
-        (frame(1, [0xE2, 0x82]), 1007), (frame(1, [0xE2], isFinal: false) + frame(0, [0x82]), 1007),
-        (frame(2, [UInt8](repeating: 0, count: 2_001)), 1009),
-        (frame(2, [UInt8](repeating: 0, count: 1_500), isFinal: false) + frame(0, [UInt8](repeating: 0, count: 600)), 1009),
-        ([0x82, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4], 1009),
-    ] as [([UInt8], Int)])
+    @Test(
+        arguments: [
+            (frame(1, hello, isMasked: false), 1002), (frame(1, hello, reserved: 4), 1002), (frame(3, []), 1002), (frame(11, []), 1002),
+            (frame(0, hello), 1002), (frame(9, [], isFinal: false), 1002), (frame(9, [UInt8](repeating: 0, count: 126)), 1002),
+            (frame(1, hello, isFinal: false) + frame(1, hello), 1002), (frame(1, hello, lengthBytes: 2), 1002),
+            (frame(1, hello, lengthBytes: 8), 1002), ([0x82, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4], 1002),
+            (frame(8, [3]), 1002), (frame(8, [0x03, 0xED]), 1002), (frame(8, [0x03, 0xE8, 0xFF]), 1002), (frame(8, [0, 0]), 1002),
+            (frame(1, [0xC3, 0x28]), 1007), (frame(1, [0xED, 0xA0, 0x80]), 1007), (frame(1, [0xC0, 0x80]), 1007),
+            (frame(1, [0xF4, 0x90, 0x80, 0x80]), 1007),
+            (frame(1, [0xE2, 0x82]), 1007), (frame(1, [0xE2], isFinal: false) + frame(0, [0x82]), 1007),
+            (frame(2, [UInt8](repeating: 0, count: 2_001)), 1009),
+            (frame(2, [UInt8](repeating: 0, count: 1_500), isFinal: false) + frame(0, [UInt8](repeating: 0, count: 600)), 1009),
+            ([0x82, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4], 1009),
+        ] as [([UInt8], Int)])
     func whatIsNoFrameOfAClientClosesTheConnection(bytes: [UInt8], code: Int) {
         for pieces in [nil, 1, 3] { #expect(events(bytes, pieces: pieces, maximum: 2_000).last == "failure \(code)", "in pieces of \(pieces ?? 0)") }
     }

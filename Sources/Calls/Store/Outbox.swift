@@ -116,7 +116,9 @@ extension CallStore {
         if !damaged.isEmpty {
             // What cannot be read keeps nothing else waiting.
             try await change { db in
-                for id in damaged { try db.run("UPDATE deliveries SET state = 'dead', last_error = 'its row is damaged' WHERE id = ?", arguments: [id]) }
+                for id in damaged {
+                    try db.run("UPDATE deliveries SET state = 'dead', last_error = 'its row is damaged' WHERE id = ?", arguments: [id])
+                }
             }
         }
         return due

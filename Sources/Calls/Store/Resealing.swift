@@ -74,7 +74,8 @@ extension CallStore {
             }
         }
         guard try await emptyLog() else {
-            throw StoreError(.unavailable, "another process reads the database: what was sealed with the former key may still be in its log; try again")
+            throw StoreError(
+                .unavailable, "another process reads the database: what was sealed with the former key may still be in its log; try again")
         }
         return count
     }

@@ -13,7 +13,9 @@ struct HTTPFields: Sendable {
     mutating func add(_ line: ArraySlice<UInt8>) throws(HTTPFailure) {
         guard let first = line.first, first != 0x20, first != 0x09 else { throw .badRequest("a header field goes over two lines") }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw .badRequest("a header field has no colon") }
-        guard colon > line.startIndex, Self.isToken(line[..<colon]) else { throw .badRequest("a header field's name has a character that it must not have") }
+        guard colon > line.startIndex, Self.isToken(line[..<colon]) else {
+            throw .badRequest("a header field's name has a character that it must not have")
+        }
         var value = line[(colon + 1)...].drop { $0 == 0x20 || $0 == 0x09 }
         while let last = value.last, last == 0x20 || last == 0x09 { value.removeLast() }
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()

@@ -218,7 +218,9 @@ struct RequestLine: Sendable {
         guard let first = parts.first, !first.isEmpty, HTTPFields.isToken(first) else { throw .badRequest("there is no request line") }
         // A method and a path alone are HTTP/0.9, which has no way to say no.
         if parts.count == 2, bytes.first != 0x20, parts[1].first == UInt8(ascii: "/") { throw HTTPFailure(0, "HTTP/0.9") }
-        guard parts.count == 3, !parts[1].isEmpty else { throw .badRequest("a request line is a method, a target and a version, one space between them") }
+        guard parts.count == 3, !parts[1].isEmpty else {
+            throw .badRequest("a request line is a method, a target and a version, one space between them")
+        }
         guard first.count <= HTTPRequestParser.methodLimit else { throw HTTPFailure(501, "this method is not known") }
         method = String(decoding: first, as: UTF8.self)
         target = Array(parts[1])

@@ -124,7 +124,8 @@ func fuzzJSON(_ input: FuzzInput) {
     expect(written.count <= 8 * input.bytes.count + 64, "grew from \(input.bytes.count) to \(written.count) bytes")
     // What we take for JSON others take for it too, but for numbers beyond a double, which we keep and they cannot.
     let hasHugeNumber = input.bytes.contains { $0 | 0x20 == UInt8(ascii: "e") } || input.bytes.count > 300
-    expect(hasHugeNumber || (try? JSONSerialization.jsonObject(with: Data(input.bytes), options: [.fragmentsAllowed])) != nil, "only we call this JSON")
+    expect(
+        hasHugeNumber || (try? JSONSerialization.jsonObject(with: Data(input.bytes), options: [.fragmentsAllowed])) != nil, "only we call this JSON")
 }
 
 /// The quick walk finds what the strict parser finds.

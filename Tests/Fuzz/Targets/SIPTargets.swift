@@ -9,7 +9,9 @@ internal import Pipeline
 func fuzzSDP(_ input: FuzzInput) {
     guard let parsed = try? SessionDescription(parsing: input.text, allowsLoopback: true) else { return }
     // From elsewhere our own addresses are refused, and nothing else.
-    if let strict = try? SessionDescription(parsing: input.text) { expect(strict.address?.host.hasPrefix("127.") != true, "a loopback address from elsewhere") }
+    if let strict = try? SessionDescription(parsing: input.text) {
+        expect(strict.address?.host.hasPrefix("127.") != true, "a loopback address from elsewhere")
+    }
     expect((10...60).contains(parsed.ptime), "ptime \(parsed.ptime)")
     expect(parsed.codecs.count <= 2 && parsed.keys.count <= 8, "lists are bounded")
     expect(parsed.address.map { $0.address != 0 && $0.port != 0 } ?? true, "media go to no port or to 0.0.0.0")
@@ -19,7 +21,9 @@ func fuzzSDP(_ input: FuzzInput) {
     let body = SessionDescription.body(
         host: address?.host ?? "0.0.0.0", port: address?.port ?? 9_000, codecs: parsed.codecs, telephoneEvent: parsed.telephoneEvent, session: 1,
         version: 2, direction: parsed.direction, key: parsed.keys.first)
-    guard let again = try? SessionDescription(parsing: body, allowsLoopback: true) else { return expect(false, "what we wrote is not understood:\n\(body)") }
+    guard let again = try? SessionDescription(parsing: body, allowsLoopback: true) else {
+        return expect(false, "what we wrote is not understood:\n\(body)")
+    }
     expect(again.codecs == parsed.codecs, "codecs \(parsed.codecs) became \(again.codecs)")
     expect(again.telephoneEvent == parsed.telephoneEvent, "telephone-event changed")
     expect(again.address == address && again.direction == parsed.direction, "address or direction changed")
@@ -49,7 +53,9 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
             guard let (body, terms) = try? leg.answer(text) else { continue }
             expect(!(isSecure || wasSecured) || terms.keys != nil, "a secured call went on in the clear")
             wasSecured = wasSecured || terms.keys != nil
-            guard let ours = try? SessionDescription(parsing: body, allowsLoopback: true) else { return expect(false, "our answer is not understood:\n\(body)") }
+            guard let ours = try? SessionDescription(parsing: body, allowsLoopback: true) else {
+                return expect(false, "our answer is not understood:\n\(body)")
+            }
             expect(ours.codecs == [terms.law] && ours.isSecure == terms.remote.isSecure, "our answer says something else than we do")
             expect(ours.telephoneEvent == terms.remote.telephoneEvent, "our answer moves telephone-event")
         }
