@@ -118,7 +118,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Starts the service thread.
     public func start() {
         let thread = Thread { [self] in
-            Thread.current.name = name  // inside the thread, so that the system knows it too
+            // Foundation tells the system no name that is set before `start` has returned.
+            clws_name_thread(String(name.prefix(15)))
             threadID.store(UInt(pthread_self()), ordering: .releasing)
             let me = Unmanaged.passUnretained(self).toOpaque()
             cev_async_start(

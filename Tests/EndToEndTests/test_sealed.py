@@ -178,7 +178,7 @@ def test_a_change_of_keys_under_kill_9(make_server, callee):
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
         assert database.execute("SELECT COUNT(*) FROM do_not_call").fetchone()[0] == 600
     # Recordings that no call knows are sealed too.
-    for number in range(60):
+    for number in range(120):
         (folder / f"ob-{number:08x}-1.wav").write_bytes(b"RIFF" + bytes(40) + random.Random(number).randbytes(800_000))
     server.start()
     before = server.call(call_id), server.result(call_id), server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)
@@ -190,7 +190,7 @@ def test_a_change_of_keys_under_kill_9(make_server, callee):
         process = subprocess.Popen([TRUNKLINE, "seal"], cwd=server.folder, env={**clean_environment(), **server.environment},
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
-            process.wait(timeout=chance.uniform(0.05, 0.3))
+            process.wait(timeout=chance.uniform(0.03, 0.15))
             break
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)

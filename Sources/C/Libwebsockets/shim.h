@@ -1,6 +1,7 @@
 #include <libwebsockets.h>
 #include <ev.h>
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <netinet/tcp.h>
 
 /* Macros Swift cannot import: expressions over other macros, or function-like ones. */
@@ -14,6 +15,8 @@ static inline uint64_t clws_context_options(void) {
 static inline uint64_t clws_tls_options(void) { return LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT; }
 static inline int clws_no_listen_server(void) { return CONTEXT_PORT_NO_LISTEN_SERVER; }
 static inline enum lws_write_protocol clws_write_raw(void) { return LWS_WRITE_RAW; }
+/* Variadic. At most 15 bytes, of the calling thread. */
+static inline void clws_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 static inline void clws_set_log(int level) { lws_set_log_level(level, NULL); }
 
 /* libev: its watchers are initialised by macros. A context gets a loop of ours, because a second context
