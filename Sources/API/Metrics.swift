@@ -33,6 +33,7 @@ struct Metrics: Sendable {
             services.standings().map { ("engine=\"\($0.name)\"", $0.coolDownSeconds == 0 ? 1 : 0) })
         metric("database_bytes", "gauge", "Size of the database.", [("", Double(counts.databaseBytes))])
         metric("process_resident_memory_bytes", "gauge", "Memory of the server.", [("", Double(Self.residentBytes()))])
+        metric("heap_allocated_bytes", "gauge", "Memory in use on the heap.", [("", Double(Memory.allocatedBytes()))])
         metric(
             "loop_delay_worst_milliseconds", "gauge", "How late the event loop's latest 4 ms tick was since the last scrape.",
             services.loopDelays().map { ("loop=\"\($0.loop)\"", Double($0.milliseconds)) })

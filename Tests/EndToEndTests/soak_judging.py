@@ -68,15 +68,15 @@ def trend(times, mebibytes):
     return Trend(float(slope), float(slope - t * error), float(slope + t * error), float(x[-1] - x[0]))
 
 
-def judge_memory(name, line):
+def judge_memory(name, line, what="memory"):
     """Growth over the limit is only found where even the interval's lower end lies over it: what is not certain is said, not punished."""
     if line is None:
-        return Judgement(f"{name}: memory", True, "too short a run for a line")
+        return Judgement(f"{name}: {what}", True, "too short a run for a line")
     if line.low > GROWTH_LIMIT:
-        return Judgement(f"{name}: memory", False, f"grows: {line}")
+        return Judgement(f"{name}: {what}", False, f"grows: {line}")
     if line.high > GROWTH_LIMIT:
-        return Judgement(f"{name}: memory", True, f"not proven to stay below {GROWTH_LIMIT} MiB/h in so short a run: {line}")
-    return Judgement(f"{name}: memory", True, f"stays: {line}")
+        return Judgement(f"{name}: {what}", True, f"not proven to stay below {GROWTH_LIMIT} MiB/h in so short a run: {line}")
+    return Judgement(f"{name}: {what}", True, f"stays: {line}")
 
 
 def judge_flat(name, what, values, slack):
@@ -113,6 +113,9 @@ def judge(rows, kinds, unfinished, crashed):
         begin = warm_up(own[-1]["time"])
         warm = [row for row in own if row["time"] >= begin]
         judgements.append(judge_memory(name, trend([row["time"] for row in warm], [row["rss_mib"] for row in warm])))
+        # Resident memory counts what malloc keeps free, which can hide growth; the heap tells what is in use, best while nobody calls.
+        quiet = [row for row in warm if row["live"] == 0]
+        judgements.append(judge_memory(name, trend([row["time"] for row in quiet], [row["heap_mib"] for row in quiet]), "heap"))
         judgements.append(judge_flat(name, "descriptors", [row["descriptors"] for row in warm], DESCRIPTOR_SLACK))
         judgements.append(judge_flat(name, "threads", [row["threads"] for row in warm], THREAD_SLACK))
         left = unfinished.get(name, 0)
@@ -130,7 +133,7 @@ COLOURS = {0: "#2563eb", 1: "#c2410c", 2: "#15803d", 3: "#7c3aed"}
 def plot(rows, title):
     """An SVG of the table: memory, descriptors, live calls and the health check's time, a line a server."""
     names = sorted({row["server"] for row in rows})
-    panels = [("Memory, MiB", "rss_mib"), ("Open descriptors", "descriptors"), ("Live calls", "live"), ("/health answered after, ms", "health_ms")]
+    panels = [("Resident memory, MiB", "rss_mib"), ("Heap in use, MiB", "heap_mib"), ("Open descriptors", "descriptors"), ("Live calls", "live"), ("/health answered after, ms", "health_ms")]
     width, height, left, top, gap = 960, 150, 70, 60, 50
     longest = max(row["time"] for row in rows) or 1
     parts = [

@@ -11,6 +11,7 @@ import socket
 import struct
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from carrier import Carrier
 from conftest import ATTEND, GUESTS, KEY, Callee
@@ -30,6 +31,26 @@ class Load:
         self.callees, self.threads, self.lock = {}, [], threading.Lock()
 
     # Running
+
+    def fill(self):
+        """Makes of each server one that has been in use, as its caches are bounded but fill slowly: SQLite's pages (2 MiB a connection)
+        by calls that were cancelled before they began, the SIP trace (32 MiB) by requests that are refused."""
+        for server in self.servers.values():
+            later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
+            with ThreadPoolExecutor(8) as several:
+                calls = list(several.map(
+                    lambda _: server.create("sip:nobody@127.0.0.1:9", [ATTEND], scheduled_at=later), range(FILL_CALLS)))  # noqa: B023
+                list(several.map(lambda call: server.request("POST", f"/api/outbound/{call}/cancel", {}), calls))  # noqa: B023
+                for _ in range(4):
+                    list(several.map(lambda call: server.request("GET", f"/api/outbound/{call}/events"), calls))  # noqa: B023
+            for _ in range(FILL_DIALOGS):
+                phone = Phone(server)
+                branch = phone.send("MESSAGE", FILL_HEADERS)
+                # Sent again it is traced again, and costs sofia no further transaction: its memory stays as small as it was.
+                for _ in range(FILL_REPEATS):
+                    phone.receive()
+                    phone.send("MESSAGE", FILL_HEADERS, branch=branch)
+                phone.socket.close()
 
     def start(self):
         kinds = [  # seconds between two of a kind, on average
@@ -277,6 +298,10 @@ class Load:
                     ports.add(port)
         return ports
 
+
+# More than SQLite's caches and the SIP trace hold; a message of a little less than what the trace keeps of one.
+FILL_CALLS, FILL_DIALOGS, FILL_REPEATS = 1_500, 500, 16
+FILL_HEADERS = "".join(f"X-Fill-{number}: {'x' * 64}\r\n" for number in range(45))
 
 BEARER = {"Authorization": f"Bearer {KEY}"}
 SIP = ("INVITE sip:100@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{id:x}\r\nMax-Forwards: 70\r\nFrom: <sip:a@127.0.0.1>;tag=1\r\n"

@@ -1,5 +1,6 @@
 #include <libwebsockets.h>
 #include <ev.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
 #include <netinet/tcp.h>
@@ -17,6 +18,8 @@ static inline int clws_no_listen_server(void) { return CONTEXT_PORT_NO_LISTEN_SE
 static inline enum lws_write_protocol clws_write_raw(void) { return LWS_WRITE_RAW; }
 /* Variadic. At most 15 bytes, of the calling thread. */
 static inline void clws_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+/* Bytes that were asked of malloc and not given back, of all threads; the pieces that it holds free are not counted. */
+static inline size_t clws_allocated_bytes(void) { struct mallinfo2 m = mallinfo2(); return m.uordblks + m.hblkhd; }
 static inline void clws_set_log(int level) { lws_set_log_level(level, NULL); }
 
 /* libev: its watchers are initialised by macros. A context gets a loop of ours, because a second context
