@@ -261,6 +261,8 @@ class PhoneCall:
         connection.request("GET", f"{parts.path}?{parts.query}")
         response = connection.getresponse()
         sound = response.read()
+        if self.over.is_set():
+            return
         assert response.status == 200 and response.headers["Content-Type"] == "audio/wav"
         with wave.open(io.BytesIO(sound)) as file:
             assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 8000)

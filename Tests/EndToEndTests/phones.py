@@ -36,6 +36,10 @@ def speech(path, parts):
     return path
 
 
+# RTP and RTCP of the calls that a phone may hold.
+RTP_PORTS = 20
+
+
 class Phone:
     """`registers`: with user and password, at a registrar; else it only calls. Its account answers by itself if `answers`."""
 
@@ -43,10 +47,10 @@ class Phone:
         self.folder, self.user = folder, user
         folder.mkdir()
         self.port, self.control_port = free_port(), free_port()
-        rtp = free_port() & ~1
+        rtp = free_port(RTP_PORTS)
         shutil.copy(microphone, folder / "mic.wav")
         (folder / "config").write_text(
-            CONFIG.format(port=self.port, folder=folder, rtp=rtp, rtp_end=rtp + 100) + f"module srtp.so\nmodule_app ctrl_tcp.so\nctrl_tcp_listen 127.0.0.1:{self.control_port}\n")
+            CONFIG.format(port=self.port, folder=folder, rtp=rtp, rtp_end=rtp + RTP_PORTS) + f"module srtp.so\nmodule_app ctrl_tcp.so\nctrl_tcp_listen 127.0.0.1:{self.control_port}\n")
         account = f"<sip:{user}@{registrar}>;audio_codecs=PCMU/8000/1"
         account += f";auth_user={user};auth_pass={password};regint=60" if password else ";regint=0"
         (folder / "accounts").write_text(account + (";answermode=auto" if answers else "") + extra + "\n")

@@ -138,9 +138,9 @@ def baresip(tmp_path):
     def dial(address, microphone):
         folder = tmp_path / f"baresip{len(processes)}"
         folder.mkdir()
-        port, rtp = free_port(), free_port() & ~1
+        port, rtp = free_port(), free_port(22)
         shutil.copy(microphone, folder / "mic.wav")
-        (folder / "config").write_text(CONFIG.format(port=port, folder=folder, rtp=rtp, rtp_end=rtp + 100))
+        (folder / "config").write_text(CONFIG.format(port=port, folder=folder, rtp=rtp, rtp_end=rtp + 20))
         (folder / "accounts").write_text("<sip:01098765432@127.0.0.1>;regint=0;audio_codecs=PCMU/8000/1\n")
         (folder / "contacts").write_text("")
         log = open(folder / "baresip.log", "wb")

@@ -201,6 +201,7 @@ def test_callbacks_late_doubled_lost_and_foreign(make_server, carrier, way):
         assert mock.webhook(hook, foreign)[0] == 204
     status, _ = mock.webhook(phone.field("Url"), phone.parameters())
     assert status == 200 and len(inbound(server)) == 1
+    phone.over.set()
     for _ in range(2):
         assert mock.webhook(hook, {**phone.parameters(), "CallStatus": "completed"})[0] == 204
     call = record(server)
