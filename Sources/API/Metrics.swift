@@ -1,3 +1,4 @@
+internal import Bridge
 internal import Calls
 internal import Foundation
 internal import Net
@@ -33,6 +34,9 @@ struct Metrics: Sendable {
             services.standings().map { ("engine=\"\($0.name)\"", $0.coolDownSeconds == 0 ? 1 : 0) })
         metric("database_bytes", "gauge", "Size of the database.", [("", Double(counts.databaseBytes))])
         metric("process_resident_memory_bytes", "gauge", "Memory of the server.", [("", Double(Self.residentBytes()))])
+        metric(
+            "sip_requests_dropped_total", "counter", "SIP requests above the rate that is taken in.",
+            [("", Double(UserAgent.droppedRequests))])
         metric("heap_allocated_bytes", "gauge", "Memory in use on the heap.", [("", Double(Memory.allocatedBytes()))])
         metric(
             "loop_delay_worst_milliseconds", "gauge", "How late the event loop's latest 4 ms tick was since the last scrape.",

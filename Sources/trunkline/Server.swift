@@ -316,8 +316,14 @@ final class Server: Sendable {
     /// Phones that come and go, and sources that are let in again.
     private static func watch(_ operators: OperatorDirectory, _ guardian: SourceGuard, logger: Logger) async {
         async let expiry: Void = {
+            var dropped = UserAgent.droppedRequests
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(5))
+                let total = UserAgent.droppedRequests
+                if total > dropped {
+                    logger.warning("SIP requests were dropped: more came than are taken in", metadata: ["count": "\(total - dropped)"])
+                }
+                dropped = total
                 operators.registrar.expire(now: Date())
                 guardian.expire()
             }

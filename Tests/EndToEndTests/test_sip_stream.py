@@ -319,7 +319,7 @@ def test_half_messages_do_not_stay(stack):
 def test_peers_that_read_nothing(stack):
     """Thousands of requests whose answers nobody takes: bounded, and the others are answered."""
     good, at_first = Good(stack), memory(stack)
-    streams = [connect(stack, source="127.0.0.1") for _ in range(10)]
+    streams = [connect(stack, source=f"127.0.2.{number + 1}") for number in range(10)]
     data = request(7) * 50
     for stream in streams:
         stream.settimeout(0.3)

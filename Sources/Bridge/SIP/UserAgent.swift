@@ -338,6 +338,10 @@ public final class UserAgent: @unchecked Sendable {
     /// replace those given before.
     public func favour(_ addresses: [UInt32]) { post { _ in csofia_favour(addresses, Int32(clamping: addresses.count)) } }
 
+    /// Requests that were dropped since the process began, because more came than are taken in a second
+    /// (Sources/C/Sofia/admission.c).
+    public static var droppedRequests: Int { Int(clamping: csofia_dropped_requests()) }
+
     private func standing(
         _ id: Int, to uri: String, credentials: Invitation.Credentials? = nil, onAnswer: @escaping @Sendable (Int) -> Void
     ) -> csofia_call? {

@@ -6,6 +6,7 @@
 #define SU_MSG_ARG_T struct posted
 #include "csofia.h"
 #include "streams.h"
+#include "admission.h"
 #include "outside.h"
 struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/nua.h>
@@ -24,7 +25,6 @@ struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/sip_parser.h>
 #include <sofia-sip/msg_addr.h>
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <linux/filter.h>
@@ -40,8 +40,9 @@ struct posted { void (*function)(void *); void *argument; };
 static __thread int is_sip_thread;
 
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
-    static int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    static _Atomic(void *) known;
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    *(void **)&real = behind(&known, "getaddrinfo");
     if (!real) return EAI_SYSTEM;
     if (!is_sip_thread) return real(node, service, hints, result);
     struct addrinfo numeric = { .ai_family = AF_UNSPEC };
@@ -317,6 +318,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
     if (!agent->root) { free(agent); return NULL; }
     su_root_threading(agent->root, 0);
     streams_start(agent->root);
+    admission_start();
     agent->nua = nua_create(agent->root, on_event, agent,
         NTATAG_MCLASS(message_class()),
         NUTAG_URL(c->bind_url),
@@ -339,7 +341,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         NUTAG_UPDATE_REFRESH(1),
         NTATAG_UDP_MTU(65535), NTATAG_MAXSIZE(BUFFER_BYTES), NTATAG_SIP_T1X64(32000),
         TAG_END());
-    if (!agent->nua) { streams_stop(); su_root_destroy(agent->root); su_home_deinit(agent->home); free(agent); return NULL; }
+    if (!agent->nua) { admission_stop(); streams_stop(); su_root_destroy(agent->root); su_home_deinit(agent->home); free(agent); return NULL; }
     outside_start(agent->nua);
     return agent;
 }
@@ -350,6 +352,7 @@ void csofia_run(csofia_agent *agent) {
 void csofia_destroy(csofia_agent *agent) {
     outside_start(NULL);
     nua_destroy(agent->nua);
+    admission_stop();
     streams_stop();
     su_root_destroy(agent->root);
     su_home_deinit(agent->home);

@@ -3,11 +3,11 @@
 #endif
 /* What nua answers of its own accord, and wrongly, outside a dialog. */
 #include "outside.h"
+#include "streams.h"
 #include <sofia-sip/nta.h>
 #include <sofia-sip/nua_tag.h>
 #include <sofia-sip/sip_status.h>
 #include <sofia-sip/sip_tag.h>
-#include <dlfcn.h>
 #include <string.h>
 
 static __thread nua_t *answering;
@@ -19,8 +19,9 @@ void outside_start(nua_t *nua) { answering = nua; }
  * are not talking with (603, RFC 3515 §2.4.2), and INFO is nothing without a dialog (481, RFC 6086 §4.2.2), where
  * nua says 200 and keeps a handle that nobody frees. */
 int nua_stack_process_request(nua_handle_t *handle, nta_leg_t *leg, nta_incoming_t *request, sip_t const *sip) {
-    static int (*real)(nua_handle_t *, nta_leg_t *, nta_incoming_t *, sip_t const *);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "nua_stack_process_request");
+    static _Atomic(void *) known;
+    int (*real)(nua_handle_t *, nta_leg_t *, nta_incoming_t *, sip_t const *);
+    *(void **)&real = behind(&known, "nua_stack_process_request");
     if (!real) return 500;
     sip_method_t method = sip->sip_request->rq_method;
     int is_outside = answering && handle == nua_default(answering) && method != sip_method_ack;

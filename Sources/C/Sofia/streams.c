@@ -10,7 +10,6 @@
 #include <sofia-sip/msg_mclass.h>
 #include <sofia-sip/su_time.h>
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -78,12 +77,13 @@ static int by_address(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static int is_favoured(struct stream const *stream) {
-    in_addr_t address = stream->peer.sin_addr.s_addr;
+int streams_favour(in_addr_t address) {
     return address == htonl(INADDR_LOOPBACK)
         || (streams.favoured_count
             && bsearch(&address, streams.favoured, (size_t)streams.favoured_count, sizeof address, by_address));
 }
+
+static int is_favoured(struct stream const *stream) { return streams_favour(stream->peer.sin_addr.s_addr); }
 
 static int is_open(struct stream const *stream) {
     struct stat state;
@@ -183,8 +183,9 @@ static void bound_buffers(int fd) {
 
 /* sofia accepts by this; other threads of the process have the system's. */
 int accept(int listener, struct sockaddr *address, socklen_t *length) {
-    static int (*real)(int, struct sockaddr *, socklen_t *);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "accept");
+    static _Atomic(void *) known;
+    int (*real)(int, struct sockaddr *, socklen_t *);
+    *(void **)&real = behind(&known, "accept");
     if (!real) { errno = ENOSYS; return -1; }
     int fd = real(listener, address, length);
     if (fd < 0 || !streams.is_running || !address || address->sa_family != AF_INET) return fd;
@@ -256,8 +257,9 @@ static int is_overfull(msg_t *message) {
 /* Every message passes here, as often as something of it has come, before it grows. (sofia takes a limit from the
  * transport for the first message of a segment alone; those behind it have none.) */
 int msg_extract(msg_t *message) {
-    static int (*real)(msg_t *);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "msg_extract");
+    static _Atomic(void *) known;
+    int (*real)(msg_t *);
+    *(void **)&real = behind(&known, "msg_extract");
     if (!real) return -1;
     if (!streams.is_running || !message) return real(message);
     msg_maxsize(message, BUFFER_BYTES);

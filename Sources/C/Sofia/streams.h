@@ -3,6 +3,9 @@
 #pragma once
 #include <sofia-sip/su_wait.h>
 #include <sofia-sip/msg.h>
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
 
 /* Of a message, header and body (bytes). A UDP datagram cannot be longer. */
 #define MESSAGE_BYTES 65535
@@ -21,3 +24,14 @@ void streams_start(su_root_t *root);
 void streams_stop(void);
 /* Whether this thread is one of a stack. */
 int streams_are_running(void);
+/* Whether an address (network byte order) is known: a trunk's, a registered phone's, this machine's. */
+int streams_favour(in_addr_t address);
+
+/* The function of the same name that ours stands in front of, looked up once; from any thread. NULL: there is none. */
+static inline void *behind(_Atomic(void *) *known, char const *name) {
+    void *found = atomic_load_explicit(known, memory_order_relaxed);
+    if (found) return found;
+    found = dlsym(RTLD_NEXT, name);
+    atomic_store_explicit(known, found, memory_order_relaxed);
+    return found;
+}

@@ -87,6 +87,8 @@ void csofia_register(csofia_call, const char *registrar, const char *proxy, int 
 void csofia_unregister(csofia_call);
 /* Has the kernel drop what comes from these IPv4 addresses (host order) to our sockets of these ports. 0: done. */
 int csofia_shut_out(const unsigned short *ports, int port_count, const unsigned *addresses, int count);
+/* Requests that were dropped since the process began, because more came than are taken in a second. From any thread. */
+unsigned long csofia_dropped_requests(void);
 /* Connections of these IPv4 addresses (host order), and of this machine, are the last to give way where there are too many. Replaces those before. */
 void csofia_favour(const unsigned *addresses, int count);
 void csofia_bind(csofia_call, void *context);
