@@ -146,8 +146,12 @@ public final class RTPSession {
         waiting = 0
         guard terms.keys != keys else { return }
         // The counters of a key go on as long as it does.
-        if terms.keys?.local != keys?.local { sealing = terms.keys.flatMap { SecureRTP($0.local, isInbound: false) } }
-        if terms.keys?.remote != keys?.remote { opening = terms.keys.flatMap { SecureRTP($0.remote, isInbound: true) } }
+        if !SRTPKey.isSame(terms.keys?.local, keys?.local) {
+            sealing = terms.keys.flatMap { SecureRTP($0.local, isInbound: false) }
+        }
+        if !SRTPKey.isSame(terms.keys?.remote, keys?.remote) {
+            opening = terms.keys.flatMap { SecureRTP($0.remote, isInbound: true) }
+        }
         keys = terms.keys
     }
 

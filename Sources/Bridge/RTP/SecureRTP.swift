@@ -39,6 +39,10 @@ public struct SRTPKey: Sendable, Equatable {
         self.bytes = bytes
     }
 
+    /// Whether counters and replay window go on: they belong to the key, and its tag is only a number of a line of one SDP
+    /// (RFC 3711 §3.2.3 and §9.1, RFC 4568 §6.1 and §7.1.4).
+    static func isSame(_ one: SRTPKey?, _ other: SRTPKey?) -> Bool { one?.suite == other?.suite && one?.bytes == other?.bytes }
+
     var attribute: String { "a=crypto:\(tag) \(suite.rawValue) inline:\(Data(bytes).base64EncodedString())" }
 }
 
