@@ -19,6 +19,8 @@ struct Configuration {
     var httpPort: UInt16 = 8080
     var webRoot: String?
     var certificate: String?
+    /// The pair of `certificate` and `key`, read.
+    var serverCertificate: ServerCertificate?
     var key: String?
     var sip = UserAgent.Configuration()
     var sipRealm = "trunkline"
@@ -513,7 +515,7 @@ struct Configuration {
         Setting(key: "knowledge.embeddings.api_key", help: "its key (OPENAI_API_KEY)", isSecret: true) { $0.speech.embeddings.apiKey = $1 },
         Setting(key: "knowledge.embeddings.model", help: "(text-embedding-3-small)") { $0.speech.embeddings.model = $1 },
         Setting(key: "tls.certificate", help: "certificate chain of HTTP and WebSocket, PEM; with tls.key: TLS on http.port") { $0.certificate = $1 },
-        Setting(key: "tls.key", help: "its private key, PEM; SIGHUP reads both again") { $0.key = $1 },
+        Setting(key: "tls.key", help: "its private key, PEM; SIGHUP reads both again, for HTTPS") { $0.key = $1 },
         Setting(key: "tls.ca_file", help: "certificates that servers we call are checked against, PEM (the system's)") { $0.realtime.caFile = $1 },
         Setting(key: "twilio.auth_token", help: "checks what comes from Twilio", isSecret: true) { $0.twilioToken = $1 },
         Setting(key: "twilio.account_sid", help: "the account that calls are placed with") { configuration, text in
@@ -689,6 +691,21 @@ struct Configuration {
         sip.tlsFolder = folder
     }
 
+    /// What is wrong with the pair is told here, by its setting: the libraries that serve it only say that they cannot.
+    private func checkedCertificate() throws -> ServerCertificate? {
+        guard let certificate, let key else { return nil }
+        do throws(ServerCertificate.Problem) {
+            return try ServerCertificate(certificate: certificate, key: key)
+        } catch {
+            switch error {
+            case .noCertificate: throw ConfigurationError("tls.certificate: \(certificate) is no certificate (PEM)")
+            case .noKey: throw ConfigurationError("tls.key: \(key) is no private key (PEM)")
+            case .sealedKey: throw ConfigurationError("tls.key: \(key) needs a password: give the server a key without one")
+            case .mismatch: throw ConfigurationError("tls.key: \(key) does not belong to tls.certificate \(certificate)")
+            }
+        }
+    }
+
     private mutating func finish() throws {
         guard (twilioKey == nil) == (twilioKeySecret == nil) else {
             throw ConfigurationError("twilio.api_key_sid and twilio.api_key_secret are needed both")
@@ -739,6 +756,7 @@ struct Configuration {
         }
         if sip.tlsPort != nil, certificate == nil { throw ConfigurationError("sip.tls_port needs tls.certificate and tls.key") }
         guard (certificate == nil) == (key == nil) else { throw ConfigurationError("tls.certificate and tls.key are needed both") }
+        serverCertificate = try checkedCertificate()
         if streams.isOpen, !SocketAddress.isLoopback(httpHost) {
             throw ConfigurationError("bridge.open_streams lets anybody in: it is refused beyond loopback (http.host is \(httpHost))")
         }

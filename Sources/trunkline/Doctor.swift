@@ -108,6 +108,9 @@ struct Doctor: AsyncParsableCommand {
         } else {
             findings.append(.good("what is stored of people is sealed"))
         }
+        if let refusal = settings.serverCertificate?.refusal(at: Date()) {
+            findings.append(.bad("tls.certificate \(refusal): careful clients refuse it"))
+        }
         if !isLoopback, settings.certificate == nil {
             findings.append(
                 .advice("http.host is \(settings.httpHost) without TLS: set tls.certificate and tls.key, or put a server with TLS in front"))

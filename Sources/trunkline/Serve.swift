@@ -31,6 +31,9 @@ struct Serve: AsyncParsableCommand {
         print("SIP        \(configuration.sip.host):\(configuration.sip.port) (UDP, TCP)")
         if let key = server.newKey { print("API key    \(key)   (made now, shown only this once)") }
         if let secret = server.newWebhookSecret { print("webhooks   signed with \(secret)   (made now, shown only this once)") }
+        if let refusal = configuration.serverCertificate?.refusal(at: Date()) {
+            logger.warning("tls.certificate \(refusal): careful clients refuse it")
+        }
         if configuration.encryptionKey == nil {
             logger.warning("security.encryption_key is not set: transcripts, answers and numbers are stored as they are")
         }
