@@ -201,7 +201,7 @@ class Load:
 
     def event_socket(self, chance):
         server = self.servers[chance.choice(sorted(self.servers))]
-        with connect(f"ws://127.0.0.1:{server.http_port}/api/events?after={chance.choice(['', '0'])}", additional_headers=BEARER) as events:
+        with connect(f"ws://127.0.0.1:{server.http_port}/api/events{chance.choice(['', '?after=0'])}", additional_headers=BEARER) as events:
             deadline = time.monotonic() + chance.uniform(2, 20)
             while time.monotonic() < deadline and not self.stopping.is_set():
                 with contextlib.suppress(TimeoutError):

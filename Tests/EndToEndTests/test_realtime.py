@@ -446,7 +446,7 @@ def test_a_model_with_a_certificate_we_do_not_know_is_not_talked_to(make_server,
     assert mock.sessions == 0
 
 
-@pytest.mark.parametrize("files, words", [(("one.pem", "two.key"), "belong together"), (("nothing.pem", "one.key"), "cannot read")])
+@pytest.mark.parametrize("files, words", [(("one.pem", "two.key"), "does not belong"), (("nothing.pem", "one.key"), "cannot read")])
 def test_certificates_that_do_not_work_end_the_start(tmp_path, certificates, files, words):
     from test_operations import run
     result = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, TRUNKLINE_TLS_CERTIFICATE=str(certificates / files[0]), TRUNKLINE_TLS_KEY=str(certificates / files[1]))
