@@ -395,6 +395,11 @@ import Testing
         running.stop()
     }
 
+    @Test(arguments: ["ws://a%2580b/", "ws://%25/", "ws://[fe80::1%25eth0]/", "ws://a b/", "ws:///x", "http://a/"])
+    func aURLWhoseHostIsUnclearIsRefused(text: String) {
+        #expect(WebSocketURL(text) == nil)
+    }
+
     @Test func aRefusedConnectionIsReported() async throws {
         let loop = try EventLoop(name: "client")
         loop.start()
