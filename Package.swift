@@ -19,6 +19,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -35,7 +36,10 @@ let package = Package(
         .target(name: "CSherpa", path: "Sources/C/Sherpa", linkerSettings: [.linkedLibrary("dl")]),
         .target(name: "CSofia", dependencies: ["CSofiaHeaders"], path: "Sources/C/Sofia"),
 
-        .target(name: "Pipeline", dependencies: ["CSoxr"], swiftSettings: strict),
+        .target(
+            name: "Pipeline",
+            dependencies: ["CSoxr", .product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: strict),
         .target(
             name: "Net",
             dependencies: [
@@ -53,64 +57,91 @@ let package = Package(
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "CFlite", "CPocketSphinx", "CSherpa", .product(name: "Logging", package: "swift-log"),
+                "Pipeline", "Net", "CFlite", "CPocketSphinx", "CSherpa",
+                .product(name: "Logging", package: "swift-log"),
             ],
             resources: [.copy("Resources")],
             swiftSettings: strict),
         .target(
-            name: "Calls",
+            name: "Store",
             dependencies: [
-                "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+                "Net", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Calls",
+            dependencies: [
+                "Store", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
             name: "API",
             dependencies: [
-                "Calls", "Bridge", "Net", "Pipeline", "Realtime", .product(name: "Crypto", package: "swift-crypto"),
+                "Calls", "Store", "Bridge", "Net", "Pipeline", "Realtime",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "trunkline",
             dependencies: [
-                "API", "Calls", "Bridge", "Realtime", "Pipeline", "Net", "Yams",
+                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Net", "Yams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["Pipeline", "Realtime", "Bridge", "Net"], path: "Tests/TestSupport", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["Pipeline", "Realtime", "Bridge", "Net"], path: "Tests/TestSupport",
+            swiftSettings: strict),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "NetTests", dependencies: ["Net", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "BridgeTests", dependencies: ["Bridge", "Net", "Pipeline", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "BridgeTests", dependencies: ["Bridge", "Net", "Pipeline", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "StoreTests", dependencies: ["Store", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: strict),
         .testTarget(
             name: "CallsTests",
-            dependencies: ["Calls", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: [
+                "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "APITests",
-            dependencies: ["API", "Calls", "Net", "Realtime", "Bridge", "TestSupport", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "API", "Calls", "Store", "Net", "Realtime", "Bridge", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
 
-// TRUNKLINE_FUZZ=1 (scripts/fuzz): the parsers and one program with all fuzz targets, and nothing else: it is built with libFuzzer,
-// which would be linked into every program. Of API only what needs no database: a parser's file is one more name.
+// TRUNKLINE_FUZZ=1 (scripts/fuzz): the parsers and one program with all fuzz targets, and nothing else: it is built
+// with libFuzzer, which would be linked into every program. Of API only what needs no database: a parser's file is one
+// more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
     let parsers: Set = ["Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
-    package.targets.removeAll { $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name) }
+    package.targets.removeAll {
+        $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name)
+    }
     package.targets += [
-        .target(name: "API", path: "Sources/API", sources: ["JSONValue.swift", "JSONNumber.swift"], swiftSettings: strict),
+        .target(
+            name: "API", path: "Sources/API", sources: ["JSONValue.swift", "JSONNumber.swift"], swiftSettings: strict),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["API", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "API", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
     ]
 }

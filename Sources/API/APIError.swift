@@ -1,5 +1,6 @@
 internal import Calls
 internal import Net
+internal import Store
 
 /// An answer that says no: RFC 9457 problem details, with one entry for every bad field.
 struct APIError: Error, Sendable, Equatable {
@@ -22,9 +23,12 @@ struct APIError: Error, Sendable, Equatable {
     static func invalid(_ errors: [Field]) -> APIError {
         APIError(
             status: 422, code: "invalid", title: "Unprocessable Content",
-            detail: errors.count == 1 ? "1 field is not acceptable" : "\(errors.count) fields are not acceptable", errors: errors)
+            detail: errors.count == 1 ? "1 field is not acceptable" : "\(errors.count) fields are not acceptable",
+            errors: errors)
     }
-    static func invalid(_ field: String, _ message: String) -> APIError { invalid([Field(field: field, message: message)]) }
+    static func invalid(_ field: String, _ message: String) -> APIError {
+        invalid([Field(field: field, message: message)])
+    }
     static func notFound(_ what: String) -> APIError {
         APIError(status: 404, code: "not_found", title: "Not Found", detail: what)
     }
@@ -32,11 +36,13 @@ struct APIError: Error, Sendable, Equatable {
         APIError(status: 409, code: "conflict", title: "Conflict", detail: detail)
     }
     static let unauthorized = APIError(
-        status: 401, code: "unauthorized", title: "Unauthorized", detail: "an API key (Authorization: Bearer KEY) or a login is needed",
+        status: 401, code: "unauthorized", title: "Unauthorized",
+        detail: "an API key (Authorization: Bearer KEY) or a login is needed",
         headers: [("www-authenticate", "Bearer realm=\"trunkline\"")])
 
     init(
-        status: Int, code: String, title: String, detail: String, errors: [Field] = [], headers: [(name: String, value: String)] = []
+        status: Int, code: String, title: String, detail: String, errors: [Field] = [],
+        headers: [(name: String, value: String)] = []
     ) {
         self.status = status
         self.code = code
@@ -53,13 +59,15 @@ struct APIError: Error, Sendable, Equatable {
         case .full: self.init(status: 507, code: "storage_full", title: "Insufficient Storage", detail: error.message)
         case .unavailable, .cannotOpen:
             self.init(
-                status: 503, code: "unavailable", title: "Service Unavailable", detail: error.message, headers: [("retry-after", "5")])
+                status: 503, code: "unavailable", title: "Service Unavailable", detail: error.message,
+                headers: [("retry-after", "5")])
         }
     }
 
     var response: HTTPResponse {
         var body: [String: JSONValue] = [
-            "type": .string("/problems/" + code), "title": .string(title), "status": .number(Double(status)), "code": .string(code),
+            "type": .string("/problems/" + code), "title": .string(title), "status": .number(Double(status)),
+            "code": .string(code),
             "detail": .string(detail),
         ]
         if !errors.isEmpty {
@@ -76,7 +84,8 @@ extension APIError {
     /// A dialling rule forbids the call.
     static func blocked(by rule: DialRule, _ detail: String, field: String) -> APIError {
         APIError(
-            status: rule == .duplicate ? 409 : 422, code: rule.rawValue, title: rule == .duplicate ? "Conflict" : "Unprocessable Content",
+            status: rule == .duplicate ? 409 : 422, code: rule.rawValue,
+            title: rule == .duplicate ? "Conflict" : "Unprocessable Content",
             detail: "blocked by \(rule.rawValue): \(detail)", errors: [.init(field: field, message: detail)])
     }
 }

@@ -1,6 +1,7 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Store
 
 /// `/api/keys` and `/api/audit`: who may do what, and who did.
 struct AdminRoutes: Sendable {
@@ -10,7 +11,9 @@ struct AdminRoutes: Sendable {
     let services: Routes.Services
 
     func keys(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        Routes.json(["items": .array(try await services.store.keys().map { Payloads.key($0, now: services.now()) })])
+        Routes.json([
+            "items": .array(try await services.store.accounts.keys().map { Payloads.key($0, now: services.now()) })
+        ])
     }
 
     /// `{"name", "role", "expires_in_days"}` → the key, shown this once.
@@ -25,7 +28,7 @@ struct AdminRoutes: Sendable {
         let (key, stored) = Authenticator.makeKey(
             name: name ?? "", role: role.flatMap { Role(rawValue: $0) } ?? .viewer, by: principal.name, at: now,
             expires: days.map { now.addingTimeInterval(Double($0) * 86_400) })
-        try await services.store.insert(stored)
+        try await services.store.accounts.insert(stored)
         try await services.authenticator.refresh(from: services.store)
         await services.audit(principal, "key.create", target: stored.id, detail: stored.role)
         guard case .object(var members) = Payloads.key(stored, now: now) else { return HTTPResponse(status: 201) }
@@ -35,10 +38,10 @@ struct AdminRoutes: Sendable {
 
     func revokeKey(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let id = request.parameters["id"] ?? ""
-        let keys = try await services.store.keys()
+        let keys = try await services.store.accounts.keys()
         let admins = keys.filter { $0.role == Role.admin.rawValue && $0.revokedAt == nil }
         if admins.map(\.id) == [id] { throw APIError.conflict("this is the last admin key: make another one first") }
-        try await services.store.revokeKey(id, at: services.now())
+        try await services.store.accounts.revokeKey(id, at: services.now())
         try await services.authenticator.refresh(from: services.store)
         await services.audit(principal, "key.revoke", target: id)
         return HTTPResponse(status: 204)
@@ -47,7 +50,8 @@ struct AdminRoutes: Sendable {
     /// `GET /api/retention`: what is kept of calls, and for how long.
     func retention(_ request: HTTPRequest, _ principal: Principal) -> HTTPResponse {
         Routes.json([
-            "retention_days": services.retentionDays.map { .number(Double($0)) } ?? .null, "records_calls": .bool(services.settings.savesRecording),
+            "retention_days": services.retentionDays.map { .number(Double($0)) } ?? .null,
+            "records_calls": .bool(services.settings.savesRecording),
             "is_sealed": .bool(services.store.isSealed),
         ])
     }
@@ -56,7 +60,9 @@ struct AdminRoutes: Sendable {
         var query = QueryReader(request.query, known: OpenAPI.auditQuery)
         let (action, limit, cursor) = (query.word("action"), query.limit(), query.cursor(of: .audit))
         try query.check()
-        let page = try await services.store.audit(action: action, limit: limit, cursor: cursor)
-        return Routes.json(["items": .array(page.items.map(Payloads.audit)), "next_cursor": .cursor(page.nextCursor, of: .audit)])
+        let page = try await services.store.audit.page(action: action, limit: limit, cursor: cursor)
+        return Routes.json([
+            "items": .array(page.items.map(Payloads.audit)), "next_cursor": .cursor(page.nextCursor, of: .audit),
+        ])
     }
 }

@@ -2,6 +2,7 @@ public import Calls
 internal import Crypto
 public import Foundation
 internal import Net
+public import Store
 internal import Synchronization
 
 /// What a key may do (SPEC §9).
@@ -56,7 +57,8 @@ public final class Authenticator: Sendable {
     private let rate: (perSecond: Double, burst: Double)
     private static let bucketLimit = 10_000
 
-    public init(rate: (perSecond: Double, burst: Double) = (50, 100), now: @escaping @Sendable () -> Date = { Date() }) {
+    public init(rate: (perSecond: Double, burst: Double) = (50, 100), now: @escaping @Sendable () -> Date = { Date() })
+    {
         self.rate = rate
         self.now = now
     }
@@ -67,33 +69,41 @@ public final class Authenticator: Sendable {
 
     /// `tk_` and 40 random hex digits.
     public static func newKey() -> String {
-        "tk_" + (0..<5).map { _ in Call.hex(.random(in: .min ... .max)) }.joined()
+        "tk_" + (0..<5).map { _ in ShortID.random() }.joined()
     }
 
     /// A new key, and what is stored of it.
     public static func makeKey(
         name: String, role: Role, by who: String, at now: Date, expires: Date? = nil
-    ) -> (key: String, stored: CallStore.StoredKey) {
+    ) -> (key: String, stored: StoredKey) {
         let key = newKey()
-        return (key, .init(hash: hash(key), name: name, role: role.rawValue, createdAt: now, createdBy: who, expiresAt: expires))
+        return (
+            key,
+            .init(hash: hash(key), name: name, role: role.rawValue, createdAt: now, createdBy: who, expiresAt: expires)
+        )
     }
 
     /// The keys and users there are now, by whatever process they were made or taken away.
-    public func refresh(from store: CallStore) async throws(StoreError) { take(try await store.keys(), users: try await store.users()) }
+    public func refresh(from store: CallStore) async throws(StoreError) {
+        take(try await store.accounts.keys(), users: try await store.accounts.users())
+    }
 
-    /// The keys and users there are now. Whose key is gone loses his login too, and so does a user whose role has changed.
-    public func take(_ keys: [CallStore.StoredKey], users: [User] = []) {
+    /// The keys and users there are now. Whose key is gone loses his login too, and so does a user whose role has
+    /// changed.
+    public func take(_ keys: [StoredKey], users: [User] = []) {
         state.withLock { state in
             state.keys = [:]
             state.users = Dictionary(users.map { ($0.name, Role(rawValue: $0.role) ?? .viewer) }) { first, _ in first }
             for key in keys where key.revokedAt == nil {
-                let principal = Principal(name: key.name, key: key.id, role: Role(rawValue: key.role) ?? .viewer, isSession: false)
+                let principal = Principal(
+                    name: key.name, key: key.id, role: Role(rawValue: key.role) ?? .viewer, isSession: false)
                 state.keys[key.hash] = (principal, key.expiresAt)
             }
             let valid = Set(state.keys.values.map(\.principal.key))
             state.sessions = state.sessions.filter { session in
                 let principal = session.value.principal
-                return principal.key.isEmpty ? state.users[principal.name] == principal.role : valid.contains(principal.key)
+                return principal.key.isEmpty
+                    ? state.users[principal.name] == principal.role : valid.contains(principal.key)
             }
         }
     }
@@ -103,7 +113,9 @@ public final class Authenticator: Sendable {
         let moment = now()
         return state.withLock { state in
             if principal.key.isEmpty { return state.users[principal.name] == principal.role }
-            return state.keys.values.contains { $0.principal.key == principal.key && ($0.expires.map { $0 > moment } ?? true) }
+            return state.keys.values.contains {
+                $0.principal.key == principal.key && ($0.expires.map { $0 > moment } ?? true)
+            }
         }
     }
 
@@ -131,9 +143,12 @@ public final class Authenticator: Sendable {
     private func begin(_ principal: Principal, _ state: inout State) -> (token: String, principal: Principal)? {
         let token = Self.newKey()
         let moment = now()
-        if state.sessions.count >= Self.sessionLimit { state.sessions = state.sessions.filter { $0.value.expires > moment } }
+        if state.sessions.count >= Self.sessionLimit {
+            state.sessions = state.sessions.filter { $0.value.expires > moment }
+        }
         guard state.sessions.count < Self.sessionLimit else { return nil }
-        state.sessions[Self.hash(token)] = Session(principal: principal, expires: moment.addingTimeInterval(Self.sessionHours * 3_600))
+        state.sessions[Self.hash(token)] = Session(
+            principal: principal, expires: moment.addingTimeInterval(Self.sessionHours * 3_600))
         return (token, principal)
     }
 
@@ -144,17 +159,19 @@ public final class Authenticator: Sendable {
     }
 
     /// A login as it is kept.
-    func stored(_ token: String) -> CallStore.StoredSession? {
+    func stored(_ token: String) -> StoredSession? {
         let hash = Self.hash(token)
         return state.withLock { state in
             state.sessions[hash].map {
-                .init(hash: hash, name: $0.principal.name, keyID: $0.principal.key, role: $0.principal.role.rawValue, expiresAt: $0.expires)
+                .init(
+                    hash: hash, name: $0.principal.name, keyID: $0.principal.key, role: $0.principal.role.rawValue,
+                    expiresAt: $0.expires)
             }
         }
     }
 
     /// Logins from before a restart; `refresh` then ends those whose key or user is gone.
-    public func adopt(_ sessions: [CallStore.StoredSession]) {
+    public func adopt(_ sessions: [StoredSession]) {
         state.withLock { state in
             for session in sessions.prefix(Self.sessionLimit) {
                 guard let role = Role(rawValue: session.role) else { continue }
@@ -194,7 +211,9 @@ public final class Authenticator: Sendable {
 
     /// Nil while somebody may try to log in; else the seconds to wait.
     func secondsToWait(forLoginOf source: String) -> Int? {
-        secondsToWait(for: "login " + source, rate: Self.refusalRate, cost: 0).map { _ in Int(60 / Self.refusalsPerMinute) }
+        secondsToWait(for: "login " + source, rate: Self.refusalRate, cost: 0).map { _ in
+            Int(60 / Self.refusalsPerMinute)
+        }
     }
     func loginRefused(of source: String) { _ = secondsToWait(for: "login " + source, rate: Self.refusalRate, cost: 1) }
 
@@ -204,9 +223,12 @@ public final class Authenticator: Sendable {
     private func secondsToWait(for source: String, rate: (perSecond: Double, burst: Double), cost: Double) -> Int? {
         let moment = now()
         return state.withLock { state in
-            if state.buckets.count > Self.bucketLimit { state.buckets = state.buckets.filter { moment.timeIntervalSince($0.value.at) < 60 } }
+            if state.buckets.count > Self.bucketLimit {
+                state.buckets = state.buckets.filter { moment.timeIntervalSince($0.value.at) < 60 }
+            }
             var bucket = state.buckets[source] ?? Bucket(tokens: rate.burst, at: moment)
-            bucket.tokens = min(rate.burst, bucket.tokens + max(0, moment.timeIntervalSince(bucket.at)) * rate.perSecond)
+            bucket.tokens = min(
+                rate.burst, bucket.tokens + max(0, moment.timeIntervalSince(bucket.at)) * rate.perSecond)
             bucket.at = moment
             defer { state.buckets[source] = bucket }
             guard bucket.tokens >= 1 else { return 1 }

@@ -13,8 +13,10 @@ struct CallRequest {
     static let choiceCount = 2...9
 
     private static let known: Set<String> = [
-        "caller_number", "callee_number", "purpose", "questions", "caller_display_name", "max_duration", "priority", "scheduled_at",
-        "retry_on_no_answer", "max_retries", "language", "agent", "metadata", "webhook_url", "voicemail", "voicemail_message",
+        "caller_number", "callee_number", "purpose", "questions", "caller_display_name", "max_duration", "priority",
+        "scheduled_at",
+        "retry_on_no_answer", "max_retries", "language", "agent", "metadata", "webhook_url", "voicemail",
+        "voicemail_message",
     ]
     /// Agents that there are.
     static let agents = ["default"]
@@ -34,12 +36,14 @@ struct CallRequest {
         let caller = fields.text("caller_number", required: true, limit: 64)
         var callee = fields.text("callee_number", required: true, limit: 256)
         let purpose = fields.text("purpose", required: true, limit: Self.purposeLimit, .paragraph)
-        let displayName = fields.text("caller_display_name", required: false, limit: Self.displayNameLimit, mayBeBlank: true) ?? ""
+        let displayName =
+            fields.text("caller_display_name", required: false, limit: Self.displayNameLimit, mayBeBlank: true) ?? ""
         var maxDuration = fields.integer("max_duration", in: Self.durationRange) ?? 180
         if maxDuration > settings.maxCallDuration {
             maxDuration = settings.maxCallDuration
             if members["max_duration"] != nil {
-                warnings.append("max_duration was lowered to \(settings.maxCallDuration) s (outbound.max_call_duration)")
+                warnings.append(
+                    "max_duration was lowered to \(settings.maxCallDuration) s (outbound.max_call_duration)")
             }
         }
         let priority = fields.integer("priority", in: 1...10) ?? 5
@@ -55,7 +59,11 @@ struct CallRequest {
         }
         var language = settings.language
         if let text = fields.text("language", required: false, limit: LanguageTag.lengthLimit) {
-            if LanguageTag.isWellFormed(text) { language = text } else { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
+            if LanguageTag.isWellFormed(text) {
+                language = text
+            } else {
+                fields.fail("language", "must be a BCP 47 tag, e.g. en or ko")
+            }
         }
         if let agent = fields.text("agent", required: false, limit: 64), !Self.agents.contains(agent) {
             fields.fail("agent", "there is no agent with this name")
@@ -68,7 +76,9 @@ struct CallRequest {
         case nil, .null: break
         case .object(let value):
             let text = JSONValue.object(value).text
-            if text.utf8.count > Self.metadataLimit { fields.fail("metadata", "is larger than \(Self.metadataLimit) bytes") }
+            if text.utf8.count > Self.metadataLimit {
+                fields.fail("metadata", "is larger than \(Self.metadataLimit) bytes")
+            }
             metadata = text
         default: fields.fail("metadata", "must be an object")
         }
@@ -79,7 +89,8 @@ struct CallRequest {
         if isForBrowser {
             let own = Call.browserPrefix + requestedBy
             if callee?.count != Call.browserPrefix.count, callee != own {
-                fields.fail("callee_number", "must be browser: alone: the call is for the browser of whoever asks for it")
+                fields.fail(
+                    "callee_number", "must be browser: alone: the call is for the browser of whoever asks for it")
             }
             callee = own
         }
@@ -92,7 +103,11 @@ struct CallRequest {
         var notAllowed: Routing.Refusal?
         if let caller {
             do throws(Routing.Refusal) { try settings.routing.checkCaller(caller, for: route) } catch {
-                if error.code == .callerNotAllowed { notAllowed = error } else { fields.fail("caller_number", error.message) }
+                if error.code == .callerNotAllowed {
+                    notAllowed = error
+                } else {
+                    fields.fail("caller_number", error.message)
+                }
             }
         }
         if !fields.errors.isEmpty {
@@ -103,15 +118,18 @@ struct CallRequest {
         guard let caller, let callee, let purpose else { throw APIError.invalid(fields.errors) }
         if !settings.understands(language) {
             warnings.append(
-                "the embedded recogniser knows English only: in \(language) the AI speaks, and answers are taken by keypad")
+                "the embedded recogniser knows English only: in \(language) the AI speaks, and answers are taken by keypad"
+            )
         }
         call = Call(
-            callerNumber: caller, calleeNumber: callee,
+            localNumber: caller, remoteNumber: callee,
             brief: Brief(
-                purpose: purpose, callerDisplayName: displayName, questions: questions, language: language, maxTurns: settings.maxTurns,
+                purpose: purpose, callerDisplayName: displayName, questions: questions, language: language,
+                maxTurns: settings.maxTurns,
                 greetingTemplate: settings.greetingTemplate, closingTemplate: settings.closingTemplate),
             maxDuration: maxDuration, priority: priority, scheduledAt: scheduledAt,
-            retryOnNoAnswer: retryOnNoAnswer && !isForBrowser, maxRetries: isForBrowser ? 0 : maxRetries, metadata: metadata,
+            retryOnNoAnswer: retryOnNoAnswer && !isForBrowser, maxRetries: isForBrowser ? 0 : maxRetries,
+            metadata: metadata,
             requestedBy: requestedBy, webhookURL: webhook, voicemail: voicemail,
             createdAt: now)
         self.warnings = warnings
@@ -124,10 +142,14 @@ struct CallRequest {
         var action: VoicemailAction?
         if let name = fields.text("voicemail", required: false, limit: 64) {
             action = VoicemailAction(rawValue: name)
-            if action == nil { fields.fail("voicemail", "must be one of \(VoicemailAction.allCases.map(\.rawValue).joined(separator: ", "))") }
+            if action == nil {
+                fields.fail(
+                    "voicemail", "must be one of \(VoicemailAction.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
         }
         if action == .leaveMessage, message == nil, settings.voicemail.message == nil {
-            fields.fail("voicemail_message", "is required: there is no message for all calls (outbound.ai.voicemail_message)")
+            fields.fail(
+                "voicemail_message", "is required: there is no message for all calls (outbound.ai.voicemail_message)")
         }
         return action == nil && message == nil ? nil : VoicemailPolicy(action: action, message: message)
     }
@@ -139,7 +161,9 @@ struct CallRequest {
             return []
         }
         guard questionCount.contains(items.count) else {
-            fields.fail("questions", "must have \(questionCount.lowerBound) to \(questionCount.upperBound) items, not \(items.count)")
+            fields.fail(
+                "questions",
+                "must have \(questionCount.lowerBound) to \(questionCount.upperBound) items, not \(items.count)")
             return []
         }
         var result: [Question] = []
@@ -150,7 +174,8 @@ struct CallRequest {
             case .string(let text):
                 if let text = checked(text, name, &fields) { result.append(Question(id: id, text: text)) }
             case .object(let members):
-                for key in members.keys.sorted() where !["text", "type", "choices", "required", "ask_if"].contains(key) {
+                for key in members.keys.sorted() where !["text", "type", "choices", "required", "ask_if"].contains(key)
+                {
                     fields.fail("\(name).\(key)", "is not a known field")
                 }
                 let condition = condition(members["ask_if"], "\(name).ask_if", before: index, &fields)
@@ -189,9 +214,13 @@ struct CallRequest {
                 default: fields.fail("\(name).choices", "must be an array of texts")
                 }
                 if kind == .choice, !choiceCount.contains(choices.count) {
-                    fields.fail("\(name).choices", "must have \(choiceCount.lowerBound) to \(choiceCount.upperBound) items for the type choice")
+                    fields.fail(
+                        "\(name).choices",
+                        "must have \(choiceCount.lowerBound) to \(choiceCount.upperBound) items for the type choice")
                 }
-                if kind != .choice, !choices.isEmpty { fields.fail("\(name).choices", "only goes with the type choice") }
+                if kind != .choice, !choices.isEmpty {
+                    fields.fail("\(name).choices", "only goes with the type choice")
+                }
                 var isRequired = true
                 switch members["required"] {
                 case nil, .null: break
@@ -200,7 +229,9 @@ struct CallRequest {
                 }
                 if let text = checked(raw, "\(name).text", &fields) {
                     result.append(
-                        Question(id: id, text: text, kind: kind, choices: choices, isRequired: isRequired, condition: condition))
+                        Question(
+                            id: id, text: text, kind: kind, choices: choices, isRequired: isRequired,
+                            condition: condition))
                 }
             default: fields.fail(name, "must be a string or an object")
             }
@@ -209,12 +240,17 @@ struct CallRequest {
     }
 
     /// `{"question": "q1", "equals": …}`, of an earlier question.
-    private static func condition(_ value: JSONValue?, _ name: String, before index: Int, _ fields: inout FieldReader) -> Question.Condition? {
+    private static func condition(_ value: JSONValue?, _ name: String, before index: Int, _ fields: inout FieldReader)
+        -> Question.Condition?
+    {
         switch value {
         case nil, .null: return nil
         case .object(let members):
-            for key in members.keys.sorted() where !["question", "equals"].contains(key) { fields.fail("\(name).\(key)", "is not a known field") }
-            guard case .string(let id)? = members["question"], (0..<index).contains(where: { "q\($0 + 1)" == id }) else {
+            for key in members.keys.sorted() where !["question", "equals"].contains(key) {
+                fields.fail("\(name).\(key)", "is not a known field")
+            }
+            guard case .string(let id)? = members["question"], (0..<index).contains(where: { "q\($0 + 1)" == id })
+            else {
                 fields.fail("\(name).question", "must be the id of an earlier question, e.g. q1")
                 return nil
             }
@@ -275,7 +311,8 @@ struct FieldReader {
                 detail: "the body is not valid JSON: \(error.message), at byte \(error.offset)")
         }
         guard case .object(let members) = json else {
-            throw APIError(status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
+            throw APIError(
+                status: 400, code: "invalid_json", title: "Bad Request", detail: "the body must be a JSON object")
         }
         self.members = members
         for name in members.keys.sorted() where !known.contains(name) { fail(name, "is not a known field") }
@@ -304,11 +341,15 @@ struct FieldReader {
     /// - Throws: all that was noted.
     func check() throws(APIError) { if !errors.isEmpty { throw APIError.invalid(errors) } }
 
-    mutating func fail(_ field: String, _ message: String) { errors.append(.init(field: String(field.prefix(100)), message: message)) }
+    mutating func fail(_ field: String, _ message: String) {
+        errors.append(.init(field: String(field.prefix(100)), message: message))
+    }
 
     /// A text without the space around it; nil where there is none, or it is bad.
     /// - Parameter mayBeBlank: a blank one is as none, for a program that clears a field so.
-    mutating func text(_ name: String, required: Bool, limit: Int, _ rule: TextRule = .line, mayBeBlank: Bool = false) -> String? {
+    mutating func text(_ name: String, required: Bool, limit: Int, _ rule: TextRule = .line, mayBeBlank: Bool = false)
+        -> String?
+    {
         switch members[name] {
         case nil, .null:
             if required { fail(name, "is required") }
@@ -337,7 +378,9 @@ struct FieldReader {
 
     /// A password: as it is, to the last space.
     mutating func secret(_ name: String, required: Bool, limit: Int) -> String? {
-        guard let value = text(name, required: required, limit: limit), case .string(let whole)? = members[name] else { return nil }
+        guard let value = text(name, required: required, limit: limit), case .string(let whole)? = members[name] else {
+            return nil
+        }
         // Space around it counts too.
         if whole.count > limit { fail(name, "is longer than \(limit) characters") }
         return whole.count > limit ? value : whole
@@ -345,7 +388,9 @@ struct FieldReader {
 
     /// An address that webhooks are posted to.
     mutating func url(_ name: String, _ settings: WebhookSender.Settings) -> String? {
-        guard text(name, required: false, limit: WebhookSender.urlLimit) != nil, case .string(let whole)? = members[name] else { return nil }
+        guard text(name, required: false, limit: WebhookSender.urlLimit) != nil,
+            case .string(let whole)? = members[name]
+        else { return nil }
         if let problem = WebhookSender.problem(with: whole, settings: settings) { fail(name, problem) }
         return whole
     }

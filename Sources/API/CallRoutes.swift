@@ -4,6 +4,7 @@ internal import Foundation
 internal import Net
 internal import Pipeline
 internal import Realtime
+internal import Store
 
 /// `/api/outbound/…`
 struct CallRoutes: Sendable {
@@ -13,36 +14,42 @@ struct CallRoutes: Sendable {
     static let answerLimit = 2_000
 
     let services: Routes.Services
-    /// Serves calls that came in (`/api/inbound/…`), not those we placed.
-    var isInbound = false
+    /// Of the calls that are served: `/api/outbound/…` or `/api/inbound/…`.
+    var direction = CallDirection.outbound
 
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let type = request.headers["content-type"] ?? "application/json"
         guard type.lowercased().hasPrefix("application/json") else {
             throw APIError(
-                status: 415, code: "unsupported_media_type", title: "Unsupported Media Type", detail: "send application/json")
+                status: 415, code: "unsupported_media_type", title: "Unsupported Media Type",
+                detail: "send application/json")
         }
         let parsed: CallRequest
         do throws(APIError) { parsed = try self.parsed(request, principal) } catch {
-            if let rule = DialRule(rawValue: error.code) { await services.audit(principal, "dial.blocked", detail: rule.rawValue) }
+            if let rule = DialRule(rawValue: error.code) {
+                await services.audit(principal, "dial.blocked", detail: rule.rawValue)
+            }
             throw error
         }
-        if let refusal = parsed.notAllowed, try await !services.store.isCallerNumber(parsed.call.callerNumber) {
+        if let refusal = parsed.notAllowed, try await !services.store.numbers.isCallerNumber(parsed.call.localNumber) {
             await services.audit(principal, "dial.blocked", detail: refusal.code.rawValue)
             throw APIError(
                 status: 403, code: refusal.code.rawValue, title: "Forbidden", detail: refusal.message,
                 errors: [.init(field: "caller_number", message: refusal.message)])
         }
         var answer: [String: JSONValue] = [
-            "outbound_id": .string(parsed.call.outboundID), "state": .string(parsed.call.state.rawValue),
+            "outbound_id": .string(parsed.call.id), "state": .string(parsed.call.state.rawValue),
             "created_at": Payloads.time(parsed.call.createdAt), "message": "the call is queued",
         ]
         if !parsed.warnings.isEmpty { answer["warnings"] = .array(parsed.warnings.map { .string($0) }) }
         let text = JSONValue.object(answer).text
-        let audit = AuditEntry(at: services.now(), actor: principal.name, action: "call.create", target: parsed.call.outboundID)
-        switch try await services.dialler.create(parsed.call, request: try repeatable(request, principal, answer: text), audit: audit) {
-        case .stored: return Self.accepted(text, id: parsed.call.outboundID)
-        case .known(let answer): return Self.accepted(answer, id: Self.outboundID(in: answer))
+        let audit = AuditEntry(
+            at: services.now(), actor: principal.name, action: "call.create", target: parsed.call.id)
+        switch try await services.dialler.create(
+            parsed.call, request: try repeatable(request, principal, answer: text), audit: audit)
+        {
+        case .stored: return Self.accepted(text, id: parsed.call.id)
+        case .known(let answer): return Self.accepted(answer, id: Self.callID(in: answer))
         case .keyIsTaken:
             throw APIError(
                 status: 422, code: "idempotency_key_reused", title: "Unprocessable Content",
@@ -55,22 +62,24 @@ struct CallRoutes: Sendable {
     }
 
     private func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
-        try CallRequest(request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name, now: services.now())
+        try CallRequest(
+            request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name,
+            now: services.now())
     }
 
     /// `POST …/check`: what `POST …` would say of a request's members; nothing is stored.
     func check(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let parsed = try parsed(request, principal)
-        if let refusal = parsed.notAllowed, try await !services.store.isCallerNumber(parsed.call.callerNumber) {
+        if let refusal = parsed.notAllowed, try await !services.store.numbers.isCallerNumber(parsed.call.localNumber) {
             throw APIError.invalid("caller_number", refusal.message)
         }
-        try await checkList(parsed.call.calleeNumber, field: "callee_number")
+        try await checkList(parsed.call.remoteNumber, field: "callee_number")
         return Routes.json(["warnings": .array(parsed.warnings.map { .string($0) })])
     }
 
     /// Nobody on the do-not-call list is rung, whoever asks for it.
     private func checkList(_ callee: String, field: String) async throws {
-        guard try await services.store.isOnDoNotCallList(callee) else { return }
+        guard try await services.store.numbers.isOnDoNotCallList(callee) else { return }
         throw APIError.blocked(by: .doNotCall, "the callee is on the do-not-call list", field: field)
     }
 
@@ -81,21 +90,26 @@ struct CallRoutes: Sendable {
     }
 
     /// The call that an answer of ours was about.
-    private static func outboundID(in answer: String) -> String? {
-        guard case .object(let members)? = try? JSONValue(parsing: Array(answer.utf8)), case .string(let id)? = members["outbound_id"] else {
+    private static func callID(in answer: String) -> String? {
+        guard case .object(let members)? = try? JSONValue(parsing: Array(answer.utf8)),
+            case .string(let id)? = members["outbound_id"]
+        else {
             return nil
         }
         return id
     }
 
-    private func repeatable(_ request: HTTPRequest, _ principal: Principal, answer: String) throws -> CallStore.RepeatableRequest? {
+    private func repeatable(_ request: HTTPRequest, _ principal: Principal, answer: String) throws -> RepeatableRequest?
+    {
         guard let key = request.headers["idempotency-key"]?.trimmingCharacters(in: .whitespaces) else { return nil }
-        guard (1...CallStore.RepeatableRequest.keyLimit).contains(key.utf8.count) else {
-            throw APIError.invalid("Idempotency-Key", "must have 1 to \(CallStore.RepeatableRequest.keyLimit) characters")
+        guard (1...RepeatableRequest.keyLimit).contains(key.utf8.count) else {
+            throw APIError.invalid(
+                "Idempotency-Key", "must have 1 to \(RepeatableRequest.keyLimit) characters")
         }
         // The same request however its members are ordered or spaced.
         let body = (try? JSONValue(parsing: request.body).text) ?? ""
-        return CallStore.RepeatableRequest(key: "\(principal.name) \(key)", request: Authenticator.hash(body), answer: answer)
+        return RepeatableRequest(
+            key: "\(principal.name) \(key)", request: Authenticator.hash(body), answer: answer)
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -103,7 +117,8 @@ struct CallRoutes: Sendable {
         let now = services.now()
         return Routes.json([
             "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }),
-            "next_cursor": .cursor(page.nextCursor, of: isInbound ? .inbound : .outbound), "total": .number(Double(page.total)),
+            "next_cursor": .cursor(page.nextCursor, of: direction == .inbound ? .inbound : .outbound),
+            "total": .number(Double(page.total)),
             "total_is_capped": .bool(page.isTotalCapped),
         ])
     }
@@ -112,7 +127,7 @@ struct CallRoutes: Sendable {
     private func filter(_ query: [(name: String, value: String)]) throws(APIError) -> CallFilter {
         var query = QueryReader(query, known: OpenAPI.listQuery, reserved: ["campaign_id"])
         var filter = CallFilter()
-        filter.isInbound = isInbound
+        filter.direction = direction
         if let text = query["state"] {
             filter.state = CallState(rawValue: text)
             if filter.state == nil { query.fail("state", "is no state of a call") }
@@ -121,7 +136,7 @@ struct CallRoutes: Sendable {
         filter.from = query.time("from")
         filter.to = query.time("to")
         filter.limit = query.limit()
-        filter.cursor = query.cursor(of: isInbound ? .inbound : .outbound)
+        filter.cursor = query.cursor(of: direction == .inbound ? .inbound : .outbound)
         if query["campaign_id"] != nil { query.fail("campaign_id", "is not supported yet") }
         try query.check()
         return filter
@@ -133,7 +148,8 @@ struct CallRoutes: Sendable {
         let states = ActiveFilter.states.map { ($0.rawValue, JSONValue.number(Double(active.states[$0] ?? 0))) }
         return Routes.json([
             "items": .array(active.page.items.map { Payloads.call($0, isMasked: true, now: now) }),
-            "next_cursor": .cursor(active.page.nextCursor, of: isInbound ? .activeInbound : .activeOutbound),
+            "next_cursor": .cursor(
+                active.page.nextCursor, of: direction == .inbound ? .activeInbound : .activeOutbound),
             "total": .number(Double(active.page.total)), "states": .object(Dictionary(uniqueKeysWithValues: states)),
         ])
     }
@@ -142,9 +158,11 @@ struct CallRoutes: Sendable {
     private func activeFilter(_ query: [(name: String, value: String)]) throws(APIError) -> ActiveFilter {
         var query = QueryReader(query, known: OpenAPI.activeQuery)
         var filter = ActiveFilter()
-        filter.isInbound = isInbound
+        filter.direction = direction
         if let text = query["state"] {
-            let states = text.split(separator: ",", omittingEmptySubsequences: false).map { CallState(rawValue: String($0)) }
+            let states = text.split(separator: ",", omittingEmptySubsequences: false).map {
+                CallState(rawValue: String($0))
+            }
             if states.allSatisfy({ $0.map(ActiveFilter.states.contains) ?? false }) {
                 let named = states.compactMap(\.self)
                 filter.states = ActiveFilter.states.filter(named.contains)
@@ -153,7 +171,7 @@ struct CallRoutes: Sendable {
             }
         }
         filter.limit = query.limit(else: filter.limit)
-        filter.cursor = query.cursor(of: isInbound ? .activeInbound : .activeOutbound)
+        filter.cursor = query.cursor(of: direction == .inbound ? .activeInbound : .activeOutbound)
         try query.check()
         return filter
     }
@@ -162,11 +180,11 @@ struct CallRoutes: Sendable {
         Routes.json(Payloads.statistics(try await services.store.statistics()))
     }
 
-    private var idName: String { isInbound ? "inbound_id" : "outbound_id" }
+    private var idName: String { direction.idName }
 
     private func call(of request: HTTPRequest) async throws -> Call {
         let id = request.parameters["id"] ?? ""
-        guard Call.isInbound(id) == isInbound, id.count == 11, let call = try await services.store.call(id) else {
+        guard CallDirection(id: id) == direction, let call = try await services.store.call(id) else {
             throw APIError.notFound("there is no call with this id")
         }
         return call
@@ -174,29 +192,46 @@ struct CallRoutes: Sendable {
 
     func one(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        guard case .object(var members) = Payloads.call(call, isMasked: false, now: services.now()) else { throw APIError.notFound("") }
-        if let edges = await services.dialler.edges(of: call.outboundID) {
+        guard case .object(var members) = Payloads.call(call, isMasked: false, now: services.now()) else {
+            throw APIError.notFound("")
+        }
+        if let edges = await services.dialler.graph(of: call.id)?.edges {
             members["queues"] = .array(
                 edges.map {
                     [
-                        "name": .string($0.name), "depth": .number(Double($0.depth)), "peak": .number(Double($0.peakDepth)),
-                        "limit": .number(Double($0.limit)), "oldest_ms": .number(Double($0.oldestMs)), "dropped": .number(Double($0.dropped)),
+                        "name": .string($0.name), "depth": .number(Double($0.depth)),
+                        "peak": .number(Double($0.peakDepth)),
+                        "limit": .number(Double($0.limit)), "oldest_ms": .number(Double($0.oldestMs)),
+                        "dropped": .number(Double($0.dropped)),
                     ]
                 })
         }
         return Routes.json(.object(members))
     }
 
+    /// The call's stages and queues: as they are now, or the final figures.
+    func graph(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        let live = await services.dialler.graph(of: call.id)
+        let stored = call.graph.flatMap { try? JSONDecoder().decode(GraphReading.self, from: Data($0.utf8)) }
+        // Connected, and its conversation is about to begin, or was held elsewhere.
+        let empty = call.answeredAt == nil ? nil : GraphReading()
+        guard let reading = live ?? stored ?? empty else {
+            throw APIError.notFound("the call has no graph: it was never connected")
+        }
+        return Routes.json(Payloads.graph(reading, isLive: live != nil, [idName: .string(call.id)]))
+    }
+
     func result(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        let transcript = try await services.store.transcript(of: call.outboundID)
+        let transcript = try await services.store.transcript(of: call.id)
         return Routes.json(Payloads.result(call, transcript: transcript, now: services.now()))
     }
 
     func transcript(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        let transcript = try await services.store.transcript(of: call.outboundID)
-        return Routes.json([idName: .string(call.outboundID), "transcript": .array(transcript.map(Payloads.entry))])
+        let transcript = try await services.store.transcript(of: call.id)
+        return Routes.json([idName: .string(call.id), "transcript": .array(transcript.map(Payloads.entry))])
     }
 
     func recording(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
@@ -209,7 +244,7 @@ struct CallRoutes: Sendable {
 
     func events(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        let events = try await services.store.events(after: 0, of: call.outboundID)
+        let events = try await services.store.events(after: 0, of: call.id)
         return HTTPResponse(
             status: 200, contentType: "application/json",
             Array(("{\"items\":[" + events.map(\.envelope).joined(separator: ",") + "]}").utf8))
@@ -218,15 +253,16 @@ struct CallRoutes: Sendable {
     /// `GET …/sip`: the call's SIP messages, oldest first, without secrets, and a ladder of them.
     func sip(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        var messages = try await services.store.trace(of: call.outboundID)
+        var messages = try await services.store.trace(of: call.id)
         let last = messages.last?.at ?? .distantPast
-        messages += services.liveTrace(call.outboundID, call.callID ?? "").filter { $0.at > last }
+        messages += services.liveTrace(call.id, call.providerCallID ?? "").filter { $0.at > last }
         return Routes.json([
-            idName: .string(call.outboundID),
+            idName: .string(call.id),
             "items": .array(
                 messages.map {
                     [
-                        "at": Payloads.time($0.at), "direction": .string($0.isSent ? "sent" : "received"), "peer": .string($0.peer),
+                        "at": Payloads.time($0.at), "direction": .string($0.isSent ? "sent" : "received"),
+                        "peer": .string($0.peer),
                         "summary": .string($0.summary), "text": .string($0.text),
                     ]
                 }), "ladder": .string(SIPTrace.ladder(messages)),
@@ -235,33 +271,39 @@ struct CallRoutes: Sendable {
 
     func cancel(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        try await services.dialler.cancel(call.outboundID)
-        await services.audit(principal, "call.cancel", target: call.outboundID)
-        return Routes.json(["outbound_id": .string(call.outboundID), "message": "the call is being cancelled"], status: 202)
+        try await services.dialler.cancel(call.id)
+        await services.audit(principal, "call.cancel", target: call.id)
+        return Routes.json(
+            ["outbound_id": .string(call.id), "message": "the call is being cancelled"], status: 202)
     }
 
     func retry(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        let queued = try await services.dialler.retry(call.outboundID)
-        await services.audit(principal, "call.retry", target: call.outboundID)
+        let queued = try await services.dialler.retry(call.id)
+        await services.audit(principal, "call.retry", target: call.id)
         return Routes.json(
-            ["outbound_id": .string(queued.outboundID), "state": .string(queued.state.rawValue), "message": "the call is queued again"],
+            [
+                "outbound_id": .string(queued.id), "state": .string(queued.state.rawValue),
+                "message": "the call is queued again",
+            ],
             status: 202)
     }
 
     func hangUp(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        try await services.dialler.hangUp(call.outboundID)
-        await services.audit(principal, "call.hangup", target: call.outboundID)
-        return Routes.json([idName: .string(call.outboundID), "message": "the call is being hung up"], status: 202)
+        try await services.dialler.hangUp(call.id)
+        await services.audit(principal, "call.hangup", target: call.id)
+        return Routes.json([idName: .string(call.id), "message": "the call is being hung up"], status: 202)
     }
 
     /// `DELETE …/{id}`: an ended call, with all that is kept of it.
     func erase(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        guard call.state.isTerminal else { throw APIError.conflict("a call that is \(call.state.rawValue) cannot be erased") }
-        _ = try await services.store.erase([call.outboundID], recordings: services.settings.recordingsFolder)
-        await services.audit(principal, "call.erase", target: call.outboundID)
+        guard call.state.isTerminal else {
+            throw APIError.conflict("a call that is \(call.state.rawValue) cannot be erased")
+        }
+        _ = try await services.store.erase([call.id], recordings: services.settings.recordingsFolder)
+        await services.audit(principal, "call.erase", target: call.id)
         return HTTPResponse(status: 204)
     }
 
@@ -271,9 +313,9 @@ struct CallRoutes: Sendable {
         var fields = try FieldReader(body: request.body, known: ["text"])
         let text = fields.text("text", required: true, limit: Self.sayLimit, .paragraph)
         try fields.check()
-        try await services.dialler.say(text ?? "", in: call.outboundID)
-        await services.audit(principal, "call.say", target: call.outboundID)
-        return Routes.json([idName: .string(call.outboundID), "message": "it is being said"], status: 202)
+        try await services.dialler.say(text ?? "", in: call.id)
+        await services.audit(principal, "call.say", target: call.id)
+        return Routes.json([idName: .string(call.id), "message": "it is being said"], status: 202)
     }
 
     /// `POST …/transfer`: `{"operator_id"?, "to"?, "mode"?}`; the other party is told, and handed to whoever takes it.
@@ -285,39 +327,49 @@ struct CallRoutes: Sendable {
         var mode: CallSettings.TransferMode?
         if let text = fields.text("mode", required: false, limit: 20) {
             mode = CallSettings.TransferMode(rawValue: text)
-            if mode == nil { fields.fail("mode", "must be one of \(CallSettings.TransferMode.allCases.map(\.rawValue).joined(separator: ", "))") }
+            if mode == nil {
+                fields.fail(
+                    "mode",
+                    "must be one of \(CallSettings.TransferMode.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
         }
         if id != nil, number != nil { fields.fail("to", "cannot stand beside operator_id") }
         if let id, services.operators.with(id: id) == nil { fields.fail("operator_id", "there is no such operator") }
         if let number {
-            do { _ = try services.settings.routing.route(toSomebody: number) } catch { fields.fail("to", error.message) }
+            do { _ = try services.settings.routing.route(toSomebody: number) } catch {
+                fields.fail("to", error.message)
+            }
         }
         try fields.check()
         if let number { try await checkList(number, field: "to") }
         let choice: TransferChoice = id.map { .operator(id: $0) } ?? number.map { .number($0) } ?? .anybody
         guard mode == .blind || services.dialler.canHand(to: choice) || services.settings.operatorNumber != nil else {
             throw APIError.conflict(
-                id == nil ? "no operator can be rung now" : "the operator cannot be rung now: away, in a call, or without a phone")
+                id == nil
+                    ? "no operator can be rung now"
+                    : "the operator cannot be rung now: away, in a call, or without a phone")
         }
-        try await services.dialler.transfer(call.outboundID, to: choice, mode: mode)
-        await services.audit(principal, "call.transfer", target: call.outboundID)
-        return Routes.json([idName: .string(call.outboundID), "message": "the call is being handed over"], status: 202)
+        try await services.dialler.transfer(call.id, to: choice, mode: mode)
+        await services.audit(principal, "call.transfer", target: call.id)
+        return Routes.json([idName: .string(call.id), "message": "the call is being handed over"], status: 202)
     }
 
-    /// `POST …/browser`: a one-time token with which a page of whoever asks brings microphone and speaker: to answer a call that rings for him, or to
-    /// take over one in progress.
+    /// `POST …/browser`: a one-time token with which a page of whoever asks brings microphone and speaker: to answer a
+    /// call that rings for him, or to take over one in progress.
     func browser(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        guard call.state == .connected || services.dialler.rings(call.outboundID, inBrowserOf: principal.name) else {
+        guard call.state == .connected || services.dialler.rings(call.id, inBrowserOf: principal.name) else {
             throw APIError.conflict(
                 call.isForBrowser && !call.state.isTerminal
-                    ? "the call does not ring in this user's browser now" : "a call that is \(call.state.rawValue) cannot be joined")
+                    ? "the call does not ring in this user's browser now"
+                    : "a call that is \(call.state.rawValue) cannot be joined")
         }
-        let token = services.tickets.issue(.init(user: principal.name, outboundID: call.outboundID))
-        await services.audit(principal, call.state == .connected ? "call.take_over" : "call.answer", target: call.outboundID)
+        let token = services.tickets.issue(.init(user: principal.name, callID: call.id))
+        await services.audit(
+            principal, call.state == .connected ? "call.take_over" : "call.answer", target: call.id)
         return Routes.json(
             [
-                idName: .string(call.outboundID), "url": .string(StreamServer.browserPath), "token": .string(token),
+                idName: .string(call.id), "url": .string(StreamServer.browserPath), "token": .string(token),
                 "expires_in": .number(Double(StreamTickets.lifetimeMs / 1_000)),
             ], status: 201)
     }
@@ -326,7 +378,9 @@ struct CallRoutes: Sendable {
     func correct(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         let id = request.parameters["qid"] ?? ""
-        guard let question = call.brief.questions.first(where: { $0.id == id }) else { throw APIError.notFound("the call has no question \(id)") }
+        guard let question = call.brief.questions.first(where: { $0.id == id }) else {
+            throw APIError.notFound("the call has no question \(id)")
+        }
         guard call.state.isTerminal else { throw APIError.conflict("answers can be corrected when the call has ended") }
         var fields = try FieldReader(body: request.body, known: ["status", "answer_text", "answer_summary", "value"])
         let statuses: [Answer.Status] = [.answered, .unclear, .refused, .notAsked]
@@ -339,7 +393,8 @@ struct CallRoutes: Sendable {
             }
         }
         let text = fields.text("answer_text", required: false, limit: Self.answerLimit, .paragraph, mayBeBlank: true)
-        let summary = fields.text("answer_summary", required: false, limit: Self.answerLimit, .paragraph, mayBeBlank: true)
+        let summary = fields.text(
+            "answer_summary", required: false, limit: Self.answerLimit, .paragraph, mayBeBlank: true)
         var value: Answer.Value?
         switch (fields.members["value"], question.kind) {
         case (nil, _), (.null, _): break
@@ -352,16 +407,22 @@ struct CallRoutes: Sendable {
             if let problem = TextRule.paragraph.problem(with: given) { fields.fail("value", problem) }
             value = .text(given)
         case (.string(let given), .choice):
-            if question.choices.contains(given) { value = .text(given) } else { fields.fail("value", "is none of the question's choices") }
+            if question.choices.contains(given) {
+                value = .text(given)
+            } else {
+                fields.fail("value", "is none of the question's choices")
+            }
         default: fields.fail("value", "does not fit the question's type \(question.kind.rawValue)")
         }
-        if status == .answered, text == nil, summary == nil, value == nil, !fields.errors.contains(where: { $0.field == "value" }) {
+        if status == .answered, text == nil, summary == nil, value == nil,
+            !fields.errors.contains(where: { $0.field == "value" })
+        {
             fields.fail("value", "an answer needs value, answer_text or answer_summary")
         }
         try fields.check()
         let corrected = (status: status, text: text, summary: summary, value: value)
         let at = services.now()
-        let changed = try await services.store.update(call.outboundID) { call in
+        let changed = try await services.store.update(call.id) { call in
             try call.correct(id, by: principal.name, at: at) { answer in
                 answer.status = corrected.status
                 answer.text = corrected.text ?? (corrected.status == .answered ? answer.text : nil)
@@ -372,7 +433,7 @@ struct CallRoutes: Sendable {
             }
             return [call.correctedEvent(at: at)]
         }
-        await services.audit(principal, "answer.correct", target: call.outboundID, detail: id)
+        await services.audit(principal, "answer.correct", target: call.id, detail: id)
         return Routes.json(Payloads.result(changed, transcript: nil, now: at))
     }
 }

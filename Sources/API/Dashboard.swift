@@ -9,7 +9,8 @@ struct Dashboard: Sendable {
 
     private static let types = [
         "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
-        "svg": "image/svg+xml", "png": "image/png", "json": "application/json", "webmanifest": "application/manifest+json",
+        "svg": "image/svg+xml", "png": "image/png", "json": "application/json",
+        "webmanifest": "application/manifest+json",
     ]
 
     let root: String?
@@ -22,10 +23,15 @@ struct Dashboard: Sendable {
         let name = named ?? request.parameters["path"] ?? ""
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         // No part may climb out or be hidden.
-        guard let root, !parts.isEmpty, parts.allSatisfy({ !$0.isEmpty && !$0.hasPrefix(".") && !$0.contains("\\") && !$0.contains("\0") }),
+        guard let root, !parts.isEmpty,
+            parts.allSatisfy({ !$0.isEmpty && !$0.hasPrefix(".") && !$0.contains("\\") && !$0.contains("\0") }),
             let type = Self.types[name.split(separator: ".").last.map(String.init) ?? ""],
             var response = HTTPResponse.file(path: root + "/" + name, contentType: type, request: request)
-        else { return APIError.notFound(root == nil ? "the dashboard's files were not found: set http.web_root" : "there is no such file").response }
+        else {
+            return APIError.notFound(
+                root == nil ? "the dashboard's files were not found: set http.web_root" : "there is no such file"
+            ).response
+        }
         response.headers.append(("cache-control", "no-cache"))
         return response
     }

@@ -1,5 +1,6 @@
 internal import Calls
 internal import Net
+internal import Store
 
 /// `WS /api/events?after=ID`: every event, first those missed, then live; none twice, none left out.
 enum EventSocket {

@@ -1,5 +1,5 @@
-/// JSON from outside, parsed strictly (RFC 8259): duplicate keys, trailing text, deep nesting and bad UTF-8 are errors. What it means is kept as
-/// it is, numbers to the last digit (`JSONNumber`); the order of members is not.
+/// JSON from outside, parsed strictly (RFC 8259): duplicate keys, trailing text, deep nesting and bad UTF-8 are errors.
+/// What it means is kept as it is, numbers to the last digit (`JSONNumber`); the order of members is not.
 ///
 /// Foundation's decoders keep the last of two equal keys, and a request that says two things must not be acted upon.
 public enum JSONValue: Sendable, Equatable {
@@ -22,7 +22,9 @@ public enum JSONValue: Sendable, Equatable {
         parser.skipSpace()
         let value = try parser.value(depth: 0)
         parser.skipSpace()
-        guard parser.at == bytes.count else { throw ParseError(message: "text follows the JSON value", offset: parser.at) }
+        guard parser.at == bytes.count else {
+            throw ParseError(message: "text follows the JSON value", offset: parser.at)
+        }
         self = value
     }
 
@@ -66,7 +68,9 @@ public enum JSONValue: Sendable, Equatable {
             if at < bytes.count, bytes[at] == UInt8(ascii: "-") { at += 1 }
             let firstDigit = at
             while at < bytes.count, (48...57).contains(bytes[at]) { at += 1 }
-            guard at > firstDigit, bytes[firstDigit] != 48 || at == firstDigit + 1 else { throw fail("expected a JSON value") }
+            guard at > firstDigit, bytes[firstDigit] != 48 || at == firstDigit + 1 else {
+                throw fail("expected a JSON value")
+            }
             if at < bytes.count, bytes[at] == UInt8(ascii: ".") {
                 at += 1
                 let fraction = at
@@ -80,7 +84,9 @@ public enum JSONValue: Sendable, Equatable {
                 while at < bytes.count, (48...57).contains(bytes[at]) { at += 1 }
                 guard at > exponent else { throw fail("digits must follow the exponent") }
             }
-            guard at - start <= JSONNumber.lengthLimit else { throw fail("a number is longer than \(JSONNumber.lengthLimit) characters") }
+            guard at - start <= JSONNumber.lengthLimit else {
+                throw fail("a number is longer than \(JSONNumber.lengthLimit) characters")
+            }
             return String(decoding: bytes[start..<at], as: UTF8.self)
         }
 
@@ -91,7 +97,9 @@ public enum JSONValue: Sendable, Equatable {
                 let byte = bytes[at]
                 if byte == UInt8(ascii: "\"") {
                     at += 1
-                    guard let text = String(validating: scalars, as: UTF8.self) else { throw fail("the text is not valid UTF-8") }
+                    guard let text = String(validating: scalars, as: UTF8.self) else {
+                        throw fail("the text is not valid UTF-8")
+                    }
                     return text
                 }
                 guard byte >= 0x20 else { throw fail("a control character stands in a string") }
@@ -113,7 +121,8 @@ public enum JSONValue: Sendable, Equatable {
                 case UInt8(ascii: "u"):
                     var code = try hex()
                     if (0xD800...0xDBFF).contains(code) {
-                        guard at + 1 < bytes.count, bytes[at] == UInt8(ascii: "\\"), bytes[at + 1] == UInt8(ascii: "u") else {
+                        guard at + 1 < bytes.count, bytes[at] == UInt8(ascii: "\\"), bytes[at + 1] == UInt8(ascii: "u")
+                        else {
                             throw fail("half of a surrogate pair")
                         }
                         at += 2
@@ -172,7 +181,9 @@ public enum JSONValue: Sendable, Equatable {
                 guard at < bytes.count, bytes[at] == UInt8(ascii: "\"") else { throw fail("expected a member's name") }
                 let name = try string()
                 skipSpace()
-                guard at < bytes.count, bytes[at] == UInt8(ascii: ":") else { throw fail("expected : behind a member's name") }
+                guard at < bytes.count, bytes[at] == UInt8(ascii: ":") else {
+                    throw fail("expected : behind a member's name")
+                }
                 at += 1
                 skipSpace()
                 guard members[name] == nil else { throw fail("the member \"\(name.prefix(40))\" stands twice") }
@@ -256,7 +267,8 @@ public enum JSONValue: Sendable, Equatable {
     static func number(_ value: Double) -> JSONValue { .number(JSONNumber(value)) }
 }
 
-extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral, ExpressibleByDictionaryLiteral,
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByDictionaryLiteral,
     ExpressibleByArrayLiteral
 {
     public init(stringLiteral value: String) { self = .string(value) }

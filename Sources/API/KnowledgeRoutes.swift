@@ -2,6 +2,7 @@ internal import Calls
 internal import Foundation
 internal import Net
 internal import Realtime
+internal import Store
 
 /// `/api/knowledge/`: question/answer pairs and documents that the AI answers from.
 struct KnowledgeRoutes: Sendable {
@@ -15,7 +16,9 @@ struct KnowledgeRoutes: Sendable {
     let services: Routes.Services
 
     private func knowledge() throws -> KnowledgeStore {
-        guard let knowledge = services.knowledge else { throw APIError.notFound("there is no knowledge on this server") }
+        guard let knowledge = services.knowledge else {
+            throw APIError.notFound("there is no knowledge on this server")
+        }
         return knowledge
     }
 
@@ -23,10 +26,12 @@ struct KnowledgeRoutes: Sendable {
         try FieldReader(body: request.body, known: known)
     }
 
-    /// `{"question", "answer"}`, or `{"title", "text"}`, or `{"title", "content_type", "content_base64"}` for text, Markdown and PDF.
+    /// `{"question", "answer"}`, or `{"title", "text"}`, or `{"title", "content_type", "content_base64"}` for text,
+    /// Markdown and PDF.
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let knowledge = try knowledge()
-        var fields = try Self.fields(request, ["question", "answer", "title", "text", "content_type", "content_base64"])
+        var fields = try Self.fields(
+            request, ["question", "answer", "title", "text", "content_type", "content_base64"])
         let item: KnowledgeItem
         if fields.members["question"] != nil || fields.members["answer"] != nil {
             let question = fields.text("question", required: true, limit: Self.questionLimit, .document)
@@ -42,7 +47,9 @@ struct KnowledgeRoutes: Sendable {
             let title = fields.text("title", required: true, limit: Self.titleLimit)
             let text = try await Self.text(&fields)
             guard let title, let text, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
-            item = try await stored { () async throws(StoreError) in try await knowledge.addDocument(title: title, text: text, at: services.now()) }
+            item = try await stored { () async throws(StoreError) in
+                try await knowledge.addDocument(title: title, text: text, at: services.now())
+            }
         }
         return Routes.json(Self.payload(item), status: 201)
     }
@@ -53,7 +60,9 @@ struct KnowledgeRoutes: Sendable {
 
     private static func text(_ fields: inout FieldReader) async throws -> String? {
         if fields.members["text"] != nil {
-            for name in ["content_type", "content_base64"] where fields.members[name] != nil { fields.fail(name, "does not go with text") }
+            for name in ["content_type", "content_base64"] where fields.members[name] != nil {
+                fields.fail(name, "does not go with text")
+            }
             return fields.text("text", required: true, limit: textLimit, .document)
         }
         let kind = fields.text("content_type", required: true, limit: 100)
@@ -73,7 +82,8 @@ struct KnowledgeRoutes: Sendable {
             return nil
         }
         guard let text, text.contains(where: { $0.isLetter || $0.isNumber }), text.count <= textLimit else {
-            fields.fail("content_base64", plain == "application/pdf" ? "is no PDF with text in it" : "is no text in UTF-8")
+            fields.fail(
+                "content_base64", plain == "application/pdf" ? "is no PDF with text in it" : "is no text in UTF-8")
             return nil
         }
         return text
@@ -98,7 +108,9 @@ struct KnowledgeRoutes: Sendable {
         var fields = try Self.fields(request, ["query"])
         let query = fields.text("query", required: true, limit: Self.questionLimit, .paragraph)
         guard let query, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
-        let hits = try await stored { () async throws(StoreError) in try await knowledge.find(query, limit: Self.hitLimit) }
+        let hits = try await stored { () async throws(StoreError) in
+            try await knowledge.find(query, limit: Self.hitLimit)
+        }
         return Routes.json(.object(["items": .array(hits.map(Self.payload))]))
     }
 
@@ -132,7 +144,9 @@ enum PDFText {
 
     private static func run(_ data: Data) -> String? {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-" + UUID().uuidString)
-        guard (try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])) != nil
+        guard
+            (try? FileManager.default.createDirectory(
+                at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])) != nil
         else {
             return nil
         }

@@ -16,7 +16,9 @@ enum LevelSocket {
             if current.isEmpty, wasEmpty { return }
             wasEmpty = current.isEmpty
             // Ids are of our own making, and plain. Who takes nothing more misses a few.
-            _ = socket.send(text: "{\"levels\":{" + current.map { "\"\($0.id)\":[\($0.far),\($0.own)]" }.joined(separator: ",") + "}}")
+            _ = socket.send(
+                text: "{\"levels\":{" + current.map { "\"\($0.id)\":[\($0.far),\($0.own)]" }.joined(separator: ",")
+                    + "}}")
         }
         socket.onClose = { _, _ in ticker.cancel() }
     }

@@ -1,9 +1,11 @@
 internal import Bridge
 internal import Calls
 internal import Net
+internal import Store
 
-/// `WS /api/outbound/{id}/listen`, and of calls that came in: both sides of a call in progress, as Twilio streams them with `tracks` `both_tracks`
-/// (https://www.twilio.com/docs/voice/media-streams/websocket-messages): `connected`, `start`, `media` with `track`, `stop`.
+/// `WS /api/outbound/{id}/listen`, and of calls that came in: both sides of a call in progress, as Twilio streams them
+/// with `tracks` `both_tracks` (https://www.twilio.com/docs/voice/media-streams/websocket-messages): `connected`,
+/// `start`, `media` with `track`, `stop`.
 ///
 /// What the listener sends means nothing. Who takes nothing more misses frames; the call waits for nobody.
 enum ListenSocket {
@@ -12,15 +14,13 @@ enum ListenSocket {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 5, parts[0].isEmpty, parts[1] == "api", parts[4] == "listen" else { return nil }
         let id = String(parts[3])
-        switch parts[2] {
-        case "outbound" where !Call.isInbound(id): return id
-        case "inbound" where Call.isInbound(id): return id
-        default: return nil
-        }
+        guard let direction = CallDirection(rawValue: String(parts[2])) else { return nil }
+        return CallDirection(id: id) == direction ? id : nil
     }
 
     static func serve(
-        _ socket: WebSocket, call: String, _ services: Routes.Services, _ principal: Principal, isAllowed: @escaping @Sendable () -> Bool
+        _ socket: WebSocket, call: String, _ services: Routes.Services, _ principal: Principal,
+        isAllowed: @escaping @Sendable () -> Bool
     ) {
         let loop = socket.loop
         let streamID = "MZ" + call.filter { $0 != "-" }
@@ -44,7 +44,9 @@ enum ListenSocket {
             stream.send(.connected)
             stream.send(.start(StreamStart(streamID: streamID, callID: call)))
             let begun = Task {
-                guard await services.dialler.listen(to: call, listener) else { return loop.post { far.value.socket.close(code: 1008) } }
+                guard await services.dialler.listen(to: call, listener) else {
+                    return loop.post { far.value.socket.close(code: 1008) }
+                }
                 await services.audit(principal, "call.listen", target: call)
             }
             let ticker = SocketWatch.begin(socket, isAllowed: isAllowed)

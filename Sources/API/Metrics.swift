@@ -3,8 +3,10 @@ internal import Calls
 internal import Foundation
 internal import Net
 internal import Realtime
+internal import Store
 
-/// `GET /metrics`: Prometheus text (prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4). Numbers and ids of people never stand in a label.
+/// `GET /metrics`: Prometheus text (prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4). Numbers and
+/// ids of people never stand in a label.
 struct Metrics: Sendable {
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -15,20 +17,27 @@ struct Metrics: Sendable {
         func metric(_ name: String, _ kind: String, _ help: String, _ samples: [(labels: String, value: Double)]) {
             text += "# HELP trunkline_\(name) \(help)\n# TYPE trunkline_\(name) \(kind)\n"
             for sample in samples {
-                let value = sample.value == sample.value.rounded() && abs(sample.value) < 1e15 ? String(Int64(sample.value)) : String(sample.value)
+                let value =
+                    sample.value == sample.value.rounded() && abs(sample.value) < 1e15
+                    ? String(Int64(sample.value)) : String(sample.value)
                 text += "trunkline_\(name)\(sample.labels.isEmpty ? "" : "{\(sample.labels)}") \(value)\n"
             }
         }
-        let counts = try await services.store.counts()
-        metric("calls", "gauge", "Calls by state.", CallState.allCases.map { ("state=\"\($0.rawValue)\"", Double(counts.states[$0] ?? 0)) })
-        metric("calls_live", "gauge", "Calls that are being dialled or held.", [("", Double(await services.dialler.liveCount))])
+        let counts = try await services.store.storage.counts()
+        metric(
+            "calls", "gauge", "Calls by state.",
+            CallState.allCases.map { ("state=\"\($0.rawValue)\"", Double(counts.states[$0] ?? 0)) })
+        metric(
+            "calls_live", "gauge", "Calls that are being dialled or held.",
+            [("", Double(await services.dialler.liveCount))])
         metric("calls_waiting", "gauge", "Calls in the queue.", [("", Double(await services.dialler.queuedCount))])
         metric(
             "webhook_deliveries", "gauge", "Webhook messages by state.",
             Delivery.State.allCases.map { ("state=\"\($0.rawValue)\"", Double(counts.deliveries[$0] ?? 0)) })
         metric("events_total", "counter", "Events that were stored.", [("", Double(counts.lastEvent))])
         metric(
-            "dials_blocked_total", "counter", "Requests that a rule of the dialling policy refused.", [("", Double(counts.blockedRequests))])
+            "dials_blocked_total", "counter", "Requests that a rule of the dialling policy refused.",
+            [("", Double(counts.blockedRequests))])
         metric(
             "provider_usable", "gauge", "1: the speech engine is in use; 0: it failed and is resting.",
             services.standings().map { ("engine=\"\($0.name)\"", $0.coolDownSeconds == 0 ? 1 : 0) })
@@ -39,7 +48,8 @@ struct Metrics: Sendable {
             [("", Double(UserAgent.droppedRequests))])
         metric("heap_allocated_bytes", "gauge", "Memory in use on the heap.", [("", Double(Memory.allocatedBytes()))])
         metric(
-            "loop_delay_worst_milliseconds", "gauge", "How late the event loop's latest 4 ms tick was since the last scrape.",
+            "loop_delay_worst_milliseconds", "gauge",
+            "How late the event loop's latest 4 ms tick was since the last scrape.",
             services.loopDelays().map { ("loop=\"\($0.loop)\"", Double($0.milliseconds)) })
         metric("process_open_fds", "gauge", "Open file descriptors.", [("", Double(Self.openFiles()))])
         return HTTPResponse(status: 200, contentType: Self.contentType, Array(text.utf8))
@@ -51,5 +61,7 @@ struct Metrics: Sendable {
         return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 
-    private static func openFiles() -> Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0 }
+    private static func openFiles() -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+    }
 }

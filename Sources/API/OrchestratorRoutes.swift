@@ -2,6 +2,7 @@ internal import Calls
 internal import Foundation
 internal import Net
 internal import Realtime
+internal import Store
 
 /// The two routes of the older orchestrator, so that what was built on it goes on working (SPEC §4).
 struct OrchestratorRoutes: Sendable {
@@ -12,15 +13,16 @@ struct OrchestratorRoutes: Sendable {
 
     let services: Routes.Services
 
-    /// `{user: {name, phone, …}, vulnerability: {…}, questions: [{question, answer?}]}`: dials the user. What has an answer is what the
-    /// AI knows; what has none is asked.
+    /// `{user: {name, phone, …}, vulnerability: {…}, questions: [{question, answer?}]}`: dials the user. What has an
+    /// answer is what the AI knows; what has none is asked.
     func receive(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(body: request.body, known: ["user", "vulnerability", "questions"])
         var user = FieldReader(object: fields.members["user"], "user", required: true, &fields)
         let name = user.text("name", required: false, limit: Self.nameLimit, mayBeBlank: true)
         let phone = user.text("phone", required: true, limit: 256)
         fields.take(user.errors, under: "user")
-        let about = Self.about(FieldReader(object: fields.members["vulnerability"], "vulnerability", required: false, &fields).members)
+        let about = Self.about(
+            FieldReader(object: fields.members["vulnerability"], "vulnerability", required: false, &fields).members)
         let (facts, questions) = Self.pairs(&fields)
         if let phone {
             do throws(Routing.Refusal) { _ = try services.settings.routing.route(toSomebody: phone) } catch {
@@ -33,30 +35,38 @@ struct OrchestratorRoutes: Sendable {
         try fields.check()
         guard let phone else { throw APIError.invalid(fields.errors) }
         let purpose =
-            name.map { "Speak with \($0)\(about.isEmpty ? "." : " about this: " + about)" } ?? (about.isEmpty ? "Help as far as you can." : about)
+            name.map { "Speak with \($0)\(about.isEmpty ? "." : " about this: " + about)" }
+            ?? (about.isEmpty ? "Help as far as you can." : about)
         var kept: [String: JSONValue] = [:]
         for member in ["user", "vulnerability"] { kept[member] = fields.members[member] }
         let metadata = JSONValue.object(kept).text
         guard metadata.utf8.count <= CallRequest.metadataLimit else {
-            throw APIError.invalid([.init(field: "vulnerability", message: "with user is larger than \(CallRequest.metadataLimit) bytes")])
+            throw APIError.invalid([
+                .init(field: "vulnerability", message: "with user is larger than \(CallRequest.metadataLimit) bytes")
+            ])
         }
         let now = services.now()
         let settings = services.settings
         let call = Call(
-            callerNumber: caller, calleeNumber: phone,
+            localNumber: caller, remoteNumber: phone,
             brief: Brief(
-                purpose: String(purpose.prefix(CallRequest.purposeLimit)), questions: questions, language: settings.language,
+                purpose: String(purpose.prefix(CallRequest.purposeLimit)), questions: questions,
+                language: settings.language,
                 maxTurns: settings.maxTurns,
                 greetingTemplate: settings.greetingTemplate, closingTemplate: settings.closingTemplate, facts: facts),
-            maxDuration: settings.maxCallDuration, maxRetries: settings.retry.maxRetries, metadata: metadata, requestedBy: principal.name,
+            maxDuration: settings.maxCallDuration, maxRetries: settings.retry.maxRetries, metadata: metadata,
+            requestedBy: principal.name,
             createdAt: now)
-        let audit = AuditEntry(at: now, actor: principal.name, action: "call.create", target: call.outboundID)
+        let audit = AuditEntry(at: now, actor: principal.name, action: "call.create", target: call.id)
         if case .blocked(let rule, let detail) = try await services.dialler.create(call, audit: audit) {
             await services.audit(principal, "dial.blocked", detail: rule.rawValue)
             throw APIError.blocked(by: rule, detail, field: "user.phone")
         }
         return Routes.json(
-            ["outbound_id": .string(call.outboundID), "state": "queued", "created_at": Payloads.time(now), "message": "the call is queued"],
+            [
+                "outbound_id": .string(call.id), "state": "queued", "created_at": Payloads.time(now),
+                "message": "the call is queued",
+            ],
             status: 202)
     }
 
@@ -81,7 +91,9 @@ struct OrchestratorRoutes: Sendable {
             var pair = FieldReader(object: item, place, required: true, &fields)
             let question = pair.text("question", required: true, limit: CallRequest.questionLimit, .paragraph)
             let answer = pair.text("answer", required: false, limit: answerLimit, .paragraph, mayBeBlank: true)
-            for key in pair.members.keys.sorted() where !["question", "answer"].contains(key) { pair.fail(key, "is not a known field") }
+            for key in pair.members.keys.sorted() where !["question", "answer"].contains(key) {
+                pair.fail(key, "is not a known field")
+            }
             fields.take(pair.errors, under: place)
             guard let question else { continue }
             if let answer {
@@ -97,7 +109,7 @@ struct OrchestratorRoutes: Sendable {
     }
 
     /// Of our own Call-IDs, `outbound-{outbound_id}-{8 hex}`.
-    private static func outboundID(in callID: String) -> String? {
+    private static func id(in callID: String) -> String? {
         let parts = callID.split(separator: "-")
         return parts.count == 4 && parts[0] == "outbound" ? parts[1] + "-" + parts[2] : nil
     }
@@ -105,13 +117,13 @@ struct OrchestratorRoutes: Sendable {
     /// `{outbound_id}` or `{call_id}`: posts a call's result to `result_callback_url` again.
     func sendResult(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(body: request.body, known: ["outbound_id", "call_id"])
-        let outboundID = fields.text("outbound_id", required: false, limit: 64)
+        let given = fields.text("outbound_id", required: false, limit: 64)
         let callID = fields.text("call_id", required: false, limit: 256)
-        if (outboundID == nil) == (callID == nil) { fields.fail("outbound_id", "or call_id is required, one of them") }
+        if (given == nil) == (callID == nil) { fields.fail("outbound_id", "or call_id is required, one of them") }
         try fields.check()
         guard let analyst = services.analyst else { throw APIError.conflict("result_callback_url is not set") }
-        var id = outboundID
-        if id == nil, let callID { id = Self.outboundID(in: callID) }
+        var id = given
+        if id == nil, let callID { id = Self.id(in: callID) }
         guard let id else { throw APIError.notFound("there is no such call") }
         try await analyst.postBack(id)
         services.wakeWebhooks()

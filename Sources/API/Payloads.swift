@@ -1,6 +1,7 @@
 public import Calls
 public import Foundation
 public import Realtime
+internal import Store
 
 /// Calls as JSON (SPEC §1.2, §1.4).
 enum Payloads {
@@ -19,18 +20,22 @@ enum Payloads {
     static func call(_ call: Call, isMasked: Bool, now: Date) -> JSONValue {
         let number = { (text: String) in JSONValue.string(isMasked ? masked(text) : text) }
         var members: [String: JSONValue] = [
-            "outbound_id": .string(call.outboundID), "call_id": .optional(call.callID), "state": .string(call.state.rawValue),
-            "caller_number": number(call.callerNumber), "callee_number": number(call.calleeNumber),
+            call.direction.idName: .string(call.id), "call_id": .optional(call.providerCallID),
+            "state": .string(call.state.rawValue),
+            "caller_number": number(call.callerNumber), "callee_number": number(call.calledNumber),
             "caller_display_name": .string(call.brief.callerDisplayName), "purpose": .string(call.brief.purpose),
             "questions": .array(call.brief.questions.map(question)), "max_duration": .number(Double(call.maxDuration)),
             "priority": .number(Double(call.priority)), "scheduled_at": time(call.scheduledAt),
             "retry_on_no_answer": .bool(call.retryOnNoAnswer), "max_retries": .number(Double(call.maxRetries)),
-            "language": .string(call.brief.language), "created_at": time(call.createdAt), "started_at": time(call.startedAt),
+            "language": .string(call.brief.language), "created_at": time(call.createdAt),
+            "started_at": time(call.startedAt),
             "answered_at": time(call.answeredAt), "completed_at": time(call.completedAt),
             "attempt_count": .number(Double(call.attempts.count)), "attempts": .array(call.attempts.map(attempt)),
-            "next_attempt_at": time(call.state == .queued ? call.nextAttemptAt : nil), "failure_reason": .optional(call.failureReason),
+            "next_attempt_at": time(call.state == .queued ? call.nextAttemptAt : nil),
+            "failure_reason": .optional(call.failureReason),
             "end_reason": .optional(call.endReason?.rawValue), "answered_by": .string(call.answeredBy.rawValue),
-            "requested_by": .string(call.requestedBy), "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
+            "requested_by": .string(call.requestedBy),
+            "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
             "task_completed": .bool(call.isTaskCompleted), "recording_url": .optional(recordingURL(call)),
         ]
         members["webhook_url"] = .optional(isMasked ? nil : call.webhookURL)
@@ -52,18 +57,17 @@ enum Payloads {
         } else {
             members["result"] = .null
         }
-        if call.isInbound { incoming(call, &members, number: number) }
+        if call.direction == .inbound { incoming(call, &members) }
         return .object(members)
     }
 
-    /// Of a call that came in: who called, and what number; nothing of dialling.
-    private static func incoming(_ call: Call, _ members: inout [String: JSONValue], number: (String) -> JSONValue) {
-        members["inbound_id"] = members.removeValue(forKey: "outbound_id")
-        members["caller_number"] = number(call.calleeNumber)
-        members["called_number"] = .string(call.callerNumber)
+    /// Of a call that came in: the number called, which is ours; nothing of dialling.
+    private static func incoming(_ call: Call, _ members: inout [String: JSONValue]) {
+        members["called_number"] = .string(call.calledNumber)
         members["operator_name"] = .optional(call.operatorName)
         for name in [
-            "callee_number", "priority", "scheduled_at", "retry_on_no_answer", "max_retries", "attempt_count", "attempts", "next_attempt_at",
+            "callee_number", "priority", "scheduled_at", "retry_on_no_answer", "max_retries", "attempt_count",
+            "attempts", "next_attempt_at",
             "blocked",
             "voicemail", "voicemail_message", "requested_by",
         ] { members[name] = nil }
@@ -83,18 +87,22 @@ enum Payloads {
 
     static func attempt(_ attempt: Call.Attempt) -> JSONValue {
         [
-            "started_at": time(attempt.startedAt), "ended_at": time(attempt.endedAt), "outcome": .optional(attempt.outcome),
+            "started_at": time(attempt.startedAt), "ended_at": time(attempt.endedAt),
+            "outcome": .optional(attempt.outcome),
             "code": .optional(attempt.code.map(Double.init)), "reason": .optional(attempt.reason),
         ]
     }
 
     static func recordingURL(_ call: Call) -> String? {
-        call.recording.map { _ in "/api/\(call.isInbound ? "inbound" : "outbound")/\(call.outboundID)/recording" }
+        call.recording.map { _ in "/api/\(call.direction.rawValue)/\(call.id)/recording" }
     }
 
     /// Why a dial had to wait, or never was.
     static func block(_ block: Call.Block) -> JSONValue {
-        ["at": time(block.at), "rule": .string(block.rule.rawValue), "detail": .string(block.detail), "until": time(block.until)]
+        [
+            "at": time(block.at), "rule": .string(block.rule.rawValue), "detail": .string(block.detail),
+            "until": time(block.until),
+        ]
     }
 
     static func value(_ value: Answer.Value?) -> JSONValue {
@@ -108,7 +116,8 @@ enum Payloads {
 
     static func correction(_ correction: Call.Correction) -> JSONValue {
         [
-            "at": time(correction.at), "by": .string(correction.by), "question_id": .string(correction.before.questionID),
+            "at": time(correction.at), "by": .string(correction.by),
+            "question_id": .string(correction.before.questionID),
             "before": [
                 "status": .string(correction.before.status.rawValue), "answer_text": .optional(correction.before.text),
                 "answer_summary": .optional(correction.before.summary), "value": value(correction.before.value),
@@ -118,11 +127,16 @@ enum Payloads {
 
     static func answer(_ answer: Answer, question: Question) -> JSONValue {
         [
-            "question_id": .string(question.id), "question_text": .string(question.text), "status": .string(answer.status.rawValue),
-            "answer_text": .optional(answer.text), "answer_summary": .optional(answer.summary), "value": value(answer.value),
+            "question_id": .string(question.id), "question_text": .string(question.text),
+            "status": .string(answer.status.rawValue),
+            "answer_text": .optional(answer.text), "answer_summary": .optional(answer.summary),
+            "value": value(answer.value),
             "confidence": .optional(answer.confidence), "confidence_source": .optional(answer.confidenceSource),
             "evidence": answer.evidence.map {
-                ["turn": .number(Double($0.turn)), "start_ms": .number(Double($0.startMs)), "end_ms": .number(Double($0.endMs))]
+                [
+                    "turn": .number(Double($0.turn)), "start_ms": .number(Double($0.startMs)),
+                    "end_ms": .number(Double($0.endMs)),
+                ]
             } ?? .null,
         ]
     }
@@ -146,8 +160,10 @@ enum Payloads {
     /// An engine that failed a while ago is asked again when its cool-down is over.
     static func standing(_ standing: ProviderHealth.Standing) -> JSONValue {
         .object([
-            "name": .string(standing.name), "usable": .bool(standing.coolDownSeconds == 0), "failures": .number(Double(standing.failures)),
-            "cool_down_seconds": .number(standing.coolDownSeconds.rounded(.up)), "last_failure": standing.lastFailure.map { .string($0) } ?? .null,
+            "name": .string(standing.name), "usable": .bool(standing.coolDownSeconds == 0),
+            "failures": .number(Double(standing.failures)),
+            "cool_down_seconds": .number(standing.coolDownSeconds.rounded(.up)),
+            "last_failure": standing.lastFailure.map { .string($0) } ?? .null,
         ])
     }
 
@@ -156,7 +172,9 @@ enum Payloads {
         func quantiles(_ pick: (TurnLatency) -> Int) -> JSONValue {
             let sorted = call.latencies.map(pick).sorted()
             func at(_ fraction: Double) -> JSONValue {
-                .number(Double(sorted[min(sorted.count - 1, max(0, Int((fraction * Double(sorted.count)).rounded(.up)) - 1))]))
+                .number(
+                    Double(
+                        sorted[min(sorted.count - 1, max(0, Int((fraction * Double(sorted.count)).rounded(.up)) - 1))]))
             }
             return ["p50_ms": at(0.5), "p95_ms": at(0.95)]
         }
@@ -184,17 +202,21 @@ enum Payloads {
             call.answers.first { $0.questionID == question.id }.map { answer($0, question: question) }
         }
         var members: [String: JSONValue] = [
-            "outbound_id": .string(call.outboundID), "state": .string(call.state.rawValue), "final": .bool(call.state.isTerminal),
-            "caller_number": .string(call.callerNumber), "callee_number": .string(call.calleeNumber),
+            call.direction.idName: .string(call.id), "state": .string(call.state.rawValue),
+            "final": .bool(call.state.isTerminal),
+            "caller_number": .string(call.callerNumber), "callee_number": .string(call.calledNumber),
             "purpose": .string(call.brief.purpose),
             "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
             "task_completed": .bool(call.isTaskCompleted), "answered_by": .string(call.answeredBy.rawValue),
-            "end_reason": .optional(call.endReason?.rawValue), "answers": .array(pairs), "summary": .optional(call.summary),
+            "end_reason": .optional(call.endReason?.rawValue), "answers": .array(pairs),
+            "summary": .optional(call.summary),
             "summary_source": call.summary == nil ? .null : call.isSummaryByModel == true ? "model" : "template",
-            "sentiment": .optional(call.sentiment?.rawValue), "sentiment_source": call.sentiment == nil ? .null : "model",
+            "sentiment": .optional(call.sentiment?.rawValue),
+            "sentiment_source": call.sentiment == nil ? .null : "model",
             "recording_url": .optional(recordingURL(call)),
             "cost": cost(call.cost), "latency": latency(call),
-            "interruptions": .number(Double(call.interruptions)), "created_at": time(call.createdAt), "answered_at": time(call.answeredAt),
+            "interruptions": .number(Double(call.interruptions)), "created_at": time(call.createdAt),
+            "answered_at": time(call.answeredAt),
             "completed_at": time(call.completedAt),
         ]
         if let corrections = call.corrections { members["corrections"] = .array(corrections.map(correction)) }
@@ -211,12 +233,7 @@ enum Payloads {
             members["ai_turns"] = .number(Double(transcript.count { $0.speaker == .ai }))
             members["customer_turns"] = .number(Double(transcript.count { $0.speaker == .customer }))
         }
-        if call.isInbound {
-            members["inbound_id"] = members.removeValue(forKey: "outbound_id")
-            members["caller_number"] = .string(call.calleeNumber)
-            members["called_number"] = .string(call.callerNumber)
-            members["callee_number"] = nil
-        }
+        if call.direction == .inbound { members["called_number"] = members.removeValue(forKey: "callee_number") }
         return .object(members)
     }
 
@@ -233,7 +250,8 @@ enum Payloads {
                         "lines": .array(
                             component.lines.map {
                                 [
-                                    "unit": .string($0.unit), "quantity": .string($0.quantity), "unit_price": .optional($0.price),
+                                    "unit": .string($0.unit), "quantity": .string($0.quantity),
+                                    "unit_price": .optional($0.price),
                                     "amount": .optional($0.amount),
                                 ]
                             }),
@@ -244,21 +262,28 @@ enum Payloads {
 
     static func statistics(_ statistics: CallStatistics) -> JSONValue {
         var states: [String: JSONValue] = [:]
-        for state in CallState.allCases { states[state.rawValue] = .number(Double(statistics.states[state] ?? 0)) }
-        let total = statistics.states.values.reduce(0, +)
-        let ended = statistics.states.filter { $0.key.isTerminal && $0.key != .cancelled }.values.reduce(0, +)
-        let completed = statistics.states[.completed] ?? 0
+        for state in CallState.allCases {
+            states[state.rawValue] = .number(Double(statistics.totals.states[state] ?? 0))
+        }
+        let total = statistics.totals.states.values.reduce(0, +)
+        let ended = statistics.totals.states.filter { $0.key.isTerminal && $0.key != .cancelled }.values.reduce(0, +)
+        let completed = statistics.totals.states[.completed] ?? 0
         return [
             "total": .number(Double(total)), "states": .object(states),
-            "in_progress": .number(Double(CallState.allCases.filter { !$0.isTerminal }.reduce(0) { $0 + (statistics.states[$1] ?? 0) })),
+            "in_progress": .number(Double(CallState.open.reduce(0) { $0 + (statistics.totals.states[$1] ?? 0) })),
             "success_rate": .optional(ended == 0 ? nil : (Double(completed) / Double(ended) * 1_000).rounded() / 1_000),
-            "average_duration_seconds": .optional(statistics.averageDuration.map { ($0 * 10).rounded() / 10 }),
+            "average_duration_seconds": .optional(statistics.totals.averageDuration.map { ($0 * 10).rounded() / 10 }),
             "answers": .array(
                 statistics.answers.sorted { $0.key < $1.key }.map { question, counts in
                     ["question_text": .string(question), "counts": .object(counts.mapValues { .number(Double($0)) })]
                 }),
             "by_day": .array(
-                statistics.days.map { ["day": .string($0.day), "total": .number(Double($0.total)), "completed": .number(Double($0.completed))] }),
+                statistics.totals.days.map {
+                    [
+                        "day": .string($0.day), "total": .number(Double($0.total)),
+                        "completed": .number(Double($0.completed)),
+                    ]
+                }),
         ]
     }
 }
@@ -267,7 +292,8 @@ extension Payloads {
     static func trunk(_ standing: TrunkKeeper.Standing) -> JSONValue {
         [
             "address": .string(standing.address), "reachable": standing.isReachable.map { .bool($0) } ?? .null,
-            "registered": standing.isRegistered.map { .bool($0) } ?? .null, "last_status": .optional(standing.lastStatus.map(Double.init)),
+            "registered": standing.isRegistered.map { .bool($0) } ?? .null,
+            "last_status": .optional(standing.lastStatus.map(Double.init)),
         ]
     }
 
@@ -283,16 +309,19 @@ extension Payloads {
 
     static func doNotCall(_ entry: DoNotCallEntry, isMasked: Bool) -> JSONValue {
         [
-            "number": .string(isMasked ? masked(entry.number) : entry.number), "reason": .string(entry.reason), "added_at": time(entry.addedAt),
+            "number": .string(isMasked ? masked(entry.number) : entry.number), "reason": .string(entry.reason),
+            "added_at": time(entry.addedAt),
             "added_by": .string(entry.addedBy),
         ]
     }
 
     static func callerNumber(_ number: CallerNumber, dialsToday: Int) -> JSONValue {
         [
-            "number": .string(number.number), "label": .string(number.label), "daily_cap": .optional(number.dailyCap.map(Double.init)),
+            "number": .string(number.number), "label": .string(number.label),
+            "daily_cap": .optional(number.dailyCap.map(Double.init)),
             "template_id": .optional(number.templateID),
-            "dials_today": .number(Double(dialsToday)), "added_at": time(number.addedAt), "added_by": .string(number.addedBy),
+            "dials_today": .number(Double(dialsToday)), "added_at": time(number.addedAt),
+            "added_by": .string(number.addedBy),
         ]
     }
 
@@ -301,17 +330,21 @@ extension Payloads {
         let parts = URLComponents(string: delivery.url)
         let port = parts?.port.map { ":\($0)" } ?? ""
         return [
-            "id": .string("msg_\(delivery.id)"), "outbound_id": .string(delivery.outboundID), "event": .string(delivery.event),
-            "endpoint": .string("\(parts?.scheme ?? "")://\(parts?.host ?? "")\(port)"), "state": .string(delivery.state.rawValue),
+            "id": .string("msg_\(delivery.id)"), "outbound_id": .string(delivery.callID),
+            "event": .string(delivery.event),
+            "endpoint": .string("\(parts?.scheme ?? "")://\(parts?.host ?? "")\(port)"),
+            "state": .string(delivery.state.rawValue),
             "attempts": .number(Double(delivery.attempts)), "created_at": time(delivery.createdAt),
-            "next_at": time(delivery.state == .pending ? delivery.nextAt : nil), "delivered_at": time(delivery.deliveredAt),
+            "next_at": time(delivery.state == .pending ? delivery.nextAt : nil),
+            "delivered_at": time(delivery.deliveredAt),
             "last_status": .optional(delivery.lastStatus.map(Double.init)), "last_error": .optional(delivery.lastError),
         ]
     }
 
-    static func key(_ key: CallStore.StoredKey, now: Date) -> JSONValue {
+    static func key(_ key: StoredKey, now: Date) -> JSONValue {
         [
-            "id": .string(key.id), "name": .string(key.name), "role": .string(key.role), "created_at": time(key.createdAt),
+            "id": .string(key.id), "name": .string(key.name), "role": .string(key.role),
+            "created_at": time(key.createdAt),
             "created_by": .string(key.createdBy), "expires_at": time(key.expiresAt), "revoked_at": time(key.revokedAt),
             "is_valid": .bool(key.revokedAt == nil && (key.expiresAt.map { $0 > now } ?? true)),
         ]
@@ -319,7 +352,8 @@ extension Payloads {
 
     static func audit(_ entry: AuditEntry) -> JSONValue {
         [
-            "id": .number(Double(entry.id)), "at": time(entry.at), "actor": .string(entry.actor), "action": .string(entry.action),
+            "id": .number(Double(entry.id)), "at": time(entry.at), "actor": .string(entry.actor),
+            "action": .string(entry.action),
             "target": .string(entry.target), "detail": .string(entry.detail),
         ]
     }

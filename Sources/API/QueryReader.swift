@@ -1,5 +1,6 @@
 internal import Calls
 internal import Foundation
+internal import Store
 
 /// Reads a query's parameters and collects what is wrong with them: names that the route does not know, names that
 /// stand twice, values that are too long or hold control characters.

@@ -4,6 +4,7 @@ public import Foundation
 public import Logging
 public import Net
 public import Realtime
+internal import Store
 
 /// The whole API on one screen. Handlers are in one file a resource; they decide nothing themselves.
 public struct Routes: Sendable {
@@ -38,7 +39,7 @@ public struct Routes: Sendable {
         public var operators: OperatorDirectory
         public var numbers: NumberDirectory
         /// SIP messages of a call that goes on.
-        public var liveTrace: @Sendable (_ outboundID: String, _ callID: String) -> [SIPTrace.Message] = { _, _ in [] }
+        public var liveTrace: @Sendable (_ id: String, _ providerCallID: String) -> [SIPTrace.Message] = { _, _ in [] }
         public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
         public var levels = LiveLevels()
         /// What keeps the server from working, in a line; nil: nothing does.
@@ -50,9 +51,11 @@ public struct Routes: Sendable {
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
-            logger: Logger, tickets: StreamTickets, turns: TurnServer, arrivals: ProviderArrivals, isSecure: Bool = false, twilio: Twilio? = nil,
+            logger: Logger, tickets: StreamTickets, turns: TurnServer, arrivals: ProviderArrivals,
+            isSecure: Bool = false, twilio: Twilio? = nil,
             knowledge: KnowledgeStore? = nil, standings: @escaping @Sendable () -> [ProviderHealth.Standing] = { [] },
-            webhooks: WebhookSender.Settings = .init(secret: .random()), wakeWebhooks: @escaping @Sendable () -> Void = {},
+            webhooks: WebhookSender.Settings = .init(secret: .random()),
+            wakeWebhooks: @escaping @Sendable () -> Void = {},
             analyst: CallAnalyst? = nil, hosts: Set<String>? = nil, now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.store = store
@@ -79,7 +82,10 @@ public struct Routes: Sendable {
 
         /// Keeps who did what. The deed stands even where this cannot be written: it is then in the log.
         func audit(_ principal: Principal, _ action: String, target: String = "", detail: String = "") async {
-            do { try await store.audit(AuditEntry(at: now(), actor: principal.name, action: action, target: target, detail: detail)) } catch {
+            do {
+                try await store.audit.append(
+                    AuditEntry(at: now(), actor: principal.name, action: action, target: target, detail: detail))
+            } catch {
                 logger.error("the audit log cannot be written: \(error)", metadata: ["action": "\(action)"])
             }
         }
@@ -97,7 +103,8 @@ public struct Routes: Sendable {
         /// Calls go by turns, for trunks without streams.
         public var isByTurns: Bool
         public init(
-            signature: TwilioSignature, publicURL: String, streamURL: String? = nil, rest: TwilioREST? = nil, isByTurns: Bool = false
+            signature: TwilioSignature, publicURL: String, streamURL: String? = nil, rest: TwilioREST? = nil,
+            isByTurns: Bool = false
         ) {
             self.signature = signature
             self.publicURL = publicURL
@@ -120,7 +127,9 @@ public struct Routes: Sendable {
 
         // Without a key.
         router.add("GET", "/health") { _ in
-            guard let problem = services.problem() else { return HTTPResponse(status: 200, contentType: "text/plain", Array("ok\n".utf8)) }
+            guard let problem = services.problem() else {
+                return HTTPResponse(status: 200, contentType: "text/plain", Array("ok\n".utf8))
+            }
             return HTTPResponse(status: 503, contentType: "text/plain", Array((problem + "\n").utf8))
         }
         router.add("GET", "/ready") { _ in
@@ -148,6 +157,7 @@ public struct Routes: Sendable {
         add("DELETE", "/api/outbound/{id}", .admin, calls.erase)
         add("GET", "/api/outbound/{id}/result", .viewer, calls.result)
         add("GET", "/api/outbound/{id}/transcript", .viewer, calls.transcript)
+        add("GET", "/api/outbound/{id}/graph", .viewer, calls.graph)
         add("GET", "/api/outbound/{id}/recording", .viewer, calls.recording)
         add("GET", "/api/outbound/{id}/events", .viewer, calls.events)
         add("GET", "/api/outbound/{id}/sip", .operator, calls.sip)
@@ -159,13 +169,14 @@ public struct Routes: Sendable {
         add("POST", "/api/outbound/{id}/browser", .operator, calls.browser)
         add("POST", "/api/outbound/{id}/answers/{qid}", .operator, calls.correct)
 
-        let inbound = CallRoutes(services: services, isInbound: true)
+        let inbound = CallRoutes(services: services, direction: .inbound)
         add("GET", "/api/inbound", .viewer, inbound.list)
         add("GET", "/api/inbound/active", .viewer, inbound.active)
         add("GET", "/api/inbound/{id}", .viewer, inbound.one)
         add("DELETE", "/api/inbound/{id}", .admin, inbound.erase)
         add("GET", "/api/inbound/{id}/result", .viewer, inbound.result)
         add("GET", "/api/inbound/{id}/transcript", .viewer, inbound.transcript)
+        add("GET", "/api/inbound/{id}/graph", .viewer, inbound.graph)
         add("GET", "/api/inbound/{id}/recording", .viewer, inbound.recording)
         add("GET", "/api/inbound/{id}/events", .viewer, inbound.events)
         add("GET", "/api/inbound/{id}/sip", .operator, inbound.sip)
@@ -219,7 +230,8 @@ public struct Routes: Sendable {
 
         add("GET", "/api/providers", .viewer) { _, _ in
             Self.json([
-                "items": .array(services.standings().map(Payloads.standing)), "trunks": .array(services.trunks().map(Payloads.trunk)),
+                "items": .array(services.standings().map(Payloads.standing)),
+                "trunks": .array(services.trunks().map(Payloads.trunk)),
             ])
         }
 
@@ -228,7 +240,9 @@ public struct Routes: Sendable {
         add("POST", "/send_llm_result", .operator, orchestrator.sendResult)
 
         add("GET", "/openapi.json", .viewer) { _, _ in Self.json(OpenAPI.document) }
-        add("GET", "/docs", .viewer) { _, _ in HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", Array(OpenAPI.page.utf8)) }
+        add("GET", "/docs", .viewer) { _, _ in
+            HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", Array(OpenAPI.page.utf8))
+        }
 
         // The dashboard's pages and files.
         for page in OpenAPI.pages {
@@ -255,11 +269,13 @@ public struct Routes: Sendable {
                     try Self.limit(services, request.peer + " " + known.name)
                     guard known.role >= role else {
                         throw APIError(
-                            status: 403, code: "forbidden", title: "Forbidden", detail: "this needs the role \(role.rawValue)")
+                            status: 403, code: "forbidden", title: "Forbidden",
+                            detail: "this needs the role \(role.rawValue)")
                     }
                     if known.isSession, method != "GET", !Authenticator.isSameOrigin(request) {
                         throw APIError(
-                            status: 403, code: "cross_origin", title: "Forbidden", detail: "the request does not come from the dashboard's own pages")
+                            status: 403, code: "cross_origin", title: "Forbidden",
+                            detail: "the request does not come from the dashboard's own pages")
                     }
                     principal = known
                 } else {
@@ -273,8 +289,11 @@ public struct Routes: Sendable {
                 return APIError(error).response
             } catch {
                 services.logger.error("request failed: \(error)")
-                return APIError(status: 500, code: "internal", title: "Internal Server Error", detail: "something went wrong; the log has details")
-                    .response
+                return APIError(
+                    status: 500, code: "internal", title: "Internal Server Error",
+                    detail: "something went wrong; the log has details"
+                )
+                .response
             }
         }
     }
@@ -311,7 +330,8 @@ public struct Routes: Sendable {
         case .wrongMethod(let allowed):
             response =
                 APIError(
-                    status: 405, code: "method_not_allowed", title: "Method Not Allowed", detail: "\(request.method) is not possible here",
+                    status: 405, code: "method_not_allowed", title: "Method Not Allowed",
+                    detail: "\(request.method) is not possible here",
                     headers: [("allow", allowed.joined(separator: ", "))]
                 ).response
         case .none: response = APIError.notFound("there is nothing at this path").response
@@ -320,7 +340,9 @@ public struct Routes: Sendable {
             ("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin"), ("x-frame-options", "DENY"),
             ("content-security-policy", Dashboard.contentSecurityPolicy),
         ]
-        if !response.headers.contains(where: { $0.name == "cache-control" }) { response.headers.append(("cache-control", "no-store")) }
+        if !response.headers.contains(where: { $0.name == "cache-control" }) {
+            response.headers.append(("cache-control", "no-store"))
+        }
         return response
     }
 
@@ -339,16 +361,21 @@ public struct Routes: Sendable {
         guard isOurs(host: request.headers["host"]) else { return 421 }
         guard let principal = services.authenticator.principal(of: request) else { return 401 }
         if principal.isSession, !Authenticator.isSameOrigin(request) { return 403 }
-        guard request.path == EventSocket.path ? EventSocket.accepts(request.query) : request.query.isEmpty else { return 422 }
+        guard request.path == EventSocket.path ? EventSocket.accepts(request.query) : request.query.isEmpty else {
+            return 422
+        }
         return call == nil || principal.role >= .operator ? 0 : 403
     }
 
     public func open(_ socket: WebSocket) -> Bool {
         let handshake = socket.handshake
         let request = HTTPRequest(
-            method: "GET", path: handshake.path, query: handshake.query, headers: handshake.headers, peer: handshake.peer)
+            method: "GET", path: handshake.path, query: handshake.query, headers: handshake.headers,
+            peer: handshake.peer)
         guard let principal = services.authenticator.principal(of: request) else { return false }
-        let isAllowed: @Sendable () -> Bool = { [authenticator = services.authenticator] in authenticator.isCurrent(principal) }
+        let isAllowed: @Sendable () -> Bool = { [authenticator = services.authenticator] in
+            authenticator.isCurrent(principal)
+        }
         if let call = ListenSocket.call(in: handshake.path) {
             ListenSocket.serve(socket, call: call, services, principal, isAllowed: isAllowed)
             return true

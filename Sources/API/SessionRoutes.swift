@@ -2,6 +2,7 @@ internal import Calls
 internal import Foundation
 internal import Logging
 internal import Net
+internal import Store
 
 /// `/api/session`: the dashboard's login.
 struct SessionRoutes: Sendable {
@@ -10,7 +11,9 @@ struct SessionRoutes: Sendable {
     func logIn(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(body: request.body, known: ["api_key", "username", "password"])
         let isByName = fields.members["username"] != nil || fields.members["password"] != nil
-        if isByName, fields.members["api_key"] != nil { fields.fail("api_key", "does not go with username and password") }
+        if isByName, fields.members["api_key"] != nil {
+            fields.fail("api_key", "does not go with username and password")
+        }
         let key = fields.text("api_key", required: !isByName, limit: 200)
         let name = fields.text("username", required: isByName, limit: 64)
         let password = fields.secret("password", required: isByName, limit: 200)
@@ -24,7 +27,9 @@ struct SessionRoutes: Sendable {
         }
         let session: (token: String, principal: Principal)?
         if let name, let password {
-            session = try await services.store.user(name, password: password).flatMap { services.authenticator.logIn($0) }
+            session = try await services.store.accounts.user(name, password: password).flatMap {
+                services.authenticator.logIn($0)
+            }
         } else {
             session = services.authenticator.logIn(key: key ?? "")
         }
@@ -38,9 +43,13 @@ struct SessionRoutes: Sendable {
         await services.audit(session.principal, "session.begin")
         if let stored = services.authenticator.stored(session.token) {
             // Without it the login is good until the next restart.
-            do { try await services.store.insert(stored, at: services.now()) } catch { services.logger.error("a login cannot be kept: \(error)") }
+            do { try await services.store.accounts.insert(stored, at: services.now()) } catch {
+                services.logger.error("a login cannot be kept: \(error)")
+            }
         }
-        var response = Routes.json(["name": .string(session.principal.name), "role": .string(session.principal.role.rawValue)])
+        var response = Routes.json([
+            "name": .string(session.principal.name), "role": .string(session.principal.role.rawValue),
+        ])
         response.headers.append(
             (
                 "set-cookie",
@@ -58,9 +67,10 @@ struct SessionRoutes: Sendable {
     }
 
     func logOut(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        if let ended = services.authenticator.logOut(request) { try await services.store.removeSession(ended) }
+        if let ended = services.authenticator.logOut(request) { try await services.store.accounts.removeSession(ended) }
         var response = HTTPResponse(status: 204)
-        response.headers.append(("set-cookie", "\(Authenticator.cookie)=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
+        response.headers.append(
+            ("set-cookie", "\(Authenticator.cookie)=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
         return response
     }
 }

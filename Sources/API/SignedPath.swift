@@ -16,7 +16,9 @@ struct SignedPath: Sendable {
     }
 
     func isValid(_ path: String, expires: String?, code: String?, at now: Date) -> Bool {
-        guard let expires = expires.flatMap({ Int($0) }), Double(expires) > now.timeIntervalSince1970, let code else { return false }
+        guard let expires = expires.flatMap({ Int($0) }), Double(expires) > now.timeIntervalSince1970, let code else {
+            return false
+        }
         return DigestText.isEqual(self.code(path, expires), code)
     }
 

@@ -12,7 +12,9 @@ struct TemplateRoutes: Sendable {
 
     private func template(_ request: HTTPRequest) async throws -> CallTemplate {
         let id = request.parameters["id"] ?? ""
-        guard let template = try await services.store.template(id) else { throw APIError.notFound("there is no template with this id") }
+        guard let template = try await services.store.template(id) else {
+            throw APIError.notFound("there is no template with this id")
+        }
         return template
     }
 
@@ -26,7 +28,8 @@ struct TemplateRoutes: Sendable {
 
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let now = services.now()
-        let template = try Self.read(request, CallTemplate(name: "", purpose: "", questions: [], createdAt: now, updatedAt: now))
+        let template = try Self.read(
+            request, CallTemplate(name: "", purpose: "", questions: [], createdAt: now, updatedAt: now))
         try await services.store.save(template)
         try await services.numbers.reload(from: services.store)
         await services.audit(principal, "template.create", target: template.id)
@@ -54,12 +57,17 @@ struct TemplateRoutes: Sendable {
 
     private static func read(_ request: HTTPRequest, _ old: CallTemplate) throws -> CallTemplate {
         var template = old
-        var fields = try FieldReader(body: request.body, known: ["name", "purpose", "questions", "language", "caller_display_name", "greeting"])
+        var fields = try FieldReader(
+            body: request.body, known: ["name", "purpose", "questions", "language", "caller_display_name", "greeting"])
         let name = fields.text("name", required: true, limit: nameLimit)
         let purpose = fields.text("purpose", required: true, limit: CallRequest.purposeLimit, .paragraph)
-        template.callerDisplayName = fields.text("caller_display_name", required: false, limit: CallRequest.displayNameLimit, mayBeBlank: true) ?? ""
+        template.callerDisplayName =
+            fields.text("caller_display_name", required: false, limit: CallRequest.displayNameLimit, mayBeBlank: true)
+            ?? ""
         template.language = fields.text("language", required: false, limit: LanguageTag.lengthLimit)
-        if let language = template.language, !LanguageTag.isWellFormed(language) { fields.fail("language", "must be a BCP 47 tag, e.g. en or ko") }
+        if let language = template.language, !LanguageTag.isWellFormed(language) {
+            fields.fail("language", "must be a BCP 47 tag, e.g. en or ko")
+        }
         template.greeting = fields.text("greeting", required: false, limit: greetingLimit, .paragraph, mayBeBlank: true)
         template.questions = CallRequest.questions(&fields)
         try fields.check()

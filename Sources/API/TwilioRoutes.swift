@@ -16,10 +16,11 @@ struct TwilioRoutes: Sendable {
 
     init(services: Routes.Services) { self.services = services }
 
-    /// `POST /twilio/voice`: what is to be done with a call that comes in, or with one of ours (`?call=`) that was answered.
+    /// `POST /twilio/voice`: what is to be done with a call that comes in, or with one of ours (`?call=`) that was
+    /// answered.
     ///
-    /// It is connected to our media stream, with a token for this call alone; or, where there are no streams, it goes by turns, and
-    /// each recording of the caller comes here too (`?turn=`).
+    /// It is connected to our media stream, with a token for this call alone; or, where there are no streams, it goes
+    /// by turns, and each recording of the caller comes here too (`?turn=`).
     func voice(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, twilio) = try checked(request)
         guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", "is missing") }
@@ -32,30 +33,34 @@ struct TwilioRoutes: Sendable {
         let isStreamLost = isAfterStream && services.tickets.revoke(providerCallID: callSid)
         // Where the stream has been, the call is done.
         if isAfterStream, !isStreamLost { return Self.twiML(TwiML.hangUp) }
-        let asked = request.queryValue("call"), outboundID: String
+        let asked = request.queryValue("call"), callID: String
         if let asked {
             let isOurs = await services.dialler.take(TwilioReport(callSID: callSid, status: "in-progress"), of: asked)
             // Given up meanwhile, or placed by a server that is no more.
             guard isOurs else { return Self.twiML(TwiML.hangUp) }
-            outboundID = asked
+            callID = asked
         } else {
             switch services.arrivals.arrive(callSid, from: form["From"], to: form["To"]) {
-            case .taken(let id): outboundID = id
+            case .taken(let id): callID = id
             case .over: return Self.twiML(TwiML.hangUp)
             case .refused(let refusal):
                 services.logger.warning(
-                    "a call that came in is refused", metadata: ["call": "\(callSid.prefix(64))", "reason": "\(refusal)"])
+                    "a call that came in is refused",
+                    metadata: ["call": "\(callSid.prefix(64))", "reason": "\(refusal)"])
                 return Self.twiML(TwiML.reject(isBusy: refusal == .busy))
             }
         }
         if isStreamLost {
-            services.logger.warning("a media stream did not come: the call goes by turns", metadata: ["call": "\(callSid.prefix(64))"])
+            services.logger.warning(
+                "a media stream did not come: the call goes by turns", metadata: ["call": "\(callSid.prefix(64))"])
         }
         if twilio.isByTurns || isStreamLost, twilio.rest != nil {
-            guard let conversation = services.turns.begin(callSid, outboundID: outboundID) else { return Self.twiML(TwiML.hangUp) }
+            guard let conversation = services.turns.begin(callSid, callID: callID) else {
+                return Self.twiML(TwiML.hangUp)
+            }
             return Self.twiML(turn(await conversation.begin(), of: callSid, twilio))
         }
-        let token = services.tickets.issue(StreamTickets.Ticket(providerCallID: callSid, outboundID: outboundID))
+        let token = services.tickets.issue(StreamTickets.Ticket(providerCallID: callSid, callID: callID))
         let url = twilio.streamURL ?? Self.webSocket(twilio.publicURL) + "/media/twilio"
         let query = [("after", "stream")] + (asked.map { [("call", $0)] } ?? [])
         let next = twilio.rest == nil ? nil : twilio.publicURL + "/twilio/voice?" + HTTPForm.encode(query)
@@ -67,7 +72,8 @@ struct TwilioRoutes: Sendable {
         let url = turn.audio.isEmpty ? nil : twilio.publicURL + audioPaths.sign(path, at: turn.madeAt)
         guard !turn.isLast else { return TwiML.goodbye(play: url) }
         return TwiML.turn(
-            play: url, next: "\(twilio.publicURL)/twilio/voice?turn=\(turn.number)", silenceSeconds: TurnBasedCall.endSilenceMs / 1_000,
+            play: url, next: "\(twilio.publicURL)/twilio/voice?turn=\(turn.number)",
+            silenceSeconds: TurnBasedCall.endSilenceMs / 1_000,
             limitSeconds: TurnBasedCall.recordingLimit)
     }
 
@@ -85,16 +91,21 @@ struct TwilioRoutes: Sendable {
     func audio(_ request: HTTPRequest) async throws -> HTTPResponse {
         guard let callSid = request.parameters["call"], let text = request.parameters["turn"], let number = Int(text),
             audioPaths.isValid(
-                "/twilio/audio/\(HTTPForm.escaped(callSid))/\(number)", expires: request.queryValue("expires"), code: request.queryValue("code"),
+                "/twilio/audio/\(HTTPForm.escaped(callSid))/\(number)", expires: request.queryValue("expires"),
+                code: request.queryValue("code"),
                 at: services.now())
-        else { throw APIError(status: 403, code: "bad_signature", title: "Forbidden", detail: "the URL is not ours or has expired") }
+        else {
+            throw APIError(
+                status: 403, code: "bad_signature", title: "Forbidden", detail: "the URL is not ours or has expired")
+        }
         guard let audio = await services.turns.conversation(of: callSid)?.audio(of: number) else {
             throw APIError.notFound("there is no such turn any more")
         }
         return HTTPResponse(status: 200, contentType: "audio/wav", audio)
     }
 
-    /// `POST /twilio/transferred`: the call to an operator is over, or came to nothing; then the caller is told, for our stream has ended.
+    /// `POST /twilio/transferred`: the call to an operator is over, or came to nothing; then the caller is told, for
+    /// our stream has ended.
     func transferred(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, _) = try checked(request)
         guard let status = form["DialCallStatus"] else { throw APIError.invalid("DialCallStatus", "is missing") }
@@ -112,15 +123,17 @@ struct TwilioRoutes: Sendable {
         if let state = form["CallStatus"] ?? form["StreamEvent"] { metadata["state"] = "\(state.prefix(32))" }
         if form["StreamEvent"] == "stream-error" {
             services.logger.warning(
-                "Twilio reports a stream error", metadata: metadata.merging(["error": "\((form["StreamError"] ?? "").prefix(200))"]) { $1 })
+                "Twilio reports a stream error",
+                metadata: metadata.merging(["error": "\((form["StreamError"] ?? "").prefix(200))"]) { $1 })
         } else {
             services.logger.info("Twilio reports a call's state", metadata: metadata)
         }
         let report = TwilioReport(
-            callSID: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) }, answeredBy: form["AnsweredBy"])
+            callSID: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) },
+            answeredBy: form["AnsweredBy"])
         if form["StreamEvent"] == nil {
-            if let outboundID = request.queryValue("call") {
-                _ = await services.dialler.take(report, of: outboundID)
+            if let callID = request.queryValue("call") {
+                _ = await services.dialler.take(report, of: callID)
             } else {
                 await services.arrivals.take(report)
             }
@@ -134,13 +147,16 @@ struct TwilioRoutes: Sendable {
         guard let twilio = services.twilio else {
             throw APIError.notFound("Twilio is not set up: set TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL")
         }
-        guard let signature = request.headers["x-twilio-signature"] else { throw Self.forbidden("X-Twilio-Signature is missing") }
+        guard let signature = request.headers["x-twilio-signature"] else {
+            throw Self.forbidden("X-Twilio-Signature is missing")
+        }
         let url = twilio.publicURL + request.path + Self.query(request.query)
         let isForm = (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
         let fields = isForm ? try Self.form(request.body) : []
         let isValid =
             isForm || request.body.isEmpty
-            ? twilio.signature.isValid(signature, url: url, form: fields) : twilio.signature.isValid(signature, url: url, body: request.body)
+            ? twilio.signature.isValid(signature, url: url, form: fields)
+            : twilio.signature.isValid(signature, url: url, body: request.body)
         guard isValid else { throw Self.forbidden("X-Twilio-Signature is not right for this URL and body") }
         return (Dictionary(fields.map { ($0.name, $0.value) }) { first, _ in first }, twilio)
     }
@@ -160,7 +176,8 @@ struct TwilioRoutes: Sendable {
     }
 
     private static func webSocket(_ url: String) -> String {
-        url.hasPrefix("https://") ? "wss://" + url.dropFirst(8) : url.hasPrefix("http://") ? "ws://" + url.dropFirst(7) : url
+        url.hasPrefix("https://")
+            ? "wss://" + url.dropFirst(8) : url.hasPrefix("http://") ? "ws://" + url.dropFirst(7) : url
     }
 
     private static func twiML(_ text: String) -> HTTPResponse {

@@ -1,6 +1,7 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Store
 
 /// `/api/webhooks/deliveries`: what was posted to whom, what was given up, and sending it again.
 struct WebhookRoutes: Sendable {
@@ -12,7 +13,10 @@ struct WebhookRoutes: Sendable {
         let (id, limit, cursor) = (query.word("outbound_id"), query.limit(), query.cursor(of: .deliveries))
         try query.check()
         let page = try await services.store.deliveries(state: state, of: id, limit: limit, cursor: cursor)
-        return Routes.json(["items": .array(page.items.map(Payloads.delivery)), "next_cursor": .cursor(page.nextCursor, of: .deliveries)])
+        return Routes.json([
+            "items": .array(page.items.map(Payloads.delivery)),
+            "next_cursor": .cursor(page.nextCursor, of: .deliveries),
+        ])
     }
 
     /// One delivery again, whatever became of it.

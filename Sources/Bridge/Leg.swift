@@ -29,7 +29,6 @@ public final class Leg {
     private var isHeld = false
     /// What comes is a live call's, not a voice that is made faster than it is spoken.
     private var isRelaying = false
-    private var frameSeen = false
 
     public init(rtp: RTPSession, stream: any MediaStream, start: StreamStart) {
         self.rtp = rtp

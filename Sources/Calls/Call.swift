@@ -1,7 +1,8 @@
 public import Foundation
 public import Realtime
+public import Store
 
-/// One outbound call, from request to result.
+/// One call, from request or arrival to result.
 public struct Call: Sendable, Equatable, Codable {
     /// One attempt to reach the number.
     public struct Attempt: Sendable, Equatable, Codable {
@@ -14,9 +15,13 @@ public struct Call: Sendable, Equatable, Codable {
     }
 
     // What was asked for.
-    public var outboundID: String
-    public var callerNumber: String
-    public var calleeNumber: String
+    /// `ob-` or `in-` and 8 hex digits.
+    public var id: String
+    public var direction: CallDirection
+    /// Ours: shown to whom we call, or called by the other party.
+    public var localNumber: String
+    /// The other party's.
+    public var remoteNumber: String
     public var brief: Brief
     public var maxDuration: Int
     public var priority: Int
@@ -32,7 +37,8 @@ public struct Call: Sendable, Equatable, Codable {
     public var voicemail: VoicemailPolicy?
 
     // What became of it.
-    public var callID: String?
+    /// The Call-ID in SIP, or the id at the provider.
+    public var providerCallID: String?
     public var state: CallState = .queued
     public var createdAt: Date
     public var startedAt: Date?
@@ -59,6 +65,8 @@ public struct Call: Sendable, Equatable, Codable {
     /// File name inside the recordings folder.
     public var recording: String?
     public var media: MediaFigures?
+    /// The final figures of its stages and queues, as JSON of a `GraphReading`.
+    public var graph: String?
     /// Rules that stood in the way, oldest first.
     public var blocks: [Block]?
     /// Whom a call was for that came in for an operator.
@@ -106,14 +114,16 @@ public struct Call: Sendable, Equatable, Codable {
     }
 
     public init(
-        outboundID: String = Call.newID(), callerNumber: String, calleeNumber: String, brief: Brief, maxDuration: Int = 180, priority: Int = 5,
+        id: String? = nil, direction: CallDirection = .outbound, localNumber: String, remoteNumber: String,
+        brief: Brief, maxDuration: Int = 180, priority: Int = 5,
         scheduledAt: Date? = nil, retryOnNoAnswer: Bool = true, maxRetries: Int = 2, metadata: String? = nil,
         requestedBy: String = "operator", webhookURL: String? = nil, voicemail: VoicemailPolicy? = nil, createdAt: Date
     ) {
         self.voicemail = voicemail
-        self.outboundID = outboundID
-        self.callerNumber = callerNumber
-        self.calleeNumber = calleeNumber
+        self.id = id ?? direction.newID()
+        self.direction = direction
+        self.localNumber = localNumber
+        self.remoteNumber = remoteNumber
         self.brief = brief
         self.maxDuration = maxDuration
         self.priority = priority
@@ -128,32 +138,31 @@ public struct Call: Sendable, Equatable, Codable {
         self.nextAttemptAt = scheduledAt
     }
 
-    /// An open stream. Its caller is the other party: what stands in `calleeNumber`.
-    init(providerCallID: String, from: String, to: String, brief: Brief, maxDuration: Int, requestedBy: String, at date: Date) {
+    /// An open stream.
+    init(
+        providerCallID: String, from: String, to: String, brief: Brief, maxDuration: Int, requestedBy: String,
+        at date: Date
+    ) {
         self.init(
-            callerNumber: String(to.prefix(256)), calleeNumber: String(from.prefix(256)), brief: brief, maxDuration: maxDuration,
+            localNumber: String(to.prefix(256)), remoteNumber: String(from.prefix(256)), brief: brief,
+            maxDuration: maxDuration,
             requestedBy: requestedBy, createdAt: date)
-        callID = String(providerCallID.prefix(256))
-    }
-
-    /// `ob-` and 8 hex digits.
-    public static func newID() -> String { "ob-" + hex(UInt32.random(in: .min ... .max)) }
-
-    /// 8 hex digits.
-    public static func hex(_ value: UInt32) -> String {
-        let text = String(value, radix: 16)
-        return String(repeating: "0", count: 8 - text.count) + text
+        self.providerCallID = String(providerCallID.prefix(256))
     }
 
     /// Every required question that was due is answered or refused.
     public var isTaskCompleted: Bool { brief.questions.allSatisfy { !$0.isRequired || $0.isSettled(by: answers) } }
 
     /// Takes an answer that somebody gives by hand, and keeps what it was.
-    public mutating func correct(_ questionID: String, by who: String, at date: Date, _ change: (inout Answer) -> Void) throws(StoreError) {
+    public mutating func correct(_ questionID: String, by who: String, at date: Date, _ change: (inout Answer) -> Void)
+        throws(StoreError)
+    {
         guard let index = answers.firstIndex(where: { $0.questionID == questionID }) else {
             throw StoreError(.notFound, "the call has no question \(questionID)")
         }
-        guard (corrections ?? []).count < Self.correctionLimit else { throw StoreError(.conflict, "the call has been corrected too often") }
+        guard (corrections ?? []).count < Self.correctionLimit else {
+            throw StoreError(.conflict, "the call has been corrected too often")
+        }
         corrections = (corrections ?? []) + [Correction(at: date, by: who, before: answers[index])]
         change(&answers[index])
         if isSummaryByModel != true { summary = summary.map { _ in TemplateSummary.of(self) } }
@@ -172,7 +181,10 @@ public struct Call: Sendable, Equatable, Codable {
         answeredBy = outcome.answeredBy
         latencies = outcome.latencies
         interruptions = outcome.interruptions
-        if outcome.endReason == .providerError { failureReason = outcome.failure.map { "a speech engine failed: \($0)" } }
+        graph = outcome.graph.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) }
+        if outcome.endReason == .providerError {
+            failureReason = outcome.failure.map { "a speech engine failed: \($0)" }
+        }
         endAttempt(at: date)
         summary = TemplateSummary.of(self)
         isSummaryByModel = nil

@@ -1,16 +1,4 @@
-/// Where a call stands (SPEC §1.3).
-public enum CallState: String, Sendable, Codable, CaseIterable {
-    case queued, dialing, ringing, connected, completed
-    case noAnswer = "no_answer"
-    case busy, rejected, failed, cancelled
-
-    public var isTerminal: Bool {
-        switch self {
-        case .queued, .dialing, .ringing, .connected: false
-        case .completed, .noAnswer, .busy, .rejected, .failed, .cancelled: true
-        }
-    }
-}
+public import Store
 
 /// How an attempt that was not answered ended.
 public struct AttemptOutcome: Sendable, Equatable, Codable {
@@ -81,15 +69,19 @@ public struct CallStateMachine: Sendable, Equatable {
         case (.queued, .dial): next = .dialing
         case (.dialing, .ringing), (.ringing, .ringing): next = .ringing
         case (.dialing, .answered), (.ringing, .answered): next = .connected
-        case (.dialing, .attemptEnded(let outcome, let willRetry)), (.ringing, .attemptEnded(let outcome, let willRetry)),
+        case (.dialing, .attemptEnded(let outcome, let willRetry)),
+            (.ringing, .attemptEnded(let outcome, let willRetry)),
             (.queued, .attemptEnded(let outcome, let willRetry)):
-            guard [.noAnswer, .busy, .rejected, .failed, .cancelled].contains(outcome) else { throw ImpossibleTransition(from: state, event: event) }
+            guard [.noAnswer, .busy, .rejected, .failed, .cancelled].contains(outcome) else {
+                throw ImpossibleTransition(from: state, event: event)
+            }
             next = willRetry ? .queued : outcome
         // A machine had the call, and it is tried again.
         case (.connected, .attemptEnded(.noAnswer, willRetry: true)): next = .queued
         case (.connected, .conversationEnded(let isFailure)): next = isFailure ? .failed : .completed
         case (.queued, .cancel), (.dialing, .cancel), (.ringing, .cancel): next = .cancelled
-        case (.completed, .retry), (.noAnswer, .retry), (.busy, .retry), (.rejected, .retry), (.failed, .retry), (.cancelled, .retry):
+        case (.completed, .retry), (.noAnswer, .retry), (.busy, .retry), (.rejected, .retry), (.failed, .retry),
+            (.cancelled, .retry):
             next = .queued
         case (.connected, .recovered): next = .failed
         default: throw ImpossibleTransition(from: state, event: event)

@@ -1,3 +1,4 @@
+public import Store
 internal import Synchronization
 
 /// Hands stored events to whoever watches. A watcher that does not keep up is cut off, and comes back with `after=`.
@@ -15,7 +16,8 @@ public final class EventFeed: Sendable {
 
     /// All events from now on, until the stream is given up or falls behind.
     public func watch() -> AsyncStream<CallEvent> {
-        let (stream, continuation) = AsyncStream<CallEvent>.makeStream(bufferingPolicy: .bufferingOldest(Self.backlogLimit))
+        let (stream, continuation) = AsyncStream<CallEvent>.makeStream(
+            bufferingPolicy: .bufferingOldest(Self.backlogLimit))
         let id = state.withLock { state -> Int in
             state.next += 1
             state.watchers[state.next] = continuation

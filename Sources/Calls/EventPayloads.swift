@@ -1,5 +1,6 @@
 public import Foundation
 internal import Realtime
+public import Store
 
 /// Payloads of events; the members are those of the API.
 struct TranscriptPayload: Encodable {
@@ -40,7 +41,8 @@ struct ProgressPayload: Encodable {
         progress = Progress(total: given.count, completed: given.count { $0.status != .pending })
         answers = given.map {
             Item(
-                questionId: $0.questionID, status: $0.status.rawValue, answerText: $0.text, answerSummary: $0.summary, value: $0.value,
+                questionId: $0.questionID, status: $0.status.rawValue, answerText: $0.text, answerSummary: $0.summary,
+                value: $0.value,
                 confidence: $0.confidence)
         }
     }
@@ -62,7 +64,8 @@ struct AttemptPayload: Encodable {
 extension Call {
     /// `outbound_progress`, as at any other change of an answer.
     public func correctedEvent(at now: Date) -> CallEvent {
-        CallEvent(kind: "progress", at: now, outboundID: outboundID, payload: CallEvent.payload(ProgressPayload(answers)))
+        CallEvent(
+            kind: "progress", at: now, of: self, payload: CallEvent.payload(ProgressPayload(answers)))
     }
 }
 
@@ -72,7 +75,7 @@ extension CallEvent {
         let inner = payload.dropFirst().dropLast()
         // Names, ids and times hold nothing that JSON would have escaped.
         let head =
-            #"{"id":\#(id),"event":"\#(name)","at":"\#(Self.time(at))","\#(Call.isInbound(outboundID) ? "inbound_id" : "outbound_id")":"\#(outboundID)""#
+            #"{"id":\#(id),"event":"\#(name)","at":"\#(Self.time(at))","\#(direction.idName)":"\#(callID)""#
         return inner.isEmpty ? head + "}" : head + "," + inner + "}"
     }
 
@@ -82,7 +85,10 @@ extension CallEvent {
         var endReason: String?
     }
     /// Names of the events that end a call.
-    static let terminalNames = Set(["completed", "ended", "failed", "cancelled"].flatMap { ["outbound_" + $0, "inbound_" + $0] })
+    static let terminalNames = Set(
+        ["completed", "ended", "failed", "cancelled"].flatMap {
+            ["\(CallDirection.outbound)_\($0)", "\(CallDirection.inbound)_\($0)"]
+        })
 
     private struct Analyzed: Encodable {
         var summary: String?
@@ -92,7 +98,7 @@ extension CallEvent {
     /// A model has summed the call up.
     static func analyzed(_ call: Call, at now: Date) -> CallEvent {
         CallEvent(
-            kind: "analyzed", at: now, outboundID: call.outboundID,
+            kind: "analyzed", at: now, of: call,
             payload: payload(Analyzed(summary: call.summary, sentiment: call.sentiment?.rawValue)))
     }
 
@@ -109,15 +115,17 @@ extension CallEvent {
         case .completed:
             kind = call.endReason == .calleeHangup ? "ended" : "completed"
             payload = Self.payload(
-                Completed(taskCompleted: call.isTaskCompleted, summary: call.summary, endReason: call.endReason?.rawValue))
+                Completed(
+                    taskCompleted: call.isTaskCompleted, summary: call.summary, endReason: call.endReason?.rawValue))
         case .cancelled:
             kind = "cancelled"
             payload = "{}"
         case .queued, .dialing, .ringing, .connected, .noAnswer, .busy, .rejected, .failed:
             kind = "failed"
-            payload = Self.payload(Failed(reason: call.failureReason ?? call.state.rawValue, state: call.state.rawValue))
+            payload = Self.payload(
+                Failed(reason: call.failureReason ?? call.state.rawValue, state: call.state.rawValue))
         }
-        return CallEvent(kind: kind, at: now, outboundID: call.outboundID, payload: payload)
+        return CallEvent(kind: kind, at: now, of: call, payload: payload)
     }
 }
 

@@ -1,12 +1,13 @@
 internal import Foundation
 internal import Logging
 public import Pipeline
+public import Store
 
 /// A call's stereo recording, caller left and AI right, on the transcript's clock: sample 0 is the answer.
 ///
-/// The last 1.4 s stay in memory, for what is known late: when our speech was heard. What is older is written every half
-/// second, header included, so that a killed server leaves a playable file that lacks less than 2 s. Confined to the call's loop;
-/// the file is written on a queue of its own.
+/// The last 1.4 s stay in memory, for what is known late: when our speech was heard. What is older is written every
+/// half second, header included, so that a killed server leaves a playable file that lacks less than 2 s. Confined to
+/// the call's loop; the file is written on a queue of its own.
 public final class Recording {
     /// 8 kHz, 16 bit, two channels.
     public static let sampleRate = 8_000
@@ -21,7 +22,8 @@ public final class Recording {
 
     public let path: String
     private let decode: [[Int16]] = [MuLaw.decodeTable, ALaw.decodeTable]
-    /// Caller and AI by turns, as in the file; in the byte order of the file, which is that of every machine Swift runs on.
+    /// Caller and AI by turns, as in the file; in the byte order of the file, which is that of every machine Swift runs
+    /// on.
     private var samples: [Int16] = []
     /// The pair of samples that `samples[0]` begins.
     private var base = 0
@@ -90,12 +92,15 @@ public final class Recording {
         let name = String(path.split(separator: "/").last ?? "")
         let seal: ((Data, Int) throws -> Data)? =
             vault.seals ? { data, piece in try vault.seal(data, row: SealedRecording.row(name, piece)) } : nil
-        guard let file = File(path, seal: seal) else { throw StoreError(.unavailable, "cannot write the recording \(path)") }
+        guard let file = File(path, seal: seal) else {
+            throw StoreError(.unavailable, "cannot write the recording \(path)")
+        }
         self.file = file
         Self.files.async { file.append(Data(), total: 0) }
     }
 
-    /// A recording whose name is in the call's record as soon as the file is there. Without it the call goes on all the same.
+    /// A recording whose name is in the call's record as soon as the file is there. Without it the call goes on all the
+    /// same.
     static func begin(in folder: String, named name: String, for journal: CallJournal) -> Recording? {
         do {
             let recording = try Recording(path: folder + "/" + name, vault: journal.vault)
@@ -176,5 +181,7 @@ public final class Recording {
         }
     }
 
-    private static func header(bytes: Int) -> Data { Data(WaveFile.header(sampleRate: Int32(sampleRate), channels: 2, bytes: bytes)) }
+    private static func header(bytes: Int) -> Data {
+        Data(WaveFile.header(sampleRate: Int32(sampleRate), channels: 2, bytes: bytes))
+    }
 }

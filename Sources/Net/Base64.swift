@@ -10,7 +10,9 @@ public enum Base64 {
     public static func encodedLength(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
     /// Decodes into `target`; nil if the text is not base64 or does not fit.
-    public static func decode(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
+    public static func decode(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>)
+        -> Int?
+    {
         guard text.count % 4 == 0 else { return nil }
         if text.isEmpty { return 0 }
         var padding = 0
@@ -18,7 +20,9 @@ public enum Base64 {
         let count = text.count / 4 * 3 - padding
         guard count <= target.count else { return nil }
         return values.withUnsafeBufferPointer { values in
-            guard let from = text.baseAddress, let to = target.baseAddress, let value = values.baseAddress else { return nil }
+            guard let from = text.baseAddress, let to = target.baseAddress, let value = values.baseAddress else {
+                return nil
+            }
             // Bounds were checked above: these pointers check nothing.
             let whole = count / 3
             var bad: UInt8 = 0
@@ -42,17 +46,23 @@ public enum Base64 {
         }
     }
 
-    /// Encodes into `target` from `start` on, where `encodedLength(source.count)` bytes must fit; returns where it ended.
-    public static func encode(_ source: Span<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
-        precondition(start >= 0 && start + encodedLength(source.count) <= target.count, "base64: the target is too small")
+    /// Encodes into `target` from `start` on, where `encodedLength(source.count)` bytes must fit; returns where it
+    /// ended.
+    public static func encode(_ source: Span<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, at start: Int)
+        -> Int
+    {
+        precondition(
+            start >= 0 && start + encodedLength(source.count) <= target.count, "base64: the target is too small")
         return alphabet.withUnsafeBufferPointer { alphabet in
             source.withUnsafeBufferPointer { source in
-                guard let from = source.baseAddress, let base = target.baseAddress, let letter = alphabet.baseAddress else { return start }
+                guard let from = source.baseAddress, let base = target.baseAddress, let letter = alphabet.baseAddress
+                else { return start }
                 // Bounds were checked above: these pointers check nothing.
                 let to = base + start
                 let whole = source.count / 3
                 for group in 0..<whole {
-                    let word = UInt32(from[3 * group]) << 16 | UInt32(from[3 * group + 1]) << 8 | UInt32(from[3 * group + 2])
+                    let word =
+                        UInt32(from[3 * group]) << 16 | UInt32(from[3 * group + 1]) << 8 | UInt32(from[3 * group + 2])
                     to[4 * group] = letter[Int(word >> 18)]
                     to[4 * group + 1] = letter[Int((word >> 12) & 63)]
                     to[4 * group + 2] = letter[Int((word >> 6) & 63)]

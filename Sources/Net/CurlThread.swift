@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The thread that runs libcurl's multi interface. Everything of curl's is touched here alone.
 ///
-/// `@unchecked Sendable` is safe: `inbox` is guarded by its mutex, `ccurl_wakeup` may be called from any thread while the
-/// handle lives (it is cleaned up under the same mutex), and the rest belongs to the thread.
+/// `@unchecked Sendable` is safe: `inbox` is guarded by its mutex, `ccurl_wakeup` may be called from any thread while
+/// the handle lives (it is cleaned up under the same mutex), and the rest belongs to the thread.
 final class CurlThread: @unchecked Sendable {
     /// Requests in progress and waiting.
     static let exchangeLimit = 4_096
@@ -34,7 +34,9 @@ final class CurlThread: @unchecked Sendable {
     init(_ configuration: HTTPClient.Configuration) {
         self.configuration = configuration
         // Without memory every request says that there is no client.
-        guard Self.isInitialized, let multi = ccurl_multi_new(configuration.connectionsPerHost, configuration.connectionLimit) else { return }
+        guard Self.isInitialized,
+            let multi = ccurl_multi_new(configuration.connectionsPerHost, configuration.connectionLimit)
+        else { return }
         let handle = UInt(bitPattern: multi)
         inbox.withLock { $0.multi = handle }
         let thread = Thread { [self] in
@@ -94,7 +96,9 @@ final class CurlThread: @unchecked Sendable {
             var words: UnsafePointer<CChar>?
             while let owner = ccurl_next_ended(multi, &code, &words) {
                 let exchange = Unmanaged<ClientExchange>.fromOpaque(owner).takeUnretainedValue()
-                if let transfer = exchange.transfer { exchange.end(transfer.result(code, words.map { String(cString: $0) } ?? "")) }
+                if let transfer = exchange.transfer {
+                    exchange.end(transfer.result(code, words.map { String(cString: $0) } ?? ""))
+                }
                 end(exchange, multi)
             }
             let now = EventLoop.nowMs()
@@ -115,7 +119,9 @@ final class CurlThread: @unchecked Sendable {
             defer { inbox.commands = [] }
             return inbox.commands
         }
-        for case .begin(let exchange) in late { exchange.end(.failure(NetError(.closed, "the HTTP client is stopped"))) }
+        for case .begin(let exchange) in late {
+            exchange.end(.failure(NetError(.closed, "the HTTP client is stopped")))
+        }
         ccurl_multi_free(multi)
     }
 
@@ -170,7 +176,8 @@ final class CurlTransfer {
             throw NetError(.protocolViolation, "\(request.method) is no method")
         }
         for (name, value) in request.headers {
-            let isToken = !name.isEmpty && name.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ":") }
+            let isToken =
+                !name.isEmpty && name.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ":") }
             guard isToken, !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
                 throw NetError(.protocolViolation, "the header \(name) is not fit to be sent")
             }
@@ -262,10 +269,12 @@ final class CurlTransfer {
             status = words.count > 1 ? Int(words[1]) ?? 0 : 0
             headers = [:]
         } else if line.isEmpty {
-            let isFollowed = exchange.request.redirectLimit > 0 && (300..<400).contains(status) && headers["location"] != nil
+            let isFollowed =
+                exchange.request.redirectLimit > 0 && (300..<400).contains(status) && headers["location"] != nil
             if status >= 200, !isFollowed { exchange.received(.init(status: status, headers: headers)) }
         } else if let colon = line.firstIndex(of: ":") {
-            headers[line[..<colon].lowercased()] = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+            headers[line[..<colon].lowercased()] = line[line.index(after: colon)...].trimmingCharacters(
+                in: .whitespaces)
         }
         return bytes.count
     }
@@ -285,7 +294,8 @@ final class CurlTransfer {
 
     func result(_ code: ccurl_code, _ words: String) -> Result<Void, any Error> {
         guard code != ccurl_ok else {
-            return exchange.hasHead ? .success(()) : .failure(NetError(.protocolViolation, "the response has no valid head"))
+            return exchange.hasHead
+                ? .success(()) : .failure(NetError(.protocolViolation, "the response has no valid head"))
         }
         if isForbiddenAddress { return .failure(NetError(.refused, "the URL leads to a private address")) }
         let kind: NetError.Code =

@@ -33,7 +33,8 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return value
     }
 
-    /// Whether a host of a URL is this machine for certain: a name that only begins like a loopback address may lead anywhere.
+    /// Whether a host of a URL is this machine for certain: a name that only begins like a loopback address may lead
+    /// anywhere.
     public static func isLoopback(_ host: String) -> Bool {
         ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.") && SocketAddress(host, port: 0) != nil
     }
@@ -47,7 +48,9 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         if stream { setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size)) }
         var name = sockaddr
         return withUnsafePointer(to: &name) {
-            $0.withMemoryRebound(to: Glibc.sockaddr.self, capacity: 1) { bind(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+            $0.withMemoryRebound(to: Glibc.sockaddr.self, capacity: 1) {
+                bind(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
         } == 0
     }
 
@@ -61,7 +64,8 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         let code = getaddrinfo(host, nil, &hints, &result)
         defer { if let result { freeaddrinfo(result) } }
         guard code == 0, let found = result?.pointee.ai_addr else {
-            throw NetError(.cannotResolve, "cannot resolve the host name \(host): \(String(cString: gai_strerror(code)))")
+            throw NetError(
+                .cannotResolve, "cannot resolve the host name \(host): \(String(cString: gai_strerror(code)))")
         }
         let value = UnsafeRawPointer(found).assumingMemoryBound(to: sockaddr_in.self).pointee
         return SocketAddress(address: value.sin_addr.s_addr, port: port)
@@ -84,13 +88,17 @@ public final class DatagramSocket {
 
     /// Binds; port 0 lets the system choose. On the loop only.
     public init(
-        loop: EventLoop, bind address: SocketAddress, onDatagram: @escaping (UnsafeRawBufferPointer, SocketAddress) -> Void
+        loop: EventLoop, bind address: SocketAddress,
+        onDatagram: @escaping (UnsafeRawBufferPointer, SocketAddress) -> Void
     ) throws(NetError) {
         loop.preconditionOnLoop()
         self.loop = loop
         self.onDatagram = onDatagram
-        let fd = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard fd >= 0 else { throw NetError(.unavailable, "cannot open a UDP socket: \(String(cString: strerror(errno)))") }
+        let fd = socket(
+            AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else {
+            throw NetError(.unavailable, "cannot open a UDP socket: \(String(cString: strerror(errno)))")
+        }
         var name = address.sockaddr
         let size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let bound = withUnsafePointer(to: &name) {
@@ -122,7 +130,8 @@ public final class DatagramSocket {
 
     deinit {
         if descriptor >= 0 {
-            // It should have been closed: a watcher would be left behind that points here, and a port be taken for ever.
+            // It should have been closed: a watcher would be left behind that points here, and a port be taken for
+            // ever.
             ev_io_stop(loop.ev, watcher)
             Glibc.close(descriptor)
         }
@@ -137,7 +146,8 @@ public final class DatagramSocket {
         var name = address.sockaddr
         let sent = withUnsafePointer(to: &name) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(descriptor, base, bytes.count, Int32(MSG_DONTWAIT), $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                sendto(
+                    descriptor, base, bytes.count, Int32(MSG_DONTWAIT), $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
         return sent == bytes.count

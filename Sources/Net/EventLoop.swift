@@ -10,7 +10,7 @@ internal import Synchronization
 /// `@unchecked Sendable` is safe: `queue` and the atomics guard what other threads touch; everything else is only
 /// touched on `thread`, which `preconditionOnLoop` checks at each entry.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
-    /// Jobs run in one go before sockets get their turn again.
+    /// Jobs run in one turn before sockets and timers get theirs again.
     static let batchLimit = 256
     /// The beat of all calls of a loop, milliseconds.
     public static let tickMilliseconds = 20
@@ -35,7 +35,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     public let name: String
     private let queue = Mutex(Queue())
-    private let threadID = Atomic<UInt>(0)
+    let threadID = Atomic<UInt>(0)
     private let stopped = DispatchSemaphore(value: 0)
 
     /// What a turn of the loop is made of, for the watchdog.
@@ -72,10 +72,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // Confined to the loop's thread after start().
     let ev: OpaquePointer
-    private(set) var context: OpaquePointer?
+    var context: OpaquePointer?
     private let wake = UnsafeMutablePointer<ev_async>.allocate(capacity: 1)
     private let tickTimer = UnsafeMutablePointer<ev_timer>.allocate(capacity: 1)
+    /// Taken from the queue, and run up to `spareIndex`.
     private var spare: [Item] = []
+    private var spareIndex = 0
     private var tickers = [[TickerBody]](repeating: [], count: EventLoop.phases)
     private var slowTickers: [TickerBody] = []
     private var phase = 0
@@ -85,6 +87,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var contextHooks: [() -> Void] = []
     var clientVhost: OpaquePointer?
     private var nextTickMs: UInt64 = 0
+    /// A manual loop's time, ms; nil: the clock's (ManualTime.swift).
+    var manualMs: UInt64?
     private var beatMs: UInt64?
 
     /// Certificates (PEM) that servers we connect to are checked against; nil: the system's.
@@ -110,7 +114,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         info.uid = -1
         info.count_threads = 1
         guard let context = lws_create_context(&info) else {
-            throw NetError(.unavailable, "libwebsockets could not make an event loop (is libwebsockets-evlib-ev installed?)")
+            throw NetError(
+                .unavailable, "libwebsockets could not make an event loop (is libwebsockets-evlib-ev installed?)")
         }
         self.context = context
     }
@@ -138,7 +143,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             drain()
             ev_run(ev, 0)
             queue.withLock { $0.isDead = true }
-            drain()
+            drainAll()
             threadID.store(0, ordering: .releasing)
             stopped.signal()
         }
@@ -148,6 +153,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Closes every connection of this loop and ends its thread; returns when that is done.
     public func stop() {
+        guard manualMs == nil else { return stopManually() }
         post { [self] in
             guard !isStopping else { return }
             isStopping = true
@@ -181,25 +187,44 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             queue.isWakePending = true
             return true
         }
-        if mustWake { ev_async_send(ev, wake) }
+        if mustWake, manualMs == nil { ev_async_send(ev, wake) }
+    }
+
+    /// All that is queued, and what that queues.
+    func drainAll() {
+        repeat { drain() } while spareIndex < spare.count || queue.withLock { !$0.items.isEmpty }
     }
 
     private func drain() {
-        queue.withLock { queue in
-            swap(&queue.items, &spare)
-            queue.isWakePending = false
+        let isRest = spareIndex < spare.count
+        if !isRest {
+            spare.removeAll(keepingCapacity: true)
+            spareIndex = 0
+            queue.withLock { queue in
+                swap(&queue.items, &spare)
+                queue.isWakePending = false
+            }
         }
-        for item in spare {
+        let end = min(spare.count, spareIndex + Self.batchLimit)
+        while spareIndex < end {
+            let item = spare[spareIndex]
+            spareIndex += 1
             switch item {
             case .job(let job):
                 begins(.jobs)
-                unsafe job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+                unsafe job.runSynchronously(
+                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
             case .function(let function):
                 begins(.functions)
                 function()
             }
         }
-        spare.removeAll(keepingCapacity: true)
+        if spareIndex == spare.count {
+            spare.removeAll(keepingCapacity: true)
+            spareIndex = 0
+        }
+        // Behind a rest the queue may hold items whose wake-up came together with ours.
+        if !spare.isEmpty || isRest, manualMs == nil { ev_async_send(ev, wake) }
     }
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -217,7 +242,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// The media path's time, monotonic ms: the clock's, but inside a beat the time at which that beat is due, so that
     /// beats which are made up for stay 20 ms apart. On the loop only.
-    public var timeMs: UInt64 { beatMs ?? Self.nowMs() }
+    public var timeMs: UInt64 { beatMs ?? manualMs ?? Self.nowMs() }
 
     /// Calls `body` with the time in ms at which each beat is due, 50 times a second: one timer paces all calls. On the
     /// loop only.
@@ -232,7 +257,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// How often: every beat for the media path, every tenth of a second for time-outs.
     public enum Pace: Sendable { case beat, tenth }
 
-    /// What is called at a beat. nil: cancelled, perhaps by another one of the same beat, and whom it belonged to may be gone.
+    /// What is called at a beat. nil: cancelled, perhaps by another one of the same beat, and whom it belonged to may
+    /// be gone.
     fileprivate final class TickerBody {
         var call: ((UInt64) -> Void)?
         init(_ call: @escaping (UInt64) -> Void) { self.call = call }
@@ -253,8 +279,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Beats that were missed while the thread was not run are made up for, so that speech never slows down; after a
     /// longer stop the rest is given up.
-    private func tick() {
-        let now = Self.nowMs()
+    func tick() {
+        let now = manualMs ?? Self.nowMs()
         turns.add(1, ordering: .relaxed)
         begins(.calls)
         if nextTickMs == 0 || now > nextTickMs + Self.catchUpLimitMs { nextTickMs = now }

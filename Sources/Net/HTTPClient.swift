@@ -15,8 +15,8 @@ public struct HTTPClientRequest: Sendable {
     public var stallTimeoutMs = 30_000
     /// Redirects that are followed, to http and https only.
     public var redirectLimit = 0
-    /// False for a URL that a user set: it must not lead into our own network. Checked on the address connected to, whatever the
-    /// name said before; such a request uses no proxy.
+    /// False for a URL that a user set: it must not lead into our own network. Checked on the address connected to,
+    /// whatever the name said before; such a request uses no proxy.
     public var allowsPrivateAddresses = true
     /// Sending it twice does what sending it once does, so that `fetch` may try again.
     public var isRepeatable: Bool
@@ -31,7 +31,8 @@ public struct HTTPClientRequest: Sendable {
 
     /// A form, as `POST` (WHATWG URL §5).
     public static func form(_ url: String, _ fields: [(name: String, value: String)]) -> HTTPClientRequest {
-        HTTPClientRequest("POST", url, headers: [("content-type", HTTPForm.contentType)], body: Array(HTTPForm.encode(fields).utf8))
+        HTTPClientRequest(
+            "POST", url, headers: [("content-type", HTTPForm.contentType)], body: Array(HTTPForm.encode(fields).utf8))
     }
 
     /// Basic authentication (RFC 7617).
@@ -87,7 +88,9 @@ public struct HTTPBody: AsyncSequence, Sendable {
     public func collect(limit: Int) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         for try await piece in self {
-            guard bytes.count + piece.count <= limit else { throw NetError(.tooBig, "the response has more than \(limit) bytes") }
+            guard bytes.count + piece.count <= limit else {
+                throw NetError(.tooBig, "the response has more than \(limit) bytes")
+            }
             bytes += piece
         }
         return bytes
@@ -96,8 +99,8 @@ public struct HTTPBody: AsyncSequence, Sendable {
 
 /// The HTTP client: libcurl's multi interface on a thread of its own, so that no loop ever waits for it.
 ///
-/// Connections are kept and shared; to a server that speaks HTTP/2 all requests use one. Certificates are verified. Proxies are
-/// those of the environment (`https_proxy`, `http_proxy`, `no_proxy`) unless one is configured.
+/// Connections are kept and shared; to a server that speaks HTTP/2 all requests use one. Certificates are verified.
+/// Proxies are those of the environment (`https_proxy`, `http_proxy`, `no_proxy`) unless one is configured.
 public final class HTTPClient: Sendable {
     public struct Configuration: Sendable {
         /// Certificates (PEM) that servers are checked against; nil: the system's.
@@ -140,7 +143,9 @@ public final class HTTPClient: Sendable {
 
     public init(
         _ configuration: Configuration = Configuration(),
-        sleep: @escaping @Sendable (_ milliseconds: Double) async throws -> Void = { try await Task.sleep(for: .milliseconds($0)) }
+        sleep: @escaping @Sendable (_ milliseconds: Double) async throws -> Void = {
+            try await Task.sleep(for: .milliseconds($0))
+        }
     ) {
         thread = CurlThread(configuration)
         retry = configuration.retry
@@ -152,7 +157,8 @@ public final class HTTPClient: Sendable {
     /// Fails everything in progress and ends the thread.
     public func stop() { thread.stop() }
 
-    /// Sends a request and waits for the response's head; the body follows as it is read. Cancelling the task aborts it.
+    /// Sends a request and waits for the response's head; the body follows as it is read. Cancelling the task aborts
+    /// it.
     /// - Throws: `NetError`, or `CancellationError`.
     public func send(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
         let exchange = ClientExchange(request, thread: thread)
@@ -162,7 +168,8 @@ public final class HTTPClient: Sendable {
         return HTTPClientResponse(status: head.status, headers: head.headers, body: HTTPBody(reader: reader))
     }
 
-    /// Sends a request and reads the response whole. What may be repeated is tried again when it failed for a passing reason.
+    /// Sends a request and reads the response whole. What may be repeated is tried again when it failed for a passing
+    /// reason.
     /// - Throws: `NetError`, or `CancellationError`; `NetError.tooBig` for a response of more than `limit` bytes.
     public func fetch(_ request: HTTPClientRequest, limit: Int = 1 << 20) async throws -> HTTPClientReply {
         var attempt = 1
@@ -170,16 +177,22 @@ public final class HTTPClient: Sendable {
             do {
                 let response = try await send(request)
                 let reply = HTTPClientReply(
-                    status: response.status, headers: response.headers, body: try await response.body.collect(limit: limit))
+                    status: response.status, headers: response.headers,
+                    body: try await response.body.collect(limit: limit))
                 guard request.isRepeatable,
                     let wait = retry.wait(
-                        after: attempt, status: reply.status, retryAfter: reply.headers["retry-after"], chance: .random(in: 0...1))
+                        after: attempt, status: reply.status, retryAfter: reply.headers["retry-after"],
+                        chance: .random(in: 0...1))
                 else { return reply }
                 try await sleep(wait)
             } catch let error as NetError {
                 // Where no connection was made, nothing was asked for yet.
-                let isSafe = request.isRepeatable && error.code != .tooBig || [.cannotResolve, .cannotConnect].contains(error.code)
-                guard isSafe, let wait = retry.wait(after: attempt, status: nil, retryAfter: nil, chance: .random(in: 0...1)) else { throw error }
+                let isSafe =
+                    request.isRepeatable && error.code != .tooBig
+                    || [.cannotResolve, .cannotConnect].contains(error.code)
+                guard isSafe,
+                    let wait = retry.wait(after: attempt, status: nil, retryAfter: nil, chance: .random(in: 0...1))
+                else { throw error }
                 try await sleep(wait)
             }
             attempt += 1

@@ -3,8 +3,8 @@ internal import Foundation
 /// Finds the members of a JSON object without decoding it: the media path's way through an envelope whose one large
 /// string is base64.
 ///
-/// The walk is checked: the object must be closed, strings must end, nothing may follow. What a value holds is not looked
-/// at; whoever needs more than a plain string takes it to a decoder.
+/// The walk is checked: the object must be closed, strings must end, nothing may follow. What a value holds is not
+/// looked at; whoever needs more than a plain string takes it to a decoder.
 public struct JSONMembers {
     public enum Kind: Sendable { case string, object, array, other }
 

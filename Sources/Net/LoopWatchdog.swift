@@ -4,8 +4,8 @@ internal import Synchronization
 /// Notices event loops that do not turn any more, and ends the process where one does not come back.
 ///
 /// All calls of a loop stand still with it, and nothing else in the process can free its thread: a supervisor that
-/// restarts the process loses less. Looks are counted, not time: a machine or a process that was stopped as a whole has not
-/// looked either, so it is not taken for a loop that hangs.
+/// restarts the process loses less. Looks are counted, not time: a machine or a process that was stopped as a whole has
+/// not looked either, so it is not taken for a loop that hangs.
 public final class LoopWatchdog: Sendable {
     public struct Settings: Sendable {
         /// Milliseconds between two looks.
@@ -41,7 +41,8 @@ public final class LoopWatchdog: Sendable {
             }
             looks += 1
             if looks >= settings.looksUntilAbort { return .lost }
-            return looks < settings.looksUntilReport ? .fine : looks == settings.looksUntilReport ? .justStuck : .stillStuck
+            return looks < settings.looksUntilReport
+                ? .fine : looks == settings.looksUntilReport ? .justStuck : .stillStuck
         }
     }
 

@@ -82,7 +82,8 @@ func lwsCallback(
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
         guard let wsi, let socket = LwsUser.object(user, as: WebSocket.self) else { return -1 }
         var noDelay: Int32 = 1
-        setsockopt(lws_get_socket_fd(wsi), Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<Int32>.size))
+        setsockopt(
+            lws_get_socket_fd(wsi), Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<Int32>.size))
         socket.opened(wsi)
         return 0
     case LWS_CALLBACK_CLIENT_RECEIVE_PONG:

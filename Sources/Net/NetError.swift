@@ -1,7 +1,8 @@
 /// Something on the network did not work; `message` says what, in words for the operator.
 public struct NetError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Code: Sendable, Equatable {
-        case addressInUse, cannotBind, cannotResolve, cannotConnect, refused, timedOut, protocolViolation, tooBig, closed
+        case addressInUse, cannotBind, cannotResolve, cannotConnect, refused, timedOut, protocolViolation, tooBig,
+            closed
         case unavailable
     }
     public var code: Code

@@ -70,7 +70,9 @@ public struct ServerSentEventParser: Sendable {
 
     private mutating func dispatch(_ events: inout [ServerSentEvent]) {
         if hasData {
-            events.append(ServerSentEvent(name: name.isEmpty ? "message" : name, data: String(decoding: data, as: UTF8.self), id: id))
+            events.append(
+                ServerSentEvent(
+                    name: name.isEmpty ? "message" : name, data: String(decoding: data, as: UTF8.self), id: id))
         }
         data.removeAll(keepingCapacity: true)
         hasData = false
@@ -78,7 +80,8 @@ public struct ServerSentEventParser: Sendable {
     }
 }
 
-/// The events of a response's body. An event that is not complete when the body ends is dropped, as the standard wants it.
+/// The events of a response's body. An event that is not complete when the body ends is dropped, as the standard wants
+/// it.
 public struct ServerSentEvents: AsyncSequence, Sendable {
     public typealias Element = ServerSentEvent
     let body: HTTPBody

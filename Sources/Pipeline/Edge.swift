@@ -4,22 +4,16 @@ import Synchronization
 ///
 /// Decisions are in `EdgeStateMachine`; this face holds the lock and resumes continuations outside it.
 public final class Edge<Payload: Sendable>: Sendable {
-    public enum Overflow: Sendable {
-        /// Suspend the producer: for whatever can wait (text, synthesised speech).
-        case wait
-        /// Drop the oldest payload and count it: for live audio, which cannot wait.
-        case dropOldest
-    }
-
-    public let name: String
-    public let limit: Int
+    public let plan: EdgePlan
     private let state: Mutex<EdgeStateMachine<Payload>>
 
-    /// - Parameter limit: the most payloads held, at least 1.
-    public init(_ name: String, limit: Int, overflow: Overflow) {
-        self.name = name
-        self.limit = max(1, limit)
-        self.state = Mutex(EdgeStateMachine(limit: max(1, limit), overflow: overflow))
+    public init(_ plan: EdgePlan) {
+        self.plan = plan
+        self.state = Mutex(EdgeStateMachine(limit: plan.limit, whenFull: plan.whenFull))
+    }
+
+    public convenience init(_ name: String, limit: Int, whenFull: WhenFull) {
+        self.init(EdgePlan(name, limit: limit, whenFull: whenFull))
     }
 
     /// Queues a payload; suspends while the queue is full and its policy is `.wait`.
@@ -92,13 +86,13 @@ public final class Edge<Payload: Sendable>: Sendable {
         action.consumer?.resume(returning: .end)
     }
 
-    /// Depth, age and drops, for the call's page and the metrics.
+    /// Depth, age, drops and waits, for the call's page and the metrics.
     public var reading: EdgeReading {
         state.withLock { state in
             EdgeReading(
-                name: name, depth: state.count, peakDepth: state.peak, limit: limit,
+                plan, depth: state.count, peakDepth: state.peak,
                 oldestMs: state.oldest.map { Int(($0.duration(to: .now) / .milliseconds(1)).rounded()) } ?? 0,
-                sent: state.accepted, dropped: state.dropped)
+                sent: state.accepted, dropped: state.dropped, waits: state.waits)
         }
     }
 }

@@ -1,3 +1,5 @@
+internal import DequeModule
+
 /// The decisions behind `Edge`, free of locks and of continuations being resumed.
 struct EdgeStateMachine<Payload: Sendable>: Sendable {
     typealias Producer = CheckedContinuation<Bool, Never>
@@ -10,16 +12,12 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
     }
 
     let limit: Int
-    let overflow: Edge<Payload>.Overflow
+    let whenFull: WhenFull
     private(set) var dropped = 0
     private(set) var accepted = 0
     private(set) var peak = 0
-    /// Places that a queue begins with; it grows to its limit when it must.
-    private static var firstPlaces: Int { 8 }
-    /// A ring: `count` payloads from `head` on.
-    private var ring: [(payload: Payload, since: ContinuousClock.Instant)?]
-    private var head = 0
-    private(set) var count = 0
+    private(set) var waits = 0
+    private var items: Deque<(payload: Payload, since: ContinuousClock.Instant)> = []
     private var waitingProducers: [Waiting] = []
     private var cancelledTickets: Set<UInt64> = []
     private var nextTicket: UInt64 = 0
@@ -28,34 +26,23 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
     private var ended = false
     private var endDelivered = false
 
-    init(limit: Int, overflow: Edge<Payload>.Overflow) {
+    init(limit: Int, whenFull: WhenFull) {
         self.limit = limit
-        self.overflow = overflow
-        self.ring = Array(repeating: nil, count: min(limit, Self.firstPlaces))
+        self.whenFull = whenFull
     }
+
+    var count: Int { items.count }
 
     /// When the oldest queued payload came.
-    var oldest: ContinuousClock.Instant? { count == 0 ? nil : ring[head]?.since }
+    var oldest: ContinuousClock.Instant? { items.first?.since }
 
     private mutating func push(_ payload: Payload, at now: ContinuousClock.Instant) {
-        if count == ring.count, count < limit {
-            ring = Array(ring[head...] + ring[..<head]) + Array(repeating: nil, count: min(limit, 2 * count) - count)
-            head = 0
-        }
-        ring[(head + count) % ring.count] = (payload, now)
-        count += 1
+        items.append((payload, now))
         accepted += 1
-        peak = max(peak, count)
+        peak = max(peak, items.count)
     }
 
-    private mutating func pop() -> Payload? {
-        guard count > 0 else { return nil }
-        let payload = ring[head]?.payload
-        ring[head] = nil
-        head = (head + 1) % ring.count
-        count -= 1
-        return payload
-    }
+    private mutating func pop() -> Payload? { items.popFirst()?.payload }
 
     enum SendAction { case done, resume(Consumer), suspend(ticket: UInt64) }
 
@@ -67,7 +54,7 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
             return .resume(consumer)
         }
         if count >= limit {
-            guard overflow == .dropOldest else {
+            guard whenFull == .dropOldest else {
                 nextTicket += 1
                 return .suspend(ticket: nextTicket)
             }
@@ -95,6 +82,7 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
             push(payload, at: now)
             return .resumeProducer(sent: true)
         }
+        waits += 1
         waitingProducers.append(Waiting(ticket: ticket, producer: producer, payload: payload))
         return nil
     }

@@ -4,18 +4,8 @@
 /// every stage is cancelled and awaited, so nothing of a call outlives it.
 public struct Graph: Sendable {
     private var stages: [(name: String, body: @Sendable () async throws -> Void)] = []
-    private var readings: [@Sendable () -> EdgeReading] = []
 
     public init() {}
-
-    /// Makes an edge and keeps it for metering.
-    public mutating func edge<Payload: Sendable>(
-        _ name: String, limit: Int, overflow: Edge<Payload>.Overflow, of: Payload.Type = Payload.self
-    ) -> Edge<Payload> {
-        let edge = Edge<Payload>(name, limit: limit, overflow: overflow)
-        readings.append { edge.reading }
-        return edge
-    }
 
     /// Adds a service between two edges.
     public mutating func add<Stage: Service>(
@@ -31,9 +21,6 @@ public struct Graph: Sendable {
     public mutating func add(_ name: String, _ body: @escaping @Sendable () async throws -> Void) {
         stages.append((name, body))
     }
-
-    /// Depth, age and drops of every edge, in flow order.
-    public var edges: [EdgeReading] { readings.map { $0() } }
 
     /// Runs all stages until the first failure or the last end.
     public func run() async throws {

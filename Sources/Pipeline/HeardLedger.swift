@@ -85,7 +85,8 @@ public struct HeardLedger: Sendable {
 
     /// Barge-in: what has not been heard by now never will be, but for the utterances of a turn that is to follow.
     public mutating func flush(keeping: Set<Int> = []) {
-        for index in utterances.indices where !keeping.contains(index) && !isFullyHeard(index) && !utterances[index].isInterrupted {
+        for index in utterances.indices
+        where !keeping.contains(index) && !isFullyHeard(index) && !utterances[index].isInterrupted {
             utterances[index].droppedMs = utterances[index].generatedMs - utterances[index].playedMs
             utterances[index].isInterrupted = true
         }
@@ -106,15 +107,17 @@ public struct HeardLedger: Sendable {
         utterances.contains { $0.turn == turn && $0.isInterrupted }
     }
 
-    /// What was heard of a turn. Where the engine told when its words sound, a word counts that had sounded to its middle; without
-    /// that the cut inside a sentence is an estimate: the share of its audio that played, ended at a word's boundary.
+    /// What was heard of a turn. Where the engine told when its words sound, a word counts that had sounded to its
+    /// middle; without that the cut inside a sentence is an estimate: the share of its audio that played, ended at a
+    /// word's boundary.
     public func heardText(turn: Int32) -> String {
         var parts: [String] = []
         for entry in utterances where entry.turn == turn {
             if !entry.isInterrupted {
                 parts.append(Self.trimmed(entry.text))
             } else if !entry.words.isEmpty {
-                let heard = entry.words.prefix { ($0.startMs + $0.endMs) / 2 <= entry.playedMs }.map(\.text).joined(separator: " ")
+                let heard = entry.words.prefix { ($0.startMs + $0.endMs) / 2 <= entry.playedMs }.map(\.text).joined(
+                    separator: " ")
                 if !heard.isEmpty { parts.append(heard) }
             } else if entry.playedMs > 0, entry.generatedMs > 0 {
                 let share = min(1, Double(entry.playedMs) / Double(entry.generatedMs))
@@ -127,7 +130,9 @@ public struct HeardLedger: Sendable {
 
     /// Words that come piece by piece may leave white space at the ends.
     private static func trimmed(_ text: String) -> String {
-        guard let first = text.firstIndex(where: { !$0.isWhitespace }), let last = text.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+        guard let first = text.firstIndex(where: { !$0.isWhitespace }),
+            let last = text.lastIndex(where: { !$0.isWhitespace })
+        else { return "" }
         return String(text[first...last])
     }
 

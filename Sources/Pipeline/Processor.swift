@@ -25,7 +25,9 @@ extension Processor where Self: ~Copyable {
 
 extension Processor where Self: ~Copyable, Input == AudioFrame {
     /// Samples of any number through the stage, in frames of at most 20 ms.
-    public mutating func process(samples: ArraySlice<Int16>, sampleRate: Int32, turn: Int32 = 0, into output: inout [Output]) throws {
+    public mutating func process(
+        samples: ArraySlice<Int16>, sampleRate: Int32, turn: Int32 = 0, into output: inout [Output]
+    ) throws {
         let step = max(1, min(AudioFrame.capacity, Int(sampleRate) / 50))
         for start in stride(from: samples.startIndex, to: samples.endIndex, by: step) {
             var frame = AudioFrame(sampleRate: sampleRate, turn: turn)
@@ -38,8 +40,8 @@ extension Processor where Self: ~Copyable, Input == AudioFrame {
 /// Two processors fused into one.
 public struct Chain<First: Processor & ~Copyable, Second: Processor & ~Copyable>: Processor, ~Copyable
 where First.Output == Second.Input {
-    var first: First
-    var second: Second
+    public private(set) var first: First
+    public private(set) var second: Second
     private var between: [First.Output] = []
 
     init(_ first: consuming First, _ second: consuming Second) {

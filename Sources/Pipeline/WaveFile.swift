@@ -1,4 +1,5 @@
-/// WAV with 16-bit linear PCM, one channel (Microsoft's RIFF/WAVE): what carriers record, and what they play from a file.
+/// WAV with 16-bit linear PCM, one channel (Microsoft's RIFF/WAVE): what carriers record, and what they play from a
+/// file.
 public struct WaveFile: Sendable, Equatable {
     /// Hertz.
     public var sampleRate: Int32
@@ -14,8 +15,8 @@ public struct WaveFile: Sendable, Equatable {
         init(_ description: String) { self.description = description }
     }
 
-    /// Reads PCM of 16 bits, or μ-law and A-law (formats 1, 7 and 6), of one channel or the first of several. A file that was
-    /// cut off gives what is there.
+    /// Reads PCM of 16 bits, or μ-law and A-law (formats 1, 7 and 6), of one channel or the first of several. A file
+    /// that was cut off gives what is there.
     public init(_ bytes: [UInt8]) throws(Malformed) {
         func number(_ start: Int, _ count: Int) -> Int? {
             guard start >= 0, start + count <= bytes.count else { return nil }
@@ -51,7 +52,10 @@ public struct WaveFile: Sendable, Equatable {
                 case (6, 8):
                     width = 1
                     sample = { ALaw.decodeTable[Int(bytes[$0])] }
-                default: throw Malformed("has the format \(format.tag) with \(format.bits) bits: only PCM of 16 bits, μ-law and A-law are read")
+                default:
+                    throw Malformed(
+                        "has the format \(format.tag) with \(format.bits) bits: only PCM of 16 bits, μ-law and A-law are read"
+                    )
                 }
                 let step = width * format.channels
                 sampleRate = Int32(format.rate)

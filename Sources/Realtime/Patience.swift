@@ -1,7 +1,9 @@
 /// Waiting that ends.
 public enum Patience {
     /// What `body` gives, or nil when it takes longer than this.
-    public static func wait<Result: Sendable>(milliseconds: Int, _ body: @escaping @Sendable () async throws -> Result) async throws -> Result? {
+    public static func wait<Result: Sendable>(milliseconds: Int, _ body: @escaping @Sendable () async throws -> Result)
+        async throws -> Result?
+    {
         try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await body() }
             group.addTask {

@@ -82,7 +82,8 @@ public final class ProviderHealth: Sendable {
             names.map { name in
                 let entry = entries[name] ?? Entry()
                 return Standing(
-                    name: name, failures: entry.failures, coolDownSeconds: max(0, entry.until - time), lastFailure: entry.lastFailure)
+                    name: name, failures: entry.failures, coolDownSeconds: max(0, entry.until - time),
+                    lastFailure: entry.lastFailure)
             }
         }
     }

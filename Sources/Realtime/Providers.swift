@@ -14,7 +14,8 @@ public enum RecognizerInput: Sendable {
     case audio(AudioFrame)
     /// The turn is over: finish and report.
     case turnEnded
-    /// What the next answer is likely to be about. A cloud service takes it as key terms, a grammar recogniser as its grammar.
+    /// What the next answer is likely to be about. A cloud service takes it as key terms, a grammar recogniser as its
+    /// grammar.
     case expect(AnswerHints)
 }
 
@@ -72,9 +73,13 @@ public enum SynthesizedAudio: Sendable, Equatable {
 
 /// The language-model kind: the conversation so far in, text and tool calls out.
 public protocol LanguageModel: Sendable {
-    /// One response. Ending the iteration cancels it.
-    func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error>
+    /// One response, told piece by piece. `tell` waits while whoever listens is behind, so that the model's connection
+    /// is not read faster than its words are used. Cancelling the task ends the response.
+    func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws
 }
+
+/// Takes the pieces of a response; waits while there is no room for more.
+public typealias LanguageModelListener = (LanguageModelEvent) async throws -> Void
 
 public enum LanguageModelEvent: Sendable, Equatable {
     /// A piece of what is to be spoken.

@@ -1,7 +1,8 @@
 internal import Foundation
 internal import Net
 
-/// Which engines a cascade uses, and what they need; the configuration keys are named in `trunkline/Configuration.swift`.
+/// Which engines a cascade uses, and what they need; the configuration keys are named in
+/// `trunkline/Configuration.swift`.
 public struct SpeechSettings: Sendable {
     public static let speechToTextNames = ["embedded", "deepgram", "openai", "sherpa"]
     public static let languageModelNames = ["embedded", "openai", "groq", "gemini", "ollama"]
@@ -66,7 +67,8 @@ public struct SpeechCatalog: Sendable {
     private let report: EngineReport
 
     public init(
-        _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines, local: LocalEngines = LocalEngines(),
+        _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines,
+        local: LocalEngines = LocalEngines(),
         knowledge: (any Knowledge)? = nil, health: ProviderHealth = ProviderHealth(), report: @escaping EngineReport
     ) {
         self.local = local
@@ -80,8 +82,12 @@ public struct SpeechCatalog: Sendable {
 
     /// The engines of a call in this language; what they use is counted.
     public func engines(language: String, usage: UsageMeter? = nil) -> SpeechEngines {
-        let recognizers = settings.speechToText.map { NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, language)) }
-        let models = settings.languageModel.map { NamedEngine<any LanguageModel>("language-model/" + $0, model($0, usage)) }
+        let recognizers = settings.speechToText.map {
+            NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, language))
+        }
+        let models = settings.languageModel.map {
+            NamedEngine<any LanguageModel>("language-model/" + $0, model($0, usage))
+        }
         let voices = settings.textToSpeech.map { NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0)) }
         let asked: any LanguageModel = FallbackLanguageModel(models, health: health, report: report)
         return SpeechEngines(
@@ -91,7 +97,9 @@ public struct SpeechCatalog: Sendable {
     }
 
     /// A voice alone.
-    public func voice(language: String, usage: UsageMeter? = nil) -> any TextToSpeech { engines(language: language, usage: usage).textToSpeech }
+    public func voice(language: String, usage: UsageMeter? = nil) -> any TextToSpeech {
+        engines(language: language, usage: usage).textToSpeech
+    }
 
     /// Some recogniser knows the language.
     public func understands(_ language: String) -> Bool {
@@ -133,7 +141,8 @@ public struct SpeechCatalog: Sendable {
     /// How every engine in use stands, in the order they are tried.
     public var standings: [ProviderHealth.Standing] {
         health.standings(
-            of: settings.speechToText.map { "speech-to-text/" + $0 } + settings.languageModel.map { "language-model/" + $0 }
+            of: settings.speechToText.map { "speech-to-text/" + $0 }
+                + settings.languageModel.map { "language-model/" + $0 }
                 + settings.textToSpeech.map { "text-to-speech/" + $0 })
     }
 
@@ -163,33 +172,46 @@ public struct SpeechCatalog: Sendable {
         case (_, "embedded"), (_, "sherpa"): return  // loaded already
         case ("speech-to-text", "deepgram"):
             var url = settings.deepgram.url
-            url.path += "/v1/listen?" + HTTPForm.encode([("model", settings.deepgram.model), ("encoding", "linear16"), ("sample_rate", "8000")])
+            url.path +=
+                "/v1/listen?"
+                + HTTPForm.encode([
+                    ("model", settings.deepgram.model), ("encoding", "linear16"), ("sample_rate", "8000"),
+                ])
             let headers = settings.deepgram.apiKey.map { [("authorization", "Token " + $0)] } ?? []
             try await network.open(url, headers: headers, service: kind + "/" + name).close()
-        case ("speech-to-text", _): try await get(settings.transcription.url + "/models", key: settings.transcription.apiKey, kind + "/" + name)
+        case ("speech-to-text", _):
+            try await get(settings.transcription.url + "/models", key: settings.transcription.apiKey, kind + "/" + name)
         case ("text-to-speech", "cartesia"):
             let base = Self.web(settings.cartesia.url)
             try await get(
-                base + "/voices?limit=1", key: settings.cartesia.apiKey, headers: [("cartesia-version", settings.cartesia.version)], kind + "/" + name
+                base + "/voices?limit=1", key: settings.cartesia.apiKey,
+                headers: [("cartesia-version", settings.cartesia.version)], kind + "/" + name
             )
         case ("text-to-speech", "deepgram"): try await DeepgramSpeech.connect(settings.deepgramSpeech, network).close()
         case ("text-to-speech", "elevenlabs"):
             let key = settings.elevenLabs.apiKey.map { [("xi-api-key", $0)] } ?? []
             try await get(Self.web(settings.elevenLabs.url) + "/v1/voices", key: nil, headers: key, kind + "/" + name)
-        case ("text-to-speech", _): try await get(settings.openAISpeech.url + "/models", key: settings.openAISpeech.apiKey, kind + "/" + name)
+        case ("text-to-speech", _):
+            try await get(settings.openAISpeech.url + "/models", key: settings.openAISpeech.apiKey, kind + "/" + name)
         default:
             guard let chat = settings.chat[name] else { return }
             try await get(chat.url + "/models", key: chat.apiKey, kind + "/" + name)
         }
     }
 
-    private static func web(_ url: WebSocketURL) -> String { "\(url.isSecure ? "https" : "http")://\(url.host):\(url.port)\(url.path)" }
+    private static func web(_ url: WebSocketURL) -> String {
+        "\(url.isSecure ? "https" : "http")://\(url.host):\(url.port)\(url.path)"
+    }
 
-    private func get(_ url: String, key: String?, headers: [(name: String, value: String)] = [], _ service: String) async throws {
+    private func get(_ url: String, key: String?, headers: [(name: String, value: String)] = [], _ service: String)
+        async throws
+    {
         var request = HTTPClientRequest("GET", url, headers: headers)
         if let key { request.headers.append(("authorization", "Bearer " + key)) }
         request.responseTimeoutMs = 10_000
-        do { _ = try await network.send(request, service: service).body.collect(limit: 8 << 20) } catch let error as NetError {
+        do { _ = try await network.send(request, service: service).body.collect(limit: 8 << 20) } catch let error
+            as NetError
+        {
             throw SpeechError("\(service): \(error.message)")
         }
     }

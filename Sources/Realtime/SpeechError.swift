@@ -35,7 +35,9 @@ public struct SpeechError: Error, Sendable, Equatable, CustomStringConvertible {
         let kind: Kind =
             switch status {
             case 401, 403: .unauthorized
-            case 429: .rateLimited(retryAfterSeconds: headers["retry-after"].flatMap { Double($0) }.map { min(max($0, 0), 3_600) })
+            case 429:
+                .rateLimited(
+                    retryAfterSeconds: headers["retry-after"].flatMap { Double($0) }.map { min(max($0, 0), 3_600) })
             case 408, 500...: .unavailable
             default: .invalid
             }
@@ -43,20 +45,26 @@ public struct SpeechError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     init(_ service: String, _ failure: WebSocketChannel.Failure) {
-        if let status = failure.status { self.init(service, status: status) } else { self.init("\(service): \(failure.message)", .unavailable) }
+        if let status = failure.status {
+            self.init(service, status: status)
+        } else {
+            self.init("\(service): \(failure.message)", .unavailable)
+        }
     }
 
     /// Some services repeat the key they were given: nothing that looks like one is passed on.
     private static func withoutKeys(_ text: String) -> String {
         var words: [String] = []
         for word in text.components(separatedBy: " ") {
-            let isKey = word.count >= 12 && word.contains(where: { $0.isNumber }) && word.contains(where: { $0.isLetter })
+            let isKey =
+                word.count >= 12 && word.contains(where: { $0.isNumber }) && word.contains(where: { $0.isLetter })
             words.append(isKey ? "…" : word)
         }
         return words.joined(separator: " ")
     }
 
-    /// The vendors differ: `{"error": {"message"}}`, `{"error": "…"}`, `{"message"}`, `{"detail": {"message"}}`, `{"err_msg"}`, plain text.
+    /// The vendors differ: `{"error": {"message"}}`, `{"error": "…"}`, `{"message"}`, `{"detail": {"message"}}`,
+    /// `{"err_msg"}`, plain text.
     static func words(_ body: [UInt8]) -> String? { told(body).map(withoutKeys) }
 
     private static func told(_ body: [UInt8]) -> String? {
@@ -67,7 +75,9 @@ public struct SpeechError: Error, Sendable, Equatable, CustomStringConvertible {
         }
         for key in ["error", "message", "detail", "err_msg", "title", "reason"] {
             if let text = object[key] as? String { return String(text.prefix(wordsLimit)) }
-            if let inner = object[key] as? [String: Any], let text = inner["message"] as? String { return String(text.prefix(wordsLimit)) }
+            if let inner = object[key] as? [String: Any], let text = inner["message"] as? String {
+                return String(text.prefix(wordsLimit))
+            }
         }
         return nil
     }

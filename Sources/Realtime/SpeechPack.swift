@@ -2,8 +2,8 @@ internal import CSherpa
 internal import Foundation
 internal import Synchronization
 
-/// sherpa-onnx and the models for it, in a folder that `make speech-pack` begins (github.com/snakers4/silero-vad, MIT; sherpa-onnx, Apache-2.0).
-/// What may be added is told in `docs/local-models.md`.
+/// sherpa-onnx and the models for it, in a folder that `make speech-pack` begins (github.com/snakers4/silero-vad, MIT;
+/// sherpa-onnx, Apache-2.0). What may be added is told in `docs/local-models.md`.
 public struct SpeechPack: Sendable {
     public static let defaultFolder = "speech-pack"
     private static let modelName = "silero_vad.onnx"
@@ -40,7 +40,9 @@ public struct SpeechPack: Sendable {
     /// - Parameter threshold: 0…1, as in the speech services.
     public func detector(threshold: Float) throws(SpeechError) -> SileroDetector {
         guard FileManager.default.isReadableFile(atPath: model) else {
-            throw SpeechError("there is no \(model): run `make speech-pack`, or set speech.pack_dir to a folder with it", .unavailable)
+            throw SpeechError(
+                "there is no \(model): run `make speech-pack`, or set speech.pack_dir to a folder with it", .unavailable
+            )
         }
         guard let handle = csherpa_vad_create(library.pointer, model, threshold) else {
             throw SpeechError("sherpa-onnx cannot read \(model)", .unavailable)
@@ -55,13 +57,17 @@ public struct SpeechPack: Sendable {
     /// - Throws: `SpeechError` where there is none, or one lacks a file.
     func languages(of kind: String, files: [String]) throws(SpeechError) -> [(language: String, folder: String)] {
         let root = folder + "/" + kind
-        let names = ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).filter { LanguageTag.isWellFormed($0) }.sorted()
+        let names = ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).filter {
+            LanguageTag.isWellFormed($0)
+        }.sorted()
         guard !names.isEmpty else {
-            throw SpeechError("there is no model in \(root)/LANGUAGE: docs/local-models.md tells which to put there", .unavailable)
+            throw SpeechError(
+                "there is no model in \(root)/LANGUAGE: docs/local-models.md tells which to put there", .unavailable)
         }
         for name in names {
             for file in files where !FileManager.default.isReadableFile(atPath: "\(root)/\(name)/\(file)") {
-                throw SpeechError("there is no \(root)/\(name)/\(file): docs/local-models.md tells what belongs there", .unavailable)
+                throw SpeechError(
+                    "there is no \(root)/\(name)/\(file): docs/local-models.md tells what belongs there", .unavailable)
             }
         }
         return names.map { (LanguageTag.primary($0), root + "/" + $0) }

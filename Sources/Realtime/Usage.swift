@@ -24,7 +24,10 @@ public struct TokenUsage: Sendable, Equatable {
     public var audioOutput = 0
     /// The vendor did not tell, so they are reckoned from the length of the text.
     public var isEstimated = false
-    public init(input: Int = 0, cachedInput: Int = 0, output: Int = 0, audioInput: Int = 0, audioOutput: Int = 0, isEstimated: Bool = false) {
+    public init(
+        input: Int = 0, cachedInput: Int = 0, output: Int = 0, audioInput: Int = 0, audioOutput: Int = 0,
+        isEstimated: Bool = false
+    ) {
         self.input = input
         self.cachedInput = cachedInput
         self.output = output
@@ -88,7 +91,9 @@ public final class UsageMeter: Sendable {
 
     /// Counts for the engine that is in use; the embedded one where none was named.
     public func add(_ kind: Kind, _ unit: UsageUnit, _ quantity: Int) {
-        state.withLock { Self.add($0.current[kind] ?? kind.rawValue + "/embedded", [(unit, quantity)], isEstimated: false, to: &$0) }
+        state.withLock {
+            Self.add($0.current[kind] ?? kind.rawValue + "/embedded", [(unit, quantity)], isEstimated: false, to: &$0)
+        }
     }
 
     public func add(_ component: String, _ unit: UsageUnit, _ quantity: Int) {
@@ -103,16 +108,21 @@ public final class UsageMeter: Sendable {
         state.withLock { Self.add(component, quantities, isEstimated: tokens.isEstimated, to: &$0) }
     }
 
-    private static func add(_ component: String, _ quantities: [(UsageUnit, Int)], isEstimated: Bool, to state: inout State) {
+    private static func add(
+        _ component: String, _ quantities: [(UsageUnit, Int)], isEstimated: Bool, to state: inout State
+    ) {
         guard state.components[component] != nil || state.components.count < componentLimit else { return }
         var usage = state.components[component] ?? ComponentUsage(component: component, quantities: [:])
         for (unit, quantity) in quantities where quantity > 0 {
-            usage.quantities[unit] = min(quantityLimit, usage.quantities[unit, default: 0] + min(quantity, quantityLimit))
+            usage.quantities[unit] = min(
+                quantityLimit, usage.quantities[unit, default: 0] + min(quantity, quantityLimit))
         }
         usage.isEstimated = usage.isEstimated || isEstimated
         if !usage.quantities.isEmpty { state.components[component] = usage }
     }
 
     /// What has been used so far, by component.
-    public var usage: [ComponentUsage] { state.withLock { $0.components.values.sorted { $0.component < $1.component } } }
+    public var usage: [ComponentUsage] {
+        state.withLock { $0.components.values.sorted { $0.component < $1.component } }
+    }
 }

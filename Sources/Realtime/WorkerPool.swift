@@ -49,7 +49,8 @@ public final class WorkerPool: @unchecked Sendable {
             condition.lock()
             guard jobs.count < Self.queueLimit, !isStopped else {
                 condition.unlock()
-                continuation.resume(throwing: SpeechError("the speech engines are overloaded: \(Self.queueLimit) jobs wait"))
+                continuation.resume(
+                    throwing: SpeechError("the speech engines are overloaded: \(Self.queueLimit) jobs wait"))
                 return
             }
             jobs.append { continuation.resume(with: Swift.Result { try body() }) }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Calls
 import Foundation
+import Store
 
 /// What is in a backup, beside the files themselves.
 private struct Manifest: Codable {
@@ -14,7 +15,9 @@ private struct Manifest: Codable {
 struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copies database and recordings to a new folder, while the server runs.",
-        discussion: "The database is copied as it is at one moment. What is sealed stays sealed: keep security.encryption_key elsewhere.")
+        discussion:
+            "The database is copied as it is at one moment. What is sealed stays sealed: keep security.encryption_key elsewhere."
+    )
 
     @OptionGroup var options: ServerOptions
     @Argument(help: "A folder that does not exist yet.") var folder: String
@@ -22,17 +25,20 @@ struct Backup: AsyncParsableCommand {
     func run() async throws {
         let settings = try options.read()
         let files = FileManager.default
-        guard files.fileExists(atPath: settings.data + "/calls.sqlite") else { throw ValidationError("there is no database in \(settings.data)") }
+        guard files.fileExists(atPath: settings.data + "/calls.sqlite") else {
+            throw ValidationError("there is no database in \(settings.data)")
+        }
         guard !files.fileExists(atPath: folder) else { throw ValidationError("\(folder) is there already") }
         let store = try options.store()
         let partial = folder + ".partial"
         try? files.removeItem(atPath: partial)
         try files.createDirectory(
             atPath: partial + "/recordings", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        do { try store.backUp(to: partial + "/calls.sqlite") } catch { throw ValidationError(error.message) }
+        do { try store.storage.backUp(to: partial + "/calls.sqlite") } catch { throw ValidationError(error.message) }
         var recordings = 0
         for name in (try? files.contentsOfDirectory(atPath: settings.calls.recordingsFolder)) ?? [] {
-            try files.copyItem(atPath: settings.calls.recordingsFolder + "/" + name, toPath: partial + "/recordings/" + name)
+            try files.copyItem(
+                atPath: settings.calls.recordingsFolder + "/" + name, toPath: partial + "/recordings/" + name)
             recordings += 1
         }
         let encoder = JSONEncoder()
@@ -49,7 +55,9 @@ struct Backup: AsyncParsableCommand {
 /// `trunkline restore FOLDER --data NEW`
 struct Restore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Makes a data folder of a backup. The folder must not hold a database; an old backup is brought up to date.")
+        abstract:
+            "Makes a data folder of a backup. The folder must not hold a database; an old backup is brought up to date."
+    )
 
     @OptionGroup var options: ServerOptions
     @Argument(help: "What `trunkline backup` made.") var folder: String
@@ -59,7 +67,8 @@ struct Restore: AsyncParsableCommand {
         let files = FileManager.default
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
-        guard let data = files.contents(atPath: folder + "/" + Manifest.name), let manifest = try? decoder.decode(Manifest.self, from: data),
+        guard let data = files.contents(atPath: folder + "/" + Manifest.name),
+            let manifest = try? decoder.decode(Manifest.self, from: data),
             files.fileExists(atPath: folder + "/calls.sqlite")
         else { throw ValidationError("\(folder) is no backup") }
         guard !files.fileExists(atPath: settings.data + "/calls.sqlite") else {
@@ -67,24 +76,27 @@ struct Restore: AsyncParsableCommand {
         }
         let recordings = ((try? files.contentsOfDirectory(atPath: folder + "/recordings")) ?? []).count
         guard recordings == manifest.recordings else {
-            throw ValidationError("\(folder) should have \(manifest.recordings) recordings and has \(recordings): it is not whole")
+            throw ValidationError(
+                "\(folder) should have \(manifest.recordings) recordings and has \(recordings): it is not whole")
         }
         // Tried beside where it belongs, and put there when it is right.
         let partial = settings.data + ".partial"
         try? files.removeItem(atPath: partial)
         defer { try? files.removeItem(atPath: partial) }
-        try files.createDirectory(atPath: partial, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try files.createDirectory(
+            atPath: partial, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         try files.copyItem(atPath: folder + "/calls.sqlite", toPath: partial + "/calls.sqlite")
         try files.copyItem(atPath: folder + "/recordings", toPath: partial + "/recordings")
         let total: Int
         do throws(StoreError) {
             // Opens it with our key, and brings its schema up to date.
             let store = try settings.openStore(in: partial)
-            try await store.check()
+            try await store.storage.check()
             total = try await store.page(CallFilter()).total
             store.close()
         } catch { throw ValidationError("the backup cannot be used: \(error.message)") }
-        try files.createDirectory(atPath: settings.data, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try files.createDirectory(
+            atPath: settings.data, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         for name in try files.contentsOfDirectory(atPath: partial) {
             try? files.removeItem(atPath: settings.data + "/" + name)
             try files.moveItem(atPath: partial + "/" + name, toPath: settings.data + "/" + name)

@@ -9,7 +9,8 @@ struct Callee: AsyncParsableCommand {
         abstract: "A callee to try calls with: answers by SIP, listens, and speaks as a persona.",
         discussion: "Prints one JSON object a line for everything that happens. Ends with SIGINT or SIGTERM.")
 
-    @Option(help: "How it behaves: \(Persona.allCases.map(\.rawValue).joined(separator: ", ")).") var persona: Persona = .cooperative
+    @Option(help: "How it behaves: \(Persona.allCases.map(\.rawValue).joined(separator: ", ")).") var persona: Persona =
+        .cooperative
     @Option(help: "IPv4 address.") var host = "127.0.0.1"
     @Option(help: "SIP port.") var port: UInt16 = 5090
     @Option(help: "First RTP port; two thousand are used.") var rtpPort: UInt16 = 30_000
@@ -22,7 +23,8 @@ struct Callee: AsyncParsableCommand {
         let server: CalleeServer
         do {
             server = try CalleeServer(
-                host: host, port: port, persona: persona, ports: PortRange(rtpPort...(rtpPort + 2_000)), voice: .rms, ringMs: max(0, ring)
+                host: host, port: port, persona: persona, ports: PortRange(rtpPort...(rtpPort + 2_000)), voice: .rms,
+                ringMs: max(0, ring)
             ) { Self.print($0) }
         } catch {
             FileHandle.standardError.write(Data("trunkline callee: \(error)\n".utf8))
@@ -40,7 +42,10 @@ struct Callee: AsyncParsableCommand {
     }
 
     static func print(_ object: [String: any Sendable]) {
-        guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]) else { return }
+        guard
+            let data = try? JSONSerialization.data(
+                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+        else { return }
         FileHandle.standardOutput.write(data + Data("\n".utf8))
     }
 }

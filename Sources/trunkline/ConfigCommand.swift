@@ -19,14 +19,16 @@ struct ConfigCommand: AsyncParsableCommand {
     }
 
     struct Explain: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Prints every key, its meaning, default and environment variable.")
-        @Flag(help: "Print every key; the default.") var explain = false
+        static let configuration = CommandConfiguration(
+            abstract: "Prints every key, its meaning, default and environment variable.")
         @Option(help: "Only keys that hold this text.") var key: String?
 
         func run() async throws {
             for setting in Configuration.settings where key.map({ setting.key.contains($0) }) ?? true {
                 let names = Configuration.environmentNames(of: setting.key).joined(separator: ", ")
-                print("\(setting.key)\n    \(setting.help)\(setting.isSecret ? "; a secret: only by environment or file" : "")\n    \(names)")
+                print(
+                    "\(setting.key)\n    \(setting.help)\(setting.isSecret ? "; a secret: only by environment or file" : "")\n    \(names)"
+                )
             }
         }
     }

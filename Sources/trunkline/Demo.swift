@@ -4,6 +4,7 @@ import Calls
 import Foundation
 import Logging
 import Realtime
+import Store
 
 /// `trunkline demo`: one real call over loopback, shown as it happens.
 struct Demo: AsyncParsableCommand {
@@ -22,14 +23,19 @@ struct Demo: AsyncParsableCommand {
     @OptionGroup var options: ServerOptions
     @Flag(help: "End after the call; print the result as JSON, and succeed only if it is right.") var once = false
     @Option(help: "The callee's persona: cooperative, opposite, mumbles, …") var persona: Persona = .cooperative
-    @Option(help: "Let a speech model hold the conversation: a ws: or wss: URL that speaks OpenAI Realtime (key: OPENAI_API_KEY).")
+    @Option(
+        help:
+            "Let a speech model hold the conversation: a ws: or wss: URL that speaks OpenAI Realtime (key: OPENAI_API_KEY)."
+    )
     var realtimeUrl: String?
     @Option(help: "The callee's SIP port.") var calleePort: UInt16 = 5099
 
     func run() async throws {
         var extra = [("outbound.retry.enabled", "false"), ("outbound.duplicate_window", "0"), ("log.level", "warning")]
         if options.data == nil { extra.append(("data", ".demo-data")) }
-        if let realtimeUrl { extra += [("agent.mode", "realtime"), ("realtime.openai.url", realtimeUrl), ("agent.fallback", "false")] }
+        if let realtimeUrl {
+            extra += [("agent.mode", "realtime"), ("realtime.openai.url", realtimeUrl), ("agent.fallback", "false")]
+        }
         let configuration = try options.read(extra: extra)
         let logger = Serve.logger(configuration)
         let server: Server
@@ -46,25 +52,31 @@ struct Demo: AsyncParsableCommand {
 
         let items = DemoScript.draw()
         let ours = realtimeUrl.map { "the speech model at \($0)" } ?? "the embedded engines"
-        tell("Trunkline \(Trunkline.version) demo: a real SIP call over loopback; \(ours) here, embedded engines at the callee")
+        tell(
+            "Trunkline \(Trunkline.version) demo: a real SIP call over loopback; \(ours) here, embedded engines at the callee"
+        )
         let questions = items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }
-        let key = options.data == nil ? try await prepare(server, questions, isKeyless: configuration.adminKey == nil) : server.newKey
+        let key =
+            options.data == nil
+            ? try await prepare(server, questions, isKeyless: configuration.adminKey == nil) : server.newKey
         tell("dashboard  \(server.address)/" + (key.map { "   API key \($0)" } ?? ""))
         tell("callee     sip:callee@127.0.0.1:\(calleePort), process \(callee.identifier), persona \(persona.rawValue)")
         for (index, item) in items.enumerated() { tell("question \(index + 1) \(item.text)") }
         tell("")
 
         let call = Call(
-            callerNumber: "025550100", calleeNumber: "sip:callee@127.0.0.1:\(calleePort)",
+            localNumber: "025550100", remoteNumber: "sip:callee@127.0.0.1:\(calleePort)",
             brief: Brief(
                 purpose: DemoScript.purpose, callerDisplayName: DemoScript.callerName,
                 questions: questions),
             maxDuration: 120, requestedBy: "demo", createdAt: Date())
         let events = server.store.feed.watch()
         _ = try await server.dialler.create(call)
-        let ended = await show(events, of: call.outboundID)
-        guard ended, let final = try await server.store.call(call.outboundID) else { throw fail("the call did not end within \(Int(Self.limit)) s") }
-        let transcript = try await server.store.transcript(of: call.outboundID)
+        let ended = await show(events, of: call.id)
+        guard ended, let final = try await server.store.call(call.id) else {
+            throw fail("the call did not end within \(Int(Self.limit)) s")
+        }
+        let transcript = try await server.store.transcript(of: call.id)
 
         tell("")
         tell("state \(final.state.rawValue), end reason \(final.endReason?.rawValue ?? "-"), \(final.summary ?? "")")
@@ -84,30 +96,35 @@ struct Demo: AsyncParsableCommand {
             print(API.ResultText.of(final, transcript: transcript))
             throw ExitCode(wrong.isEmpty ? 0 : 1)
         }
-        tell("result     \(server.address)/outbound/\(call.outboundID)")
-        tell("try it     New call in the dashboard: \"Call my browser first\", or the callee above; a template is there (\(Self.templateName))")
+        tell("result     \(server.address)/outbound/\(call.id)")
+        tell(
+            "try it     New call in the dashboard: \"Call my browser first\", or the callee above; a template is there (\(Self.templateName))"
+        )
         tell("the server keeps running; press Ctrl-C to end")
         await Signals.wait()
         await server.stop()
     }
 
-    /// What makes a first look easy, in the demo's own folder: a template, and a key for a day, for the first one was shown once.
+    /// What makes a first look easy, in the demo's own folder: a template, and a key for a day, for the first one was
+    /// shown once.
     /// - Returns: the key to log in with; nil where the configuration names it.
     private func prepare(_ server: Server, _ questions: [Question], isKeyless: Bool) async throws -> String? {
         let now = Date()
         if try await server.store.templates().isEmpty {
             try await server.store.save(
                 CallTemplate(
-                    name: Self.templateName, purpose: DemoScript.purpose, questions: questions, callerDisplayName: DemoScript.callerName,
+                    name: Self.templateName, purpose: DemoScript.purpose, questions: questions,
+                    callerDisplayName: DemoScript.callerName,
                     createdAt: now,
                     updatedAt: now))
         }
         guard isKeyless, server.newKey == nil else { return server.newKey }
-        for old in try await server.store.keys() where old.createdBy == Self.keyMaker && old.revokedAt == nil {
-            try await server.store.revokeKey(old.id, at: now)
+        for old in try await server.store.accounts.keys() where old.createdBy == Self.keyMaker && old.revokedAt == nil {
+            try await server.store.accounts.revokeKey(old.id, at: now)
         }
-        let (key, stored) = Authenticator.makeKey(name: "demo", role: .admin, by: Self.keyMaker, at: now, expires: now.addingTimeInterval(86_400))
-        try await server.store.insert(stored)
+        let (key, stored) = Authenticator.makeKey(
+            name: "demo", role: .admin, by: Self.keyMaker, at: now, expires: now.addingTimeInterval(86_400))
+        try await server.store.accounts.insert(stored)
         return key
     }
 
@@ -126,7 +143,9 @@ struct Demo: AsyncParsableCommand {
                     wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")")
                 }
             case .mumbles:
-                if answer.status != .unclear { wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")") }
+                if answer.status != .unclear {
+                    wrong.append("\(item.text) → \(answer.status.rawValue) \(answer.text ?? "")")
+                }
             default: break
             }
         }
@@ -134,14 +153,18 @@ struct Demo: AsyncParsableCommand {
     }
 
     /// Prints the call's events with their time until its end; false at the limit.
-    private func show(_ events: AsyncStream<CallEvent>, of outboundID: String) async -> Bool {
+    private func show(_ events: AsyncStream<CallEvent>, of callID: String) async -> Bool {
         let start = ContinuousClock.now
         return await withTaskGroup(of: Bool.self) { group in
             group.addTask {
-                for await event in events where event.outboundID == outboundID {
+                for await event in events where event.callID == callID {
                     let at = start.duration(to: .now) / .seconds(1)
                     Self.show(event, at: at)
-                    if ["outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled"].contains(event.name) { return true }
+                    if ["outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled"].contains(
+                        event.name)
+                    {
+                        return true
+                    }
                 }
                 return false
             }
@@ -164,7 +187,8 @@ struct Demo: AsyncParsableCommand {
             let speaker = entry["speaker"] as? String == "ai" ? "AI      " : "callee  "
             let text = entry["text"] as? String ?? ""
             let heard = entry["heard_text"] as? String
-            tell(stamp + speaker + (text.isEmpty ? "(not understood)" : text) + (heard.map { "  [heard: \($0)]" } ?? ""))
+            tell(
+                stamp + speaker + (text.isEmpty ? "(not understood)" : text) + (heard.map { "  [heard: \($0)]" } ?? ""))
         case "outbound_progress":
             guard let progress = payload["progress"] as? [String: Any] else { return }
             tell(stamp + "        answers \(progress["completed"] ?? 0) of \(progress["total"] ?? 0)")

@@ -5,6 +5,7 @@ import Foundation
 import Logging
 import Net
 import Realtime
+import Store
 
 /// `trunkline doctor`
 struct Doctor: AsyncParsableCommand {
@@ -55,18 +56,23 @@ struct Doctor: AsyncParsableCommand {
         }
         do {
             let store = try settings.openStore()
-            try await store.check()
-            let counts = try await store.counts()
+            try await store.storage.check()
+            let counts = try await store.storage.counts()
             var findings: [Finding] = [.good("the database \(path) is whole")]
-            for (table, rows) in try await store.damage() {
-                findings.append(.bad("\(rows) rows of \(table) cannot be opened: they were changed, or their key is missing: restore a backup"))
+            for (table, rows) in try await store.storage.damage() {
+                findings.append(
+                    .bad(
+                        "\(rows) rows of \(table) cannot be opened: they were changed, or their key is missing: restore a backup"
+                    ))
             }
             let dead = counts.deliveries[.dead] ?? 0
             if dead > 0 {
                 findings.append(
-                    .advice("\(dead) webhooks were given up: GET /api/webhooks/deliveries?state=dead tells why, POST …/replay sends them again"))
+                    .advice(
+                        "\(dead) webhooks were given up: GET /api/webhooks/deliveries?state=dead tells why, POST …/replay sends them again"
+                    ))
             }
-            if try await store.keys().allSatisfy({ $0.revokedAt != nil }), settings.adminKey == nil {
+            if try await store.accounts.keys().allSatisfy({ $0.revokedAt != nil }), settings.adminKey == nil {
                 findings.append(.bad("every key is revoked: `trunkline keys create --name … --role admin` makes one"))
             }
             return findings
@@ -75,28 +81,38 @@ struct Doctor: AsyncParsableCommand {
 
     private func disk(_ settings: Configuration) -> Finding {
         let folder = FileManager.default.fileExists(atPath: settings.data) ? settings.data : "."
-        guard let free = (try? FileManager.default.attributesOfFileSystem(forPath: folder))?[.systemFreeSize] as? NSNumber else {
+        guard
+            let free = (try? FileManager.default.attributesOfFileSystem(forPath: folder))?[.systemFreeSize] as? NSNumber
+        else {
             return .bad("the free space of \(folder) cannot be read")
         }
         let megabytes = free.int64Value >> 20
         return free.int64Value < Self.wantedDisk
-            ? .bad("only \(megabytes) MiB are free: recordings need 1.9 MB a minute") : .good("\(megabytes) MiB of disk are free")
+            ? .bad("only \(megabytes) MiB are free: recordings need 1.9 MB a minute")
+            : .good("\(megabytes) MiB of disk are free")
     }
 
     private func files() -> Finding {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         return limit.rlim_cur < Self.wantedFiles
-            ? .advice("\(limit.rlim_cur) files may be open at once: each call needs up to 8, `ulimit -n 65536` allows more")
+            ? .advice(
+                "\(limit.rlim_cur) files may be open at once: each call needs up to 8, `ulimit -n 65536` allows more")
             : .good("\(limit.rlim_cur) files may be open at once")
     }
 
     private func ports(_ settings: Configuration) -> [Finding] {
-        [("http.port", settings.httpHost, settings.httpPort, true), ("sip.port", settings.sip.host, settings.sip.port, false)].map {
+        [
+            ("http.port", settings.httpHost, settings.httpPort, true),
+            ("sip.port", settings.sip.host, settings.sip.port, false),
+        ].map {
             name, host, port, isTCP in
-            guard let address = SocketAddress(host, port: port) else { return .bad("\(name): \(host) is no IPv4 address of this machine") }
+            guard let address = SocketAddress(host, port: port) else {
+                return .bad("\(name): \(host) is no IPv4 address of this machine")
+            }
             return address.canBind(stream: isTCP)
-                ? .good("\(name) \(port) is free") : .advice("\(name) \(port) is taken: by a running Trunkline, or by another program")
+                ? .good("\(name) \(port) is free")
+                : .advice("\(name) \(port) is taken: by a running Trunkline, or by another program")
         }
     }
 
@@ -104,7 +120,8 @@ struct Doctor: AsyncParsableCommand {
         let isLoopback = SocketAddress.isLoopback(settings.httpHost)
         var findings: [Finding] = []
         if settings.encryptionKey == nil {
-            findings.append(.advice("security.encryption_key is not set: transcripts, answers and numbers are stored as they are"))
+            findings.append(
+                .advice("security.encryption_key is not set: transcripts, answers and numbers are stored as they are"))
         } else {
             findings.append(.good("what is stored of people is sealed"))
         }
@@ -113,20 +130,29 @@ struct Doctor: AsyncParsableCommand {
         }
         if !isLoopback, settings.certificate == nil {
             findings.append(
-                .advice("http.host is \(settings.httpHost) without TLS: set tls.certificate and tls.key, or put a server with TLS in front"))
+                .advice(
+                    "http.host is \(settings.httpHost) without TLS: set tls.certificate and tls.key, or put a server with TLS in front"
+                ))
         }
-        if !isLoopback, settings.knownHosts == nil { findings.append(.advice("http.hosts is not set: any name is answered to")) }
+        if !isLoopback, settings.knownHosts == nil {
+            findings.append(.advice("http.hosts is not set: any name is answered to"))
+        }
         return findings
     }
 
     private func dialling(_ settings: Configuration) -> [Finding] {
         var findings: [Finding] = []
         let routing = settings.calls.routing
-        if routing.gateway == nil { findings.append(.advice("outbound.default_gateway is not set: only sip: addresses can be called")) }
-        if !routing.isBoundToLoopback, (routing.allowedCallers ?? []).isEmpty {
-            findings.append(.advice("outbound.allowed_callers is not set: only numbers of POST /api/numbers may be shown"))
+        if routing.gateway == nil {
+            findings.append(.advice("outbound.default_gateway is not set: only sip: addresses can be called"))
         }
-        if settings.calls.policy.callingHours == nil { findings.append(.advice("outbound.calling_hours is not set: people may be called at night")) }
+        if !routing.isBoundToLoopback, (routing.allowedCallers ?? []).isEmpty {
+            findings.append(
+                .advice("outbound.allowed_callers is not set: only numbers of POST /api/numbers may be shown"))
+        }
+        if settings.calls.policy.callingHours == nil {
+            findings.append(.advice("outbound.calling_hours is not set: people may be called at night"))
+        }
         return findings
     }
 

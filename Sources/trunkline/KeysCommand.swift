@@ -2,6 +2,7 @@ import API
 import ArgumentParser
 import Calls
 import Foundation
+import Store
 
 /// `trunkline keys`: on the data folder, whether a server runs on it or not; a running one knows within 2 s.
 struct KeysCommand: AsyncParsableCommand {
@@ -13,9 +14,13 @@ struct KeysCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run() async throws {
-            for key in try await options.store().keys() {
-                let state = key.revokedAt != nil ? "revoked" : (key.expiresAt.map { $0 <= Date() } ?? false) ? "expired" : "valid"
-                print("\(key.id)  \(state)  \(key.role)  \(key.name)  since \(key.createdAt.formatted(.iso8601)) by \(key.createdBy)")
+            for key in try await options.store().accounts.keys() {
+                let state =
+                    key.revokedAt != nil
+                    ? "revoked" : (key.expiresAt.map { $0 <= Date() } ?? false) ? "expired" : "valid"
+                print(
+                    "\(key.id)  \(state)  \(key.role)  \(key.name)  since \(key.createdAt.formatted(.iso8601)) by \(key.createdBy)"
+                )
             }
         }
     }
@@ -28,28 +33,35 @@ struct KeysCommand: AsyncParsableCommand {
         @Option(help: "Days until it expires (never).") var days: Int?
 
         func run() async throws {
-            guard let role = Role(rawValue: role) else { throw ValidationError("--role must be viewer, operator or admin") }
+            guard let role = Role(rawValue: role) else {
+                throw ValidationError("--role must be viewer, operator or admin")
+            }
             guard (1...64).contains(name.count) else { throw ValidationError("--name must have 1 to 64 characters") }
             if let days { guard (1...3_650).contains(days) else { throw ValidationError("--days must lie in 1…3650") } }
             let now = Date()
             let (key, stored) = Authenticator.makeKey(
-                name: name, role: role, by: "command line", at: now, expires: days.map { now.addingTimeInterval(Double($0) * 86_400) })
+                name: name, role: role, by: "command line", at: now,
+                expires: days.map { now.addingTimeInterval(Double($0) * 86_400) })
             let store = try options.store()
-            try await store.insert(stored)
-            try await store.audit(AuditEntry(at: now, actor: "command line", action: "key.create", target: stored.id, detail: stored.role))
+            try await store.accounts.insert(stored)
+            try await store.audit.append(
+                AuditEntry(at: now, actor: "command line", action: "key.create", target: stored.id, detail: stored.role)
+            )
             print("\(stored.id)  \(key)")
         }
     }
 
     struct Revoke: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Ends a key at once; its open sockets are closed within 5 s.")
+        static let configuration = CommandConfiguration(
+            abstract: "Ends a key at once; its open sockets are closed within 5 s.")
         @OptionGroup var options: ServerOptions
         @Argument(help: "The key's id, key-…") var id: String
 
         func run() async throws {
             let store = try options.store()
-            do { try await store.revokeKey(id, at: Date()) } catch { throw ValidationError(error.message) }
-            try await store.audit(AuditEntry(at: Date(), actor: "command line", action: "key.revoke", target: id))
+            do { try await store.accounts.revokeKey(id, at: Date()) } catch { throw ValidationError(error.message) }
+            try await store.audit.append(
+                AuditEntry(at: Date(), actor: "command line", action: "key.revoke", target: id))
         }
     }
 }

@@ -21,7 +21,9 @@ struct LineLogHandler: LogHandler {
         if isJSON {
             var members = ["time": time, "level": event.level.rawValue, "message": event.message.description]
             for (key, value) in all { members[key] = value.description }
-            let data = (try? JSONSerialization.data(withJSONObject: members, options: [.sortedKeys, .withoutEscapingSlashes])) ?? Data()
+            let data =
+                (try? JSONSerialization.data(withJSONObject: members, options: [.sortedKeys, .withoutEscapingSlashes]))
+                ?? Data()
             text = String(decoding: data, as: UTF8.self)
         } else {
             // One line an entry, whatever the message holds.

@@ -5,12 +5,14 @@ import Net
 /// `trunkline call`
 struct PlaceCall: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "call", abstract: "Places a call through a running server, waits for its end and prints the result.",
+        commandName: "call",
+        abstract: "Places a call through a running server, waits for its end and prints the result.",
         discussion: "Exits with 0 if the call completed and every required question was answered or refused.")
 
     @Argument(help: "Whom to call: a number, or sip:user@host[:port].") var callee: String
     @Option(help: "Why.") var purpose: String
-    @Option(name: .customLong("question"), help: "What must be confirmed; may be given up to 20 times.") var questions: [String]
+    @Option(name: .customLong("question"), help: "What must be confirmed; may be given up to 20 times.") var questions:
+        [String]
     @Option(help: "Number shown to the callee.") var caller = "025550100"
     @Option(help: "For whom the AI says it calls.") var onBehalfOf = ""
     @Option(help: "Language, BCP 47.") var language: String?
@@ -24,12 +26,16 @@ struct PlaceCall: AsyncParsableCommand {
         guard let key = apiKey ?? ProcessInfo.processInfo.environment["TRUNKLINE_API_KEY"] else {
             throw ValidationError("give an API key: --api-key or TRUNKLINE_API_KEY")
         }
-        var body: [String: Any] = ["caller_number": caller, "callee_number": callee, "purpose": purpose, "questions": questions]
+        var body: [String: Any] = [
+            "caller_number": caller, "callee_number": callee, "purpose": purpose, "questions": questions,
+        ]
         if !onBehalfOf.isEmpty { body["caller_display_name"] = onBehalfOf }
         if let language { body["language"] = language }
         let created = try await send("POST", "/api/outbound/", key: key, body: body)
         guard let id = created["outbound_id"] as? String else { throw fail("the server's answer has no outbound_id") }
-        for warning in created["warnings"] as? [String] ?? [] { FileHandle.standardError.write(Data("\(warning)\n".utf8)) }
+        for warning in created["warnings"] as? [String] ?? [] {
+            FileHandle.standardError.write(Data("\(warning)\n".utf8))
+        }
         FileHandle.standardError.write(Data("\(id) queued\n".utf8))
         var shown = "queued"
         while true {
@@ -43,12 +49,15 @@ struct PlaceCall: AsyncParsableCommand {
             try await Task.sleep(for: .milliseconds(500))
         }
         let result = try await send("GET", "/api/outbound/\(id)/result", key: key)
-        let data = try JSONSerialization.data(withJSONObject: result, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+        let data = try JSONSerialization.data(
+            withJSONObject: result, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
         print(String(decoding: data, as: UTF8.self))
         throw ExitCode(result["state"] as? String == "completed" && result["task_completed"] as? Bool == true ? 0 : 1)
     }
 
-    private func send(_ method: String, _ path: String, key: String, body: [String: Any]? = nil) async throws -> [String: Any] {
+    private func send(_ method: String, _ path: String, key: String, body: [String: Any]? = nil) async throws
+        -> [String: Any]
+    {
         var request = HTTPClientRequest(method, server + path, headers: [("authorization", "Bearer \(key)")])
         if let body {
             request.body = Array(try JSONSerialization.data(withJSONObject: body))
@@ -60,7 +69,9 @@ struct PlaceCall: AsyncParsableCommand {
         }
         let object = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any] ?? [:]
         guard reply.isSuccess else {
-            let fields = (object["errors"] as? [[String: String]] ?? []).map { "\n  \($0["field"] ?? "") \($0["message"] ?? "")" }.joined()
+            let fields = (object["errors"] as? [[String: String]] ?? []).map {
+                "\n  \($0["field"] ?? "") \($0["message"] ?? "")"
+            }.joined()
             throw fail("\(object["detail"] as? String ?? "the server refused")\(fields)")
         }
         return object

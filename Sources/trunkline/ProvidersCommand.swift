@@ -10,13 +10,17 @@ struct ProvidersCommand: AsyncParsableCommand {
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Asks each configured service whether our key works. Costs nothing; exits with 1 where one does not work.")
+            abstract:
+                "Asks each configured service whether our key works. Costs nothing; exits with 1 where one does not work."
+        )
 
         @OptionGroup var options: ServerOptions
 
         func run() async throws {
             let checks = try await ProvidersCommand.checks(try options.read())
-            for check in checks { print("\(check.name.padding(toLength: 28, withPad: " ", startingAt: 0))\(check.failure ?? "works")") }
+            for check in checks {
+                print("\(check.name.padding(toLength: 28, withPad: " ", startingAt: 0))\(check.failure ?? "works")")
+            }
             if checks.contains(where: { $0.failure != nil }) { throw ExitCode(1) }
         }
     }

@@ -2,15 +2,19 @@ import ArgumentParser
 import Bridge
 import Calls
 import Foundation
+import Store
 
 /// `trunkline sip`: on the data folder, whether a server runs on it or not.
 struct SIPCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "sip", abstract: "SIP messages of calls.", subcommands: [Trace.self])
+    static let configuration = CommandConfiguration(
+        commandName: "sip", abstract: "SIP messages of calls.", subcommands: [Trace.self])
 
     struct Trace: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a ladder of the messages of a call that has ended.",
-            discussion: "Secrets are not kept, so they are not printed. Of a call in progress GET /api/outbound/{id}/sip tells the same.")
+            discussion:
+                "Secrets are not kept, so they are not printed. Of a call in progress GET /api/outbound/{id}/sip tells the same."
+        )
         @OptionGroup var options: ServerOptions
         @Argument(help: "ob-… or in-…") var id: String
         @Flag(help: "The messages whole, below the ladder.") var full = false
@@ -26,7 +30,9 @@ struct SIPCommand: AsyncParsableCommand {
                 FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))
                 throw ExitCode(1)
             }
-            guard !messages.isEmpty else { return print("nothing is kept of \(id): no SIP leg of ours carried it, or it goes on") }
+            guard !messages.isEmpty else {
+                return print("nothing is kept of \(id): no SIP leg of ours carried it, or it goes on")
+            }
             print(SIPTrace.ladder(messages), terminator: "")
             guard full else { return }
             for message in messages {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Calls
 import Foundation
+import Store
 
 /// `trunkline seal`
 struct Seal: AsyncParsableCommand {
@@ -16,7 +17,7 @@ struct Seal: AsyncParsableCommand {
     func run() async throws {
         do {
             let store = try options.store()
-            let rows = try await store.reseal()
+            let rows = try await store.storage.reseal()
             let recordings = try await store.resealRecordings(in: try options.read().calls.recordingsFolder)
             print("\(rows.sealed) rows and \(recordings.sealed) recordings are sealed anew")
             if rows.failed + recordings.failed > 0 {

@@ -30,12 +30,15 @@ struct Serve: AsyncParsableCommand {
         print("dashboard  \(server.address)/")
         print("SIP        \(configuration.sip.host):\(configuration.sip.port) (UDP, TCP)")
         if let key = server.newKey { print("API key    \(key)   (made now, shown only this once)") }
-        if let secret = server.newWebhookSecret { print("webhooks   signed with \(secret)   (made now, shown only this once)") }
+        if let secret = server.newWebhookSecret {
+            print("webhooks   signed with \(secret)   (made now, shown only this once)")
+        }
         if let refusal = configuration.serverCertificate?.refusal(at: Date()) {
             logger.warning("tls.certificate \(refusal): careful clients refuse it")
         }
         if configuration.encryptionKey == nil {
-            logger.warning("security.encryption_key is not set: transcripts, answers and numbers are stored as they are")
+            logger.warning(
+                "security.encryption_key is not set: transcripts, answers and numbers are stored as they are")
         }
         if configuration.calls.routing.isBoundToLoopback, configuration.calls.routing.allowedCallers == nil {
             logger.warning("outbound.allowed_callers is not set: on loopback any caller number is allowed")
@@ -52,15 +55,18 @@ struct Serve: AsyncParsableCommand {
         await server.stop()
     }
 
-    /// Seconds from SIGTERM to the end of the process, whatever an event loop, a task or a library still does: the 20 s that
-    /// calls have to end, their last words, and what is left to write. systemd's own limit is above it (deploy/).
+    /// Seconds from SIGTERM to the end of the process, whatever an event loop, a task or a library still does: the 20 s
+    /// that calls have to end, their last words, and what is left to write. systemd's own limit is above it (deploy/).
     static let stopLimitSeconds = 30.0
 
-    /// Ends the process when its orderly end takes too long. On a thread of its own: the tasks' threads may be the ones that wait.
+    /// Ends the process when its orderly end takes too long. On a thread of its own: the tasks' threads may be the ones
+    /// that wait.
     private static func endAfterLimit(_ logger: Logger) {
         let thread = Thread {
             Thread.sleep(forTimeInterval: stopLimitSeconds)
-            logger.critical("the server did not stop in time: the process ends now", metadata: ["seconds": "\(Int(stopLimitSeconds))"])
+            logger.critical(
+                "the server did not stop in time: the process ends now",
+                metadata: ["seconds": "\(Int(stopLimitSeconds))"])
             _exit(1)
         }
         thread.name = "stop-limit"
@@ -70,14 +76,18 @@ struct Serve: AsyncParsableCommand {
     /// As many open files as the system lets us have: each call needs up to 8.
     private static func allowFiles() {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < min(limit.rlim_max, 65_536) else { return }
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0,
+            limit.rlim_cur < min(limit.rlim_max, 65_536)
+        else { return }
         // libwebsockets keeps tables of this size for each loop: no more than 16 loops of 500 calls use.
         limit.rlim_cur = min(limit.rlim_max, 65_536)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     static func logger(_ configuration: Configuration) -> Logger {
-        var logger = Logger(label: "trunkline") { _ in LineLogHandler(logLevel: configuration.logLevel, isJSON: configuration.logsJSON) }
+        var logger = Logger(label: "trunkline") { _ in
+            LineLogHandler(logLevel: configuration.logLevel, isJSON: configuration.logsJSON)
+        }
         logger.logLevel = configuration.logLevel
         return logger
     }

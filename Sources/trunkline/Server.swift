@@ -6,6 +6,7 @@ import Logging
 import Net
 import Pipeline
 import Realtime
+import Store
 
 /// The wiring of one running server.
 final class Server: Sendable {
@@ -60,19 +61,21 @@ final class Server: Sendable {
         init(_ settings: Configuration) async throws {
             store = try settings.openStore()
             try FileManager.default.createDirectory(
-                atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+                atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700])
             PrivateFiles.restrict(folder: settings.calls.recordingsFolder)
             authenticator = Authenticator(rate: settings.rate)
-            operators = OperatorDirectory(realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
+            operators = OperatorDirectory(
+                realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
             numbers = NumberDirectory(plan: settings.calls.routing.plan)
-            let found = try await store.secret(named: "webhooks") { WebhookSecret.random().text }
+            let found = try await store.storage.secret(named: "webhooks") { WebhookSecret.random().text }
             guard let secret = settings.webhookSecret ?? WebhookSecret(found.text) else {
                 throw StoreError(.cannotOpen, "the secret of webhooks is damaged")
             }
             newWebhookSecret = found.isNew && settings.webhookSecret == nil ? found.text : nil
             webhooks = settings.webhooks(secret: secret)
             newKey = try await Self.key(settings, store)
-            authenticator.adopt(try await store.sessions(at: Date()))
+            authenticator.adopt(try await store.accounts.sessions(at: Date()))
             try await authenticator.refresh(from: store)
             operators.replace(try await store.operators())
             try await numbers.reload(from: store)
@@ -81,14 +84,18 @@ final class Server: Sendable {
         /// The configured key is one from now on; where there is none at all one is made.
         private static func key(_ settings: Configuration, _ store: CallStore) async throws -> String? {
             if let key = settings.adminKey {
-                guard key.count >= 16 else { throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters") }
-                try await store.insert(
-                    .init(hash: Authenticator.hash(key), name: "admin", role: "admin", createdAt: Date(), createdBy: "TRUNKLINE_API_KEY"))
+                guard key.count >= 16 else {
+                    throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters")
+                }
+                try await store.accounts.insert(
+                    .init(
+                        hash: Authenticator.hash(key), name: "admin", role: "admin", createdAt: Date(),
+                        createdBy: "TRUNKLINE_API_KEY"))
                 return nil
             }
-            guard try await store.keys().isEmpty else { return nil }
+            guard try await store.accounts.keys().isEmpty else { return nil }
             let (key, stored) = Authenticator.makeKey(name: "admin", role: .admin, by: "first start", at: Date())
-            try await store.insert(stored)
+            try await store.accounts.insert(stored)
             return key
         }
     }
@@ -100,10 +107,13 @@ final class Server: Sendable {
 
         init(_ settings: Configuration) async throws {
             workers = WorkerPool(name: "speech", threads: settings.speechWorkers)
-            let decoders = DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: settings.speechDecoders)
+            let decoders = DecoderPool(
+                model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: settings.speechDecoders
+            )
             try await decoders.warmUp()
             engines = SpeechEngines(
-                speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
+                speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(),
+                textToSpeech: EmbeddedSpeech(workers: workers))
         }
     }
 
@@ -145,15 +155,19 @@ final class Server: Sendable {
         webhooks = sender
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
-        let knowledge = KnowledgeStore(store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
+        let knowledge = KnowledgeStore(
+            store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
         let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: speech.workers)
         let catalog = SpeechCatalog(
-            settings.speech, network: network, embedded: speech.engines, local: local, knowledge: knowledge, report: report)
+            settings.speech, network: network, embedded: speech.engines, local: local, knowledge: knowledge,
+            report: report)
         self.catalog = catalog
         let modes = Self.modes(settings, catalog: catalog)
         let twilio = settings.twilio.map { TwilioREST($0, client: client) }
         let carrier = twilio.flatMap { rest in
-            settings.publicURL.map { TwilioCarrier(rest: rest, publicURL: $0, detectsMachines: settings.twilioDetectsMachines) }
+            settings.publicURL.map {
+                TwilioCarrier(rest: rest, publicURL: $0, detectsMachines: settings.twilioDetectsMachines)
+            }
         }
         var analysis = CallAnalyst.Settings()
         analysis.reviewer = try settings.summaryChat().map { CallReviewer($0, network: network) }
@@ -164,10 +178,12 @@ final class Server: Sendable {
         var trunks: [Routing.Trunk] = []
         if case .sip(let known)? = settings.calls.routing.gateway { trunks = known }
         let keeper = TrunkKeeper(
-            trunks, settings: settings.trunks, userAgent: userAgent, caller: settings.calls.callerNumber ?? "trunkline", logger: logger)
+            trunks, settings: settings.trunks, userAgent: userAgent, caller: settings.calls.callerNumber ?? "trunkline",
+            logger: logger)
         self.keeper = keeper
         var line = CallLine(
-            userAgent: userAgent, twilio: carrier, modes: modes, voice: { catalog.voice(language: $0, usage: $1) }, operators: operators,
+            userAgent: userAgent, twilio: carrier, modes: modes, voice: { catalog.voice(language: $0, usage: $1) },
+            operators: operators,
             store: store,
             logger: logger)
         line.trunks = keeper
@@ -201,7 +217,8 @@ final class Server: Sendable {
                         signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
                         isByTurns: settings.twilioIsByTurns)
                 }
-            }, knowledge: knowledge, standings: { catalog.standings }, webhooks: webhookSettings, wakeWebhooks: { sender.wake() },
+            }, knowledge: knowledge, standings: { catalog.standings }, webhooks: webhookSettings,
+            wakeWebhooks: { sender.wake() },
             analyst: analyst,
             hosts: settings.knownHosts)
         services.isBehindProxy = settings.isBehindProxy
@@ -214,14 +231,18 @@ final class Server: Sendable {
         services.loopDelays = { [loops] in loops.map { ($0.name, $0.takeWorstDelayMs()) } }
         services.retentionDays = settings.retentionDays
         let routes = Routes(services)
-        let streams = StreamServer(line: line, calls: settings.calls, settings: settings.streams, tickets: tickets, arrivals: arrivals) {
+        let streams = StreamServer(
+            line: line, calls: settings.calls, settings: settings.streams, tickets: tickets, arrivals: arrivals
+        ) {
             [dialler] in await dialler.takeOver($0, by: $1, $2, on: $3)
         }
         var http = HTTPServer.Configuration()
         http.host = settings.httpHost
         http.port = settings.httpPort
         http.largerBodies = ["/api/knowledge": KnowledgeStore.bodyLimit]
-        if let certificate = settings.certificate, let key = settings.key { http.tls = HTTPServer.TLS(certificate: certificate, key: key) }
+        if let certificate = settings.certificate, let key = settings.key {
+            http.tls = HTTPServer.TLS(certificate: certificate, key: key)
+        }
         configuration = http
         self.http = HTTPServer(
             http, loops: loops, handler: { await routes.respond(to: $0) },
@@ -273,19 +294,24 @@ final class Server: Sendable {
     private static func finishErasures(_ store: CallStore, logger: Logger) -> Task<Void, Never> {
         Task {
             while !Task.isCancelled {
-                do throws(StoreError) { try await store.finishErasure() } catch { logger.error("an erasure cannot be finished yet: \(error)") }
+                do throws(StoreError) { try await store.storage.finishErasure() } catch {
+                    logger.error("an erasure cannot be finished yet: \(error)")
+                }
                 try? await Task.sleep(for: .seconds(erasureSeconds))
             }
         }
     }
 
-    private static func keepRetention(_ settings: Configuration, _ store: CallStore, logger: Logger) -> Task<Void, Never>? {
+    private static func keepRetention(_ settings: Configuration, _ store: CallStore, logger: Logger) -> Task<
+        Void, Never
+    >? {
         settings.retentionDays.map { days in
             let retention = Retention(store, recordings: settings.calls.recordingsFolder, days: days)
             return Task {
                 await retention.run { result in
                     switch result {
-                    case .success(let count): logger.notice("calls are erased, for their time is over", metadata: ["count": "\(count)"])
+                    case .success(let count):
+                        logger.notice("calls are erased, for their time is over", metadata: ["count": "\(count)"])
                     case .failure(let error): logger.error("calls whose time is over cannot be erased: \(error)")
                     }
                 }
@@ -294,7 +320,9 @@ final class Server: Sendable {
     }
 
     /// What comes in by SIP, past the guard.
-    private static func handlers(_ switchboard: Switchboard, _ operators: OperatorDirectory, _ guardian: SourceGuard) -> UserAgent.Handlers {
+    private static func handlers(_ switchboard: Switchboard, _ operators: OperatorDirectory, _ guardian: SourceGuard)
+        -> UserAgent.Handlers
+    {
         var handlers = UserAgent.Handlers()
         handlers.incoming = { call in
             guard guardian.admits(call.source, agent: call.agent) else {
@@ -306,7 +334,11 @@ final class Server: Sendable {
         handlers.register = { request in
             guard guardian.admits(request.source, agent: request.agent) else { return SIPReply(403) }
             let (reply, isRefused) = operators.registrar.answer(request, now: Date())
-            if isRefused { guardian.failed(request.source) } else if reply.status == 200 { guardian.trust(request.source) }
+            if isRefused {
+                guardian.failed(request.source)
+            } else if reply.status == 200 {
+                guardian.trust(request.source)
+            }
             return reply
         }
         handlers.options = { SIPReply(guardian.admits($0.source, agent: $0.agent) ? 200 : 403) }
@@ -321,7 +353,9 @@ final class Server: Sendable {
                 try? await Task.sleep(for: .seconds(5))
                 let total = UserAgent.droppedRequests
                 if total > dropped {
-                    logger.warning("SIP requests were dropped: more came than are taken in", metadata: ["count": "\(total - dropped)"])
+                    logger.warning(
+                        "SIP requests were dropped: more came than are taken in",
+                        metadata: ["count": "\(total - dropped)"])
                 }
                 dropped = total
                 operators.registrar.expire(now: Date())
@@ -330,15 +364,20 @@ final class Server: Sendable {
         }()
         for await change in operators.registrations {
             guard let known = operators.with(user: change.user) else { continue }
-            logger.info("an operator's phone has \(change.isRegistered ? "come" : "gone")", metadata: ["operator": "\(known.id)"])
+            logger.info(
+                "an operator's phone has \(change.isRegistered ? "come" : "gone")",
+                metadata: ["operator": "\(known.id)"])
         }
         await expiry
     }
 
     /// Silero's detector, where it is wanted and there.
-    private static func trainedDetector(_ settings: Configuration, logger: Logger) throws -> (@Sendable () -> (any TrainedDetector)?)? {
+    private static func trainedDetector(_ settings: Configuration, logger: Logger) throws -> (
+        @Sendable () -> (any TrainedDetector)?
+    )? {
         let isWanted =
-            settings.vadProvider == "silero" || settings.vadProvider == "auto" && FileManager.default.fileExists(atPath: settings.packFolder)
+            settings.vadProvider == "silero"
+            || settings.vadProvider == "auto" && FileManager.default.fileExists(atPath: settings.packFolder)
         guard isWanted else { return nil }
         let threshold = settings.calls.conversation.voiceActivity.threshold
         do {
@@ -347,7 +386,9 @@ final class Server: Sendable {
             logger.notice("voice activity: Silero (sherpa-onnx \(pack.version))")
             return { try? pack.detector(threshold: threshold) }
         } catch {
-            guard settings.vadProvider == "auto" else { throw ConfigurationError("agent.vad.provider is silero: \(error)") }
+            guard settings.vadProvider == "auto" else {
+                throw ConfigurationError("agent.vad.provider is silero: \(error)")
+            }
             logger.warning("voice activity: the built-in detector is used: \(error)")
             return nil
         }
@@ -365,7 +406,9 @@ final class Server: Sendable {
                 : ConversationMode.realtime(OpenAIRealtime(settings.realtime.openAI, resolver: resolver))
         }
         let fallsBack = settings.realtime.fallsBack
-        return { language, usage in models + (fallsBack ? [.cascade(catalog.engines(language: language, usage: usage))] : []) }
+        return { language, usage in
+            models + (fallsBack ? [.cascade(catalog.engines(language: language, usage: usage))] : [])
+        }
     }
 
     var address: String { "http\(configuration.tls == nil ? "" : "s")://\(configuration.host):\(http.port)" }
@@ -395,7 +438,8 @@ final class Server: Sendable {
     private static func webRoot() -> String? {
         let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         let candidates = [
-            "web", executable.appendingPathComponent("../../../web").path, executable.appendingPathComponent("../share/trunkline/web").path,
+            "web", executable.appendingPathComponent("../../../web").path,
+            executable.appendingPathComponent("../share/trunkline/web").path,
         ]
         return candidates.first { FileManager.default.fileExists(atPath: $0 + "/index.html") }
     }

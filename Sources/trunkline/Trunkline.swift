@@ -14,7 +14,8 @@ struct Trunkline: AsyncParsableCommand {
             """,
         version: version,
         subcommands: [
-            Serve.self, PlaceCall.self, KeysCommand.self, UsersCommand.self, ConfigCommand.self, ProvidersCommand.self, Doctor.self, Backup.self,
+            Serve.self, PlaceCall.self, KeysCommand.self, UsersCommand.self, ConfigCommand.self, ProvidersCommand.self,
+            Doctor.self, Backup.self,
             Restore.self,
             Seal.self, SIPCommand.self,
             Callee.self, Demo.self, Bench.self,

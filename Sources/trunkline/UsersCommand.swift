@@ -2,18 +2,20 @@ import API
 import ArgumentParser
 import Calls
 import Foundation
+import Store
 
 /// `trunkline users`: who logs in to the dashboard by name and password.
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "users", abstract: "Who logs in to the dashboard by name and password.", subcommands: [List.self, Save.self, Remove.self])
+        commandName: "users", abstract: "Who logs in to the dashboard by name and password.",
+        subcommands: [List.self, Save.self, Remove.self])
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Lists the users.")
         @OptionGroup var options: ServerOptions
 
         func run() async throws {
-            for user in try await options.store().users() {
+            for user in try await options.store().accounts.users() {
                 print("\(user.name)  \(user.role)  since \(user.createdAt.formatted(.iso8601)) by \(user.createdBy)")
             }
         }
@@ -21,21 +23,33 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Save: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a user, or gives one a new password and role. The password is read from standard input, one line.")
+            abstract:
+                "Makes a user, or gives one a new password and role. The password is read from standard input, one line."
+        )
         @OptionGroup var options: ServerOptions
         @Argument(help: "The name to log in with.") var name: String
         @Option(help: "viewer, operator or admin.") var role = "operator"
 
         func run() async throws {
-            guard let role = Role(rawValue: role) else { throw ValidationError("--role must be viewer, operator or admin") }
-            guard (1...64).contains(name.count), !name.contains(where: \.isNewline) else { throw ValidationError("a name has 1 to 64 characters") }
+            guard let role = Role(rawValue: role) else {
+                throw ValidationError("--role must be viewer, operator or admin")
+            }
+            guard (1...64).contains(name.count), !name.contains(where: \.isNewline) else {
+                throw ValidationError("a name has 1 to 64 characters")
+            }
             if isatty(STDIN_FILENO) == 1 { FileHandle.standardError.write(Data("password: ".utf8)) }
-            guard let password = readLine(strippingNewline: true) else { throw ValidationError("no password on standard input") }
+            guard let password = readLine(strippingNewline: true) else {
+                throw ValidationError("no password on standard input")
+            }
             let store = try options.store()
-            do { try await store.saveUser(name, password: password, role: role.rawValue, by: "command line", at: Date()) } catch {
+            do {
+                try await store.accounts.saveUser(
+                    name, password: password, role: role.rawValue, by: "command line", at: Date())
+            } catch {
                 throw ValidationError(error.message)
             }
-            try await store.audit(AuditEntry(at: Date(), actor: "command line", action: "user.save", target: name, detail: role.rawValue))
+            try await store.audit.append(
+                AuditEntry(at: Date(), actor: "command line", action: "user.save", target: name, detail: role.rawValue))
         }
     }
 
@@ -46,8 +60,9 @@ struct UsersCommand: AsyncParsableCommand {
 
         func run() async throws {
             let store = try options.store()
-            do { try await store.removeUser(name) } catch { throw ValidationError(error.message) }
-            try await store.audit(AuditEntry(at: Date(), actor: "command line", action: "user.remove", target: name))
+            do { try await store.accounts.removeUser(name) } catch { throw ValidationError(error.message) }
+            try await store.audit.append(
+                AuditEntry(at: Date(), actor: "command line", action: "user.remove", target: name))
         }
     }
 }

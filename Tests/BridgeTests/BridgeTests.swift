@@ -18,7 +18,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "v=0\r\n", "m=video 4000 RTP/AVP 96\r\n", "m=audio x RTP/AVP 0\r\n", "m=audio 4000 UDP/TLS/RTP/SAVP 0\r\n", "m=audio 99999 RTP/AVP 0\r\n",
+        "", "v=0\r\n", "m=video 4000 RTP/AVP 96\r\n", "m=audio x RTP/AVP 0\r\n", "m=audio 4000 UDP/TLS/RTP/SAVP 0\r\n",
+        "m=audio 99999 RTP/AVP 0\r\n",
     ])
     func nonsenseIsAnError(sdp: String) { #expect(throws: SDPError.self) { _ = try SessionDescription(parsing: sdp) } }
 
@@ -28,19 +29,30 @@ import Testing
     }
 
     @Test(arguments: [
-        "255.255.255.255", "224.0.0.1", "239.255.255.250/127", "240.0.0.1", "169.254.1.1", "169.254.169.254", "0.0.0.1", "0.255.255.255", "127.0.0.1",
-        "127.255.255.255", "localhost", "example.com", "", "1.2.3", "256.1.1.1", "::1", "0x7f.0.0.1", "2130706433", "0177.0.0.1",
+        "255.255.255.255", "224.0.0.1", "239.255.255.250/127", "240.0.0.1", "169.254.1.1", "169.254.169.254", "0.0.0.1",
+        "0.255.255.255", "127.0.0.1",
+        "127.255.255.255", "localhost", "example.com", "", "1.2.3", "256.1.1.1", "::1", "0x7f.0.0.1", "2130706433",
+        "0177.0.0.1",
     ])
     func audioGoesToNoSuchAddress(host: String) {
-        #expect(throws: SDPError.self) { _ = try SessionDescription(parsing: "v=0\r\nc=IN IP4 \(host)\r\nm=audio 4000 RTP/AVP 0\r\n") }
+        #expect(throws: SDPError.self) {
+            _ = try SessionDescription(parsing: "v=0\r\nc=IN IP4 \(host)\r\nm=audio 4000 RTP/AVP 0\r\n")
+        }
     }
-    @Test(arguments: ["10.0.0.1", "192.168.1.9", "192.0.2.9", "1.0.0.1", "223.255.255.254", "169.253.1.1", "169.255.1.1", "128.0.0.1", "126.0.0.1"])
+    @Test(arguments: [
+        "10.0.0.1", "192.168.1.9", "192.0.2.9", "1.0.0.1", "223.255.255.254", "169.253.1.1", "169.255.1.1", "128.0.0.1",
+        "126.0.0.1",
+    ])
     func audioGoesToHosts(host: String) throws {
-        #expect(try SessionDescription(parsing: "v=0\r\nc=IN IP4 \(host)\r\nm=audio 4000 RTP/AVP 0\r\n").address == SocketAddress(host, port: 4_000))
+        #expect(
+            try SessionDescription(parsing: "v=0\r\nc=IN IP4 \(host)\r\nm=audio 4000 RTP/AVP 0\r\n").address
+                == SocketAddress(host, port: 4_000))
     }
     @Test(arguments: ["0", "1", "53", "123", "1023"])
     func audioGoesToNoSuchPort(port: String) {
-        #expect(throws: SDPError.self) { _ = try SessionDescription(parsing: "v=0\r\nc=IN IP4 192.0.2.9\r\nm=audio \(port) RTP/AVP 0\r\n") }
+        #expect(throws: SDPError.self) {
+            _ = try SessionDescription(parsing: "v=0\r\nc=IN IP4 192.0.2.9\r\nm=audio \(port) RTP/AVP 0\r\n")
+        }
     }
     @Test func loopbackIsForThoseOnThisMachine() throws {
         let offer = "v=0\r\nc=IN IP4 127.0.0.1\r\nm=audio 4000 RTP/AVP 0\r\n"
@@ -53,7 +65,8 @@ import Testing
     }
 
     @Test func ourOfferIsUnderstoodByOurselves() throws {
-        let offer = SessionDescription.body(host: "127.0.0.1", port: 10_002, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: 1, version: 1)
+        let offer = SessionDescription.body(
+            host: "127.0.0.1", port: 10_002, codecs: [.muLaw, .aLaw], telephoneEvent: 101, session: 1, version: 1)
         let parsed = try SessionDescription(parsing: offer, allowsLoopback: true)
         #expect(parsed.codecs == [.muLaw, .aLaw] && parsed.telephoneEvent == 101 && parsed.address?.port == 10_002)
         #expect(offer.contains("s=Talk\r\n") && offer.contains("a=rtcp:10003\r\n"))
@@ -76,7 +89,8 @@ import Testing
     }
     @Test(
         arguments: [
-            [], [0x80], [0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x9F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0xA0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200],
+            [], [0x80], [0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x9F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            [0xA0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200],
             [0x80, 72, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         ] as [[UInt8]])
     func malformedPacketsAreRefused(bytes: [UInt8]) { #expect(parse(bytes) == nil) }
@@ -101,7 +115,8 @@ import Testing
             buffer.insert(sequence: sequence, payload: payload, now: now, into: &output)
         }
         if let pollAt { buffer.poll(now: pollAt, into: &output) }
-        return output.map { if case .packet(let payload) = $0 { payload.withBytes { String($0[0]) } } else { "x" } }.joined(separator: " ")
+        return output.map { if case .packet(let payload) = $0 { payload.withBytes { String($0[0]) } } else { "x" } }
+            .joined(separator: " ")
     }
     @Test func packetsInOrderLeaveAtOnce() { #expect(run([(1, 0), (2, 20), (3, 40)]) == "1 2 3") }
     @Test func swappedPacketsAreSorted() { #expect(run([(1, 0), (3, 20), (2, 30), (4, 60)]) == "1 2 3 4") }
@@ -110,9 +125,13 @@ import Testing
         #expect(run([(1, 0), (3, 20)], pollAt: 59) == "1")
         #expect(run([(1, 0), (3, 20)], pollAt: 60) == "1 x 3")
     }
-    @Test func lateAndDoubledPacketsAreDropped() { #expect(run([(1, 0), (2, 20), (2, 21), (1, 22), (4, 40), (4, 41), (3, 45)]) == "1 2 3 4") }
+    @Test func lateAndDoubledPacketsAreDropped() {
+        #expect(run([(1, 0), (2, 20), (2, 21), (1, 22), (4, 40), (4, 41), (3, 45)]) == "1 2 3 4")
+    }
     @Test func sequenceNumbersWrap() { #expect(run([(65_535, 0), (0, 20), (1, 40)]) == "255 0 1") }
-    @Test func aRestartIsFollowed() { #expect(run([(100, 0), (101, 20), (30_000, 40), (30_001, 60)]) == "100 101 48 49") }
+    @Test func aRestartIsFollowed() {
+        #expect(run([(100, 0), (101, 20), (30_000, 40), (30_001, 60)]) == "100 101 48 49")
+    }
     @Test func aLongGapIsNotFilledForEver() {
         let output = run([(1, 0), (200, 4_000)], pollAt: 4_200)
         #expect(output.split(separator: " ").count { $0 == "x" } == JitterBuffer.concealLimit)
@@ -123,14 +142,17 @@ import Testing
     @Test func everyPacketOfADigitReportsItOnce() throws {
         var receiver = TelephoneEvent.Receiver()
         let payloads = try #require(TelephoneEvent.payloads(for: "5"))
-        let digits = payloads.compactMap { payload in payload.withUnsafeBytes { receiver.receive($0, timestamp: 1_000) } }
+        let digits = payloads.compactMap { payload in payload.withUnsafeBytes { receiver.receive($0, timestamp: 1_000) }
+        }
         #expect(digits == ["5"])
         #expect(payloads.suffix(3).allSatisfy { $0[1] & 0x80 != 0 }, "the end is sent three times")
     }
     @Test func lostFirstPacketsDoNotLoseTheDigit() throws {
         var receiver = TelephoneEvent.Receiver()
         let payloads = try #require(TelephoneEvent.payloads(for: "#"))
-        #expect(payloads.suffix(1).compactMap { payload in payload.withUnsafeBytes { receiver.receive($0, timestamp: 7) } } == ["#"])
+        #expect(
+            payloads.suffix(1).compactMap { payload in payload.withUnsafeBytes { receiver.receive($0, timestamp: 7) } }
+                == ["#"])
     }
     @Test func nonsenseIsIgnored() {
         var receiver = TelephoneEvent.Receiver()
@@ -201,13 +223,23 @@ import Testing
     }
 
     @Test func twilioMessagesAreUnderstood() throws {
-        #expect(try decode(#"{"event":"connected","protocol":"Call","version":"1.0.0"}"#, hasStarted: false) == [.connected])
-        #expect(try decode(Self.start, hasStarted: false) == [.start(StreamStart(streamID: "MZ1", callID: "CA1", parameters: ["k": "v"]))])
-        #expect(try decode(##"{"event":"dtmf","streamSid":"MZ1","dtmf":{"track":"inbound_track","digit":"#"}}"##) == [.dtmf("#")])
+        #expect(
+            try decode(#"{"event":"connected","protocol":"Call","version":"1.0.0"}"#, hasStarted: false) == [.connected]
+        )
+        #expect(
+            try decode(Self.start, hasStarted: false) == [
+                .start(StreamStart(streamID: "MZ1", callID: "CA1", parameters: ["k": "v"]))
+            ])
+        #expect(
+            try decode(##"{"event":"dtmf","streamSid":"MZ1","dtmf":{"track":"inbound_track","digit":"#"}}"##) == [
+                .dtmf("#")
+            ])
         #expect(try decode(#"{"event":"mark","streamSid":"MZ1","mark":{"name":"m1"}}"#) == [.mark("m1")])
         #expect(try decode(#"{"event":"stop","streamSid":"MZ1","stop":{}}"#) == [.stop])
         #expect(try decode(#"{"event":"something-new","x":[1,{"y":"}"}]}"#) == [])
-        #expect(try decode(#"{"event":"media","media":{"track":"outbound","payload":"AQID"}}"#) == [], "our own voice is not the caller's")
+        #expect(
+            try decode(#"{"event":"media","media":{"track":"outbound","payload":"AQID"}}"#) == [],
+            "our own voice is not the caller's")
     }
 
     @Test func payloadsOfAnyLengthBecomeFrames() throws {
@@ -221,7 +253,9 @@ import Testing
         }
         #expect(short.count == 1 && frame.bytes[2] == 1 && frame.bytes[3] == 2 && frame.timestampMs == 40)
         #expect(try decode(media([UInt8](repeating: 3, count: 800))).count == 5)
-        #expect(try decode(#"{"event":"media","media":{"payload":"\/\/\/\/"}}"#, media([UInt8](repeating: 255, count: 157))).count == 1)
+        #expect(
+            try decode(#"{"event":"media","media":{"payload":"\/\/\/\/"}}"#, media([UInt8](repeating: 255, count: 157)))
+                .count == 1)
         #expect(throws: MediaStreamError.self) { try decode(media([UInt8](repeating: 3, count: 1 << 20))) }
     }
 
@@ -230,12 +264,15 @@ import Testing
         #expect(throws: MediaStreamError.self) { try decode(media, hasStarted: false) }
         #expect(throws: MediaStreamError.self) { try decode(media.replacing("MZ1", with: "MZ2")) }
         #expect(throws: MediaStreamError.self) { try decode(Self.start) }
-        #expect(throws: MediaStreamError.self) { try decode(Self.start.replacing("audio/x-mulaw", with: "audio/opus"), hasStarted: false) }
+        #expect(throws: MediaStreamError.self) {
+            try decode(Self.start.replacing("audio/x-mulaw", with: "audio/opus"), hasStarted: false)
+        }
     }
 
     @Test(arguments: [
         "", "[]", "{", "{\"event\":", "{\"event\":\"media\"}", "{\"event\":\"media\",\"media\":{\"payload\":\"!!!!\"}}",
-        "{\"event\":\"media\",\"media\":{\"payload\":\"QQ=\"}}", "{\"event\":\"mark\"}", "{\"event\":\"dtmf\",\"dtmf\":{\"digit\":\"z\"}}",
+        "{\"event\":\"media\",\"media\":{\"payload\":\"QQ=\"}}", "{\"event\":\"mark\"}",
+        "{\"event\":\"dtmf\",\"dtmf\":{\"digit\":\"z\"}}",
         "{\"event\":\"start\"}",
         "}}}}", "{\"event\":\"stop\"} trailing", "{\"event\":\"stop\",\"x\":\"open}",
     ])
@@ -271,7 +308,9 @@ import Testing
         let valid = Array(#"{"event":"media","streamSid":"MZ1","media":{"payload":"AQID","timestamp":"40"}}"#.utf8)
         for _ in 0..<5_000 {
             var bytes = valid
-            for _ in 0..<Int.random(in: 1...4) { bytes[Int.random(in: bytes.indices)] = UInt8.random(in: .min ... .max) }
+            for _ in 0..<Int.random(in: 1...4) {
+                bytes[Int.random(in: bytes.indices)] = UInt8.random(in: .min ... .max)
+            }
             bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count)))
             var messages: [MediaStreamMessage] = []
             try? bytes.withUnsafeBufferPointer { try dialect.decode($0, into: &messages) }
@@ -308,19 +347,23 @@ private final class LegPair {
                 else { return continuation.resume(returning: Heard()) }
                 for (mine, theirs) in [(a, b), (b, a)] {
                     let sdp = SessionDescription.body(
-                        host: "127.0.0.1", port: theirs.localPort, codecs: [.aLaw], telephoneEvent: 101, session: 1, version: 1
+                        host: "127.0.0.1", port: theirs.localPort, codecs: [.aLaw], telephoneEvent: 101, session: 1,
+                        version: 1
                     ).replacing("a=ptime:20", with: "a=ptime:\(packetMs)")
                     if let description = try? SessionDescription(parsing: sdp, allowsLoopback: true) {
                         mine.negotiate(MediaTerms(remote: description, law: .aLaw))
                     }
                     let stream = MediaStreamPair.make()
                     pair.ends.append(stream.application)
-                    pair.legs.append(Leg(rtp: mine, stream: stream.carrier, start: StreamStart(streamID: "s", callID: "c")))
+                    pair.legs.append(
+                        Leg(rtp: mine, stream: stream.carrier, start: StreamStart(streamID: "s", callID: "c")))
                 }
                 pair.ends[1].onMessage = { message in
                     if case .media(let frame) = message {
                         pair.heard.frames += 1
-                        for index in frame.bytes.indices { pair.heard.loudest = max(pair.heard.loudest, abs(Int(ALaw.decode(frame.bytes[index])))) }
+                        for index in frame.bytes.indices {
+                            pair.heard.loudest = max(pair.heard.loudest, abs(Int(ALaw.decode(frame.bytes[index]))))
+                        }
                     }
                     if case .dtmf(let digit) = message { pair.heard.digits.append(digit) }
                 }
@@ -346,7 +389,8 @@ private final class LegPair {
 @Suite struct TwilioSignatureTests {
     /// The example of twilio.com/docs/usage/security.
     private let form: [(name: String, value: String)] = [
-        ("CallSid", "CA1234567890ABCDE"), ("Caller", "+14158675309"), ("Digits", "1234"), ("From", "+14158675309"), ("To", "+18005551212"),
+        ("CallSid", "CA1234567890ABCDE"), ("Caller", "+14158675309"), ("Digits", "1234"), ("From", "+14158675309"),
+        ("To", "+18005551212"),
     ]
     private let url = "https://mycompany.com/myapp.php?foo=1&bar=2"
     private let signature = TwilioSignature(authToken: "12345")

@@ -11,9 +11,12 @@ import Testing
 
     /// A packet every 20 ms from `start` on, `count` of them: which were heard.
     private func talk(
-        _ lock: inout SourceLock, _ source: SocketAddress, from start: UInt64, count: Int, ssrc: UInt32 = 1, sequence: UInt16 = 1
+        _ lock: inout SourceLock, _ source: SocketAddress, from start: UInt64, count: Int, ssrc: UInt32 = 1,
+        sequence: UInt16 = 1
     ) -> [Bool] {
-        (0..<count).map { lock.admit(source, ssrc: ssrc, sequence: sequence &+ UInt16($0), now: start + 20 * UInt64($0)) }
+        (0..<count).map {
+            lock.admit(source, ssrc: ssrc, sequence: sequence &+ UInt16($0), now: start + 20 * UInt64($0))
+        }
     }
 
     @Test func theSignalledAddressIsHeardAtOnceAndNobodyElse() {
@@ -161,6 +164,8 @@ import Testing
         let port = SocketAddress(address: signalled.address, port: 4_001)
         #expect(lock.admitsControl(port) && !lock.admitsControl(stranger))
         _ = talk(&lock, mapped, from: 1_000, count: 10)
-        #expect(lock.admitsControl(SocketAddress(address: mapped.address, port: 5_001)) && !lock.admitsControl(port) && !lock.admitsControl(stranger))
+        #expect(
+            lock.admitsControl(SocketAddress(address: mapped.address, port: 5_001)) && !lock.admitsControl(port)
+                && !lock.admitsControl(stranger))
     }
 }

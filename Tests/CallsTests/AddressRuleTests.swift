@@ -19,7 +19,8 @@ import Testing
     @Test func noOtherCharacterThanThoseOfAURI() {
         let allowed = Set(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=".unicodeScalars)
-        for scalar in (0...0x2FF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init) where !allowed.contains(scalar) {
+        for scalar in (0...0x2FF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init) where !allowed.contains(scalar)
+        {
             #expect(problem("https://example.org/a\(scalar)b") != nil, "U+\(String(scalar.value, radix: 16))")
         }
         for text in ["\u{A0}", "\u{3000}", "한", "\u{2028}", "%", "%4", "%g0", "%%41"] {

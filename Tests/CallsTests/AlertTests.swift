@@ -30,11 +30,13 @@ import Testing
                 settings, webhooks: WebhookSender.Settings(secret: .random()),
                 sources: .init(
                     folder: "/tmp", trunk: trunk, failingProviders: { desk()?.state.withLock { $0.failing } ?? [] },
-                    errors: { (desk()?.state.withLock { $0.errors } ?? 0, "cannot store") }), logger: Logger(label: "test"),
+                    errors: { (desk()?.state.withLock { $0.errors } ?? 0, "cannot store") }),
+                logger: Logger(label: "test"),
                 now: { desk()?.state.withLock { $0.now } ?? Date() }
             ) { request in
                 guard let desk = desk() else { return 500 }
-                let body = (try? JSONSerialization.jsonObject(with: Data(request.body ?? [])) as? [String: String]) ?? [:]
+                let body =
+                    (try? JSONSerialization.jsonObject(with: Data(request.body ?? [])) as? [String: String]) ?? [:]
                 return desk.state.withLock { state in
                     if state.status == 200 { state.posted.append(body) }
                     return state.status
@@ -49,7 +51,9 @@ import Testing
                 state.posted = []
             }
             await watch.look()
-            return state.withLock { $0.posted.map { "\($0["alert"] ?? "") \($0["subject"] ?? "") \($0["state"] ?? "")" } }
+            return state.withLock {
+                $0.posted.map { "\($0["alert"] ?? "") \($0["subject"] ?? "") \($0["state"] ?? "")" }
+            }
         }
     }
 
@@ -97,7 +101,9 @@ import Testing
         let desk = Desk()
         for _ in 0..<3 { desk.trunk.took(AttemptOutcome(sipStatus: 503, phrase: ""), hasRung: false) }
         #expect(await desk.look().count == 1)
-        #expect(await desk.look(after: -86_400).count == 1, "the time of the last telling lies ahead: it is told anew, once")
+        #expect(
+            await desk.look(after: -86_400).count == 1, "the time of the last telling lies ahead: it is told anew, once"
+        )
         #expect(await desk.look() == [])
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
-import GRDB
 import Realtime
+import Store
 import Testing
 
 @testable import Calls
@@ -108,7 +108,7 @@ import Testing
             ("sip:911@h", DialRule.emergency), ("sip:+19005550123@h", .premium), ("sip:%39%31%31@h", .noRoute),
         ] {
             let call = Call(
-                callerNumber: "025550100", calleeNumber: callee, brief: Brief(purpose: "p", questions: []),
+                localNumber: "025550100", remoteNumber: callee, brief: Brief(purpose: "p", questions: []),
                 createdAt: Date())
             guard case .block(rule, _) = policy.verdict(on: call, history: .init(), at: Date()) else {
                 return #expect(Bool(false), "\(callee)")
@@ -127,13 +127,15 @@ import Testing
     }
     private func call(_ callee: String) -> Call {
         Call(
-            callerNumber: "025550100", calleeNumber: callee, brief: Brief(purpose: "p", questions: []),
+            localNumber: "025550100", remoteNumber: callee, brief: Brief(purpose: "p", questions: []),
             createdAt: Date())
     }
 
     @Test func theListAndTheSearchForDuplicatesKnowTheNumberOfAnAddress() async throws {
         try await store { store in
-            _ = try await store.addDoNotCall([.init(number: "010-1234-5678", reason: "", addedAt: Date(), addedBy: "t")]
+            _ = try await store.numbers.addDoNotCall([
+                .init(number: "010-1234-5678", reason: "", addedAt: Date(), addedBy: "t")
+            ]
             )
             guard
                 case .blocked(.doNotCall, _) = try await store.insert(
@@ -148,30 +150,8 @@ import Testing
             else {
                 return #expect(Bool(false))
             }
-            #expect(try await store.isOnDoNotCallList("sip:01012345678@h"))
-            #expect(try await !store.isOnDoNotCallList("sip:bob@h"))
-        }
-    }
-
-    @Test func entriesOfOlderVersionsGoOnBlocking() async throws {
-        try await store { store in
-            _ = try await store.addDoNotCall([
-                .init(number: "sip:01012345678@h", reason: "asked us", addedAt: Date(), addedBy: "t")
-            ])
-            let (numbers, vault, plan) = (store.numbers, store.vault, store.plan)
-            // As it was stored before.
-            try await store.change { db in
-                let row = try #require(try Row.fetchOne(db, sql: "SELECT * FROM do_not_call"))
-                let text = try vault.open(row["entry"], row: "do_not_call/\(row["key"] as String)")
-                let key = numbers.hash("sip:01012345678@h")
-                try db.execute(
-                    sql: "UPDATE do_not_call SET key = ?, entry = ?",
-                    arguments: [key, try vault.seal(text, row: "do_not_call/\(key)")])
-            }
-            #expect(try await !store.isOnDoNotCallList("010 1234 5678"))
-            try await store.change { db in try Migrations.rekeyDoNotCall(db, vault, plan) }
-            #expect(try await store.isOnDoNotCallList("010 1234 5678"))
-            #expect(try await store.doNotCall().items.map(\.reason) == ["asked us"])
+            #expect(try await store.numbers.isOnDoNotCallList("sip:01012345678@h"))
+            #expect(try await !store.numbers.isOnDoNotCallList("sip:bob@h"))
         }
     }
 }

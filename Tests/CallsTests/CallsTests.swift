@@ -1,6 +1,7 @@
 import Foundation
 import Pipeline
 import Realtime
+import Store
 import Synchronization
 import Testing
 
@@ -10,7 +11,8 @@ import Testing
     @Test func theUsualWay() throws {
         var machine = CallStateMachine()
         for (event, state) in [
-            (.dial, .dialing), (.ringing, .ringing), (.answered, .connected), (.conversationEnded(isFailure: false), .completed), (.retry, .queued),
+            (.dial, .dialing), (.ringing, .ringing), (.answered, .connected),
+            (.conversationEnded(isFailure: false), .completed), (.retry, .queued),
         ]
             as [(CallStateMachine.Event, CallState)]
         {
@@ -25,7 +27,8 @@ import Testing
     }
     @Test func everyTerminalStateRefusesEverythingButRetry() {
         let events: [CallStateMachine.Event] = [
-            .dial, .ringing, .answered, .attemptEnded(.busy, willRetry: false), .conversationEnded(isFailure: false), .cancel, .recovered,
+            .dial, .ringing, .answered, .attemptEnded(.busy, willRetry: false), .conversationEnded(isFailure: false),
+            .cancel, .recovered,
         ]
         for state in CallState.allCases where state.isTerminal {
             for event in events {
@@ -37,7 +40,8 @@ import Testing
         }
     }
     @Test(arguments: [
-        (408, CallState.noAnswer), (480, .noAnswer), (486, .busy), (600, .busy), (603, .rejected), (607, .rejected), (608, .rejected), (403, .failed),
+        (408, CallState.noAnswer), (480, .noAnswer), (486, .busy), (600, .busy), (603, .rejected), (607, .rejected),
+        (608, .rejected), (403, .failed),
         (404, .failed), (500, .failed), (503, .failed), (302, .failed), (904, .failed),
     ])
     func finalCodesHaveTheirState(code: Int, state: CallState) {
@@ -47,17 +51,22 @@ import Testing
 
 @Suite struct DialQueueTests {
     private let start = Date(timeIntervalSince1970: 1_000_000)
-    private func entry(_ id: String, priority: Int = 5, after: TimeInterval = 0, notBefore: TimeInterval? = nil, callee: String? = nil)
+    private func entry(
+        _ id: String, priority: Int = 5, after: TimeInterval = 0, notBefore: TimeInterval? = nil, callee: String? = nil
+    )
         -> DialQueue.Entry
     {
         .init(
-            outboundID: id, priority: priority, createdAt: start.addingTimeInterval(after), notBefore: notBefore.map { start.addingTimeInterval($0) },
+            callID: id, priority: priority, createdAt: start.addingTimeInterval(after),
+            notBefore: notBefore.map { start.addingTimeInterval($0) },
             callee: callee ?? id)
     }
     private func order(_ queue: DialQueue, at: TimeInterval, busy: Set<String> = []) -> [String] {
         var queue = queue
         var result: [String] = []
-        while let next = queue.next(at: start.addingTimeInterval(at), busyCallees: busy) { result.append(next.outboundID) }
+        while let next = queue.next(at: start.addingTimeInterval(at), busyCallees: busy) {
+            result.append(next.callID)
+        }
         return result
     }
     @Test func byPriorityThenAge() {
@@ -120,30 +129,39 @@ extension Routing.Route {
         #expect(code { () throws(Routing.Refusal) in _ = try routing.route(to: number) } == .emergency)
     }
     @Test(arguments: [
-        "sip:x", "sip:@127.0.0.1", "sip:a b@127.0.0.1", "sip:a@127.0.0.1:0", "sip:a@127.0.0.1:x", "sip:a@b@c", "12", "abc",
+        "sip:x", "sip:@127.0.0.1", "sip:a b@127.0.0.1", "sip:a@127.0.0.1:0", "sip:a@127.0.0.1:x", "sip:a@b@c", "12",
+        "abc",
         "sip:a@127.0.0.1;transport=tcp", "+1234567890123456",
     ])
-    func badCalleesAreInvalid(callee: String) { #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: callee) } == .invalid) }
+    func badCalleesAreInvalid(callee: String) {
+        #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: callee) } == .invalid)
+    }
     @Test func sipHostsAreAllowListed() throws {
         #expect(try routing().route(to: "sip:bob@127.0.0.1:5090").uri == "sip:bob@127.0.0.1:5090")
         #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: "sip:bob@example.org") } == .noRoute)
-        #expect(code { () throws(Routing.Refusal) in _ = try routing().route(to: "sip:bob@127.example.org") } == .noRoute)
-        #expect(try routing { $0.sipHosts = ["example.org"] }.route(to: "sip:bob@example.org").uri == "sip:bob@example.org")
+        #expect(
+            code { () throws(Routing.Refusal) in _ = try routing().route(to: "sip:bob@127.example.org") } == .noRoute)
+        #expect(
+            try routing { $0.sipHosts = ["example.org"] }.route(to: "sip:bob@example.org").uri == "sip:bob@example.org")
     }
     @Test func callersAreWhitelisted() {
         #expect(code { () throws(Routing.Refusal) in try routing().checkCaller("02 555 0100") } == nil)
         let strict = routing { $0.allowedCallers = ["+8225550100"] }
         #expect(code { () throws(Routing.Refusal) in try strict.checkCaller("+82 2 555 0100") } == nil)
-        #expect(code { () throws(Routing.Refusal) in try strict.checkCaller("02-555-0100") } == nil, "spelled otherwise")
+        #expect(
+            code { () throws(Routing.Refusal) in try strict.checkCaller("02-555-0100") } == nil, "spelled otherwise")
         #expect(code { () throws(Routing.Refusal) in try strict.checkCaller("025550101") } == .callerNotAllowed)
-        #expect(code { () throws(Routing.Refusal) in try routing { $0.isBoundToLoopback = false }.checkCaller("025550100") } == .callerNotAllowed)
+        #expect(
+            code { () throws(Routing.Refusal) in try routing { $0.isBoundToLoopback = false }.checkCaller("025550100") }
+                == .callerNotAllowed)
     }
 }
 
 @Suite struct RetryPolicyTests {
     private func call(attempts: Int, maxRetries: Int = 2, retryOnNoAnswer: Bool = true) -> Call {
         var call = Call(
-            callerNumber: "1", calleeNumber: "2", brief: Brief(purpose: "p", questions: [Question(id: "q1", text: "A?")]),
+            localNumber: "1", remoteNumber: "2",
+            brief: Brief(purpose: "p", questions: [Question(id: "q1", text: "A?")]),
             retryOnNoAnswer: retryOnNoAnswer,
             maxRetries: maxRetries, createdAt: Date())
         call.state = .ringing
@@ -154,11 +172,14 @@ extension Routing.Route {
     @Test func busyIsTriedAgainThenEnds() throws {
         let policy = RetryPolicy(.init())
         var first = call(attempts: 1)
-        let events = try policy.conclude(&first, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
+        let events = try policy.conclude(
+            &first, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
         #expect(
-            first.state == .queued && first.nextAttemptAt != nil && events.map(\.name) == ["outbound_attempt_failed", "outbound_retry_scheduled"])
+            first.state == .queued && first.nextAttemptAt != nil
+                && events.map(\.name) == ["outbound_attempt_failed", "outbound_retry_scheduled"])
         var last = call(attempts: 3)
-        let final = try policy.conclude(&last, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
+        let final = try policy.conclude(
+            &last, with: AttemptOutcome(state: .busy, code: 486, reason: "busy"), at: Date())
         #expect(last.state == .busy && final.map(\.name) == ["outbound_attempt_failed", "outbound_failed"])
         #expect(last.answers.map(\.status) == [.notAsked])
     }
@@ -175,10 +196,13 @@ extension Routing.Route {
     private func folder() -> String { NSTemporaryDirectory() + "trunkline-test-" + UUID().uuidString }
     private func call(_ purpose: String = "p") -> Call {
         Call(
-            callerNumber: "025550100", calleeNumber: "01012345678", brief: Brief(purpose: purpose, questions: [Question(id: "q1", text: "A?")]),
+            localNumber: "025550100", remoteNumber: "01012345678",
+            brief: Brief(purpose: purpose, questions: [Question(id: "q1", text: "A?")]),
             createdAt: Date())
     }
-    private func event(_ call: Call) -> CallEvent { CallEvent(name: "outbound_queued", at: Date(), outboundID: call.outboundID, payload: "{}") }
+    private func event(_ call: Call) -> CallEvent {
+        CallEvent(name: "outbound_queued", at: Date(), callID: call.id, direction: call.direction, payload: "{}")
+    }
 
     @Test func callsSurviveAndPage() async throws {
         let folder = folder()
@@ -186,7 +210,7 @@ extension Routing.Route {
         var ids: [String] = []
         for index in 0..<7 {
             let call = call("purpose 100%_\(index)")
-            ids.append(call.outboundID)
+            ids.append(call.id)
             #expect(try await store.insert(call, events: [event(call)]) == .stored)
         }
         store.close()
@@ -194,13 +218,13 @@ extension Routing.Route {
         var filter = CallFilter()
         filter.limit = 3
         let first = try await again.page(filter)
-        #expect(first.items.map(\.outboundID) == ids.reversed().prefix(3).map(\.self) && first.total == 7)
+        #expect(first.items.map(\.id) == ids.reversed().prefix(3).map(\.self) && first.total == 7)
         filter.cursor = first.nextCursor
         let second = try await again.page(filter)
-        #expect(second.items.map(\.outboundID) == Array(ids.reversed()[3..<6]))
+        #expect(second.items.map(\.id) == Array(ids.reversed()[3..<6]))
         filter = CallFilter()
         filter.search = "100%_3"
-        #expect(try await again.page(filter).items.map(\.outboundID) == [ids[3]])
+        #expect(try await again.page(filter).items.map(\.id) == [ids[3]])
         filter.search = "+82 10 1234 5678"
         #expect(try await again.page(filter).total == 7, "a number is found whole, however it is spelled")
         filter.search = "5678"
@@ -217,13 +241,13 @@ extension Routing.Route {
         let call = call()
         _ = try await store.insert(call, events: [event(call)])
         await #expect(throws: StoreError.self) {
-            try await store.update(call.outboundID) { call in
+            try await store.update(call.id) { call in
                 call.brief.purpose = "changed"
                 try call.apply(.answered)
-                return [CallEvent(name: "x", at: Date(), outboundID: call.outboundID, payload: "{}")]
+                return [CallEvent(name: "x", at: Date(), callID: call.id, direction: call.direction, payload: "{}")]
             }
         }
-        #expect(try await store.call(call.outboundID)?.brief.purpose == "p")
+        #expect(try await store.call(call.id)?.brief.purpose == "p")
         #expect(try await store.events(after: 0).map(\.name) == ["outbound_queued"])
         store.close()
         try FileManager.default.removeItem(atPath: folder)
@@ -235,9 +259,12 @@ extension Routing.Route {
         let live = store.feed.watch()
         let call = call()
         _ = try await store.insert(call, events: [event(call)])
-        try await store.update(call.outboundID) { call in
+        try await store.update(call.id) { call in
             try call.apply(.dial)
-            return [CallEvent(name: "outbound_dialing", at: Date(), outboundID: call.outboundID, payload: "{}")]
+            return [
+                CallEvent(
+                    name: "outbound_dialing", at: Date(), callID: call.id, direction: call.direction, payload: "{}")
+            ]
         }
         var names: [String] = []
         for await event in live {
@@ -288,7 +315,8 @@ extension Routing.Route {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    /// The caller's clock is 1 % off, so that 40 s do what an hour and 100 parts in a million do: what was said at a second stands there.
+    /// The caller's clock is 1 % off, so that 40 s do what an hour and 100 parts in a million do: what was said at a
+    /// second stands there.
     @Test(arguments: [-1, 1]) func aClockThatDiffersMovesNothing(percent: Int) async throws {
         let path = NSTemporaryDirectory() + UUID().uuidString + ".wav"
         nonisolated(unsafe) let recording = try Recording(path: path)  // used by this test alone
@@ -311,7 +339,8 @@ extension Routing.Route {
             if ms - last > 100 { heard.append(ms) }
             last = ms
         }
-        #expect(heard.count == spoken.count && zip(heard, spoken).allSatisfy { abs($0 - $1) <= Recording.realignMs + 20 })
+        #expect(
+            heard.count == spoken.count && zip(heard, spoken).allSatisfy { abs($0 - $1) <= Recording.realignMs + 20 })
         try FileManager.default.removeItem(atPath: path)
     }
 }
@@ -320,7 +349,7 @@ extension Routing.Route {
     @Test func onceForItsCallWithinAMinute() {
         let clock = Clock()
         let tickets = StreamTickets(nowMs: { clock.ms })
-        let ticket = StreamTickets.Ticket(providerCallID: "CA1", outboundID: "in-1")
+        let ticket = StreamTickets.Ticket(providerCallID: "CA1", callID: "in-1")
         let first = tickets.issue(ticket)
         #expect(tickets.redeem(first, providerCallID: "CA1") == ticket)
         #expect(tickets.redeem(first, providerCallID: "CA1") == nil, "used")
@@ -333,8 +362,10 @@ extension Routing.Route {
 
     @Test func oneThatWasNotUsedIsTakenBack() {
         let tickets = StreamTickets(nowMs: { 1 })
-        let token = tickets.issue(.init(providerCallID: "CA1", outboundID: "ob-1"))
-        #expect(!tickets.revoke(providerCallID: "CA2") && tickets.revoke(providerCallID: "CA1") && !tickets.revoke(providerCallID: "CA1"))
+        let token = tickets.issue(.init(providerCallID: "CA1", callID: "ob-1"))
+        #expect(
+            !tickets.revoke(providerCallID: "CA2") && tickets.revoke(providerCallID: "CA1")
+                && !tickets.revoke(providerCallID: "CA1"))
         #expect(tickets.redeem(token, providerCallID: "CA1") == nil)
     }
 

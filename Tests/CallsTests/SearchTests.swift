@@ -1,5 +1,6 @@
 import Foundation
 import Realtime
+import Store
 import Testing
 
 @testable import Calls
@@ -16,7 +17,9 @@ import Testing
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<count {
                     let brief = Brief(purpose: purpose, questions: [Question(id: "q1", text: "?")])
-                    let call = Call(callerNumber: "+82255500100", calleeNumber: "+821012340000", brief: brief, createdAt: at + Double(number))
+                    let call = Call(
+                        localNumber: "+82255500100", remoteNumber: "+821012340000", brief: brief,
+                        createdAt: at + Double(number))
                     group.addTask { _ = try await store.insert(call, events: []) }
                 }
                 try await group.waitForAll()
@@ -28,18 +31,19 @@ import Testing
             change(&filter)
             return try await store.page(filter)
         }
-        try await add("about the appointment", CallStore.countLimit + 5)
+        try await add("about the appointment", CallRows.countLimit + 5)
         try await add("about appointments and the weather", 3)
         // Beginnings of any length.
         for (text, count) in [
-            ("we", 3), ("weath", 3), ("weathe", 3), ("weather", 3), ("weathers", 0), ("appointments", 3), ("and weat", 3), ("an weat", 0),
+            ("we", 3), ("weath", 3), ("weathe", 3), ("weather", 3), ("weathers", 0), ("appointments", 3),
+            ("and weat", 3), ("an weat", 0),
         ] {
             let page = try await search(text)
             #expect(page.total == count && page.items.count == count && !page.isTotalCapped, "\(text)")
         }
         // Where the whole word is found often enough, nobody asks for those that only begin with it.
         let many = try await search("appointment")
-        #expect(many.total == CallStore.countLimit && many.isTotalCapped && many.items.count == 50)
+        #expect(many.total == CallRows.countLimit && many.isTotalCapped && many.items.count == 50)
         #expect(many.items.allSatisfy { $0.brief.purpose == "about the appointment" })
         // Page by page, each once.
         var seen: [String] = []
@@ -49,10 +53,10 @@ import Testing
                 $0.limit = 200
                 $0.cursor = cursor
             }
-            seen += page.items.map(\.outboundID)
+            seen += page.items.map(\.id)
             cursor = page.nextCursor
         } while cursor != nil
-        #expect(seen.count == CallStore.countLimit + 5 && Set(seen).count == seen.count)
+        #expect(seen.count == CallRows.countLimit + 5 && Set(seen).count == seen.count)
         let queued = try await search("weather") { $0.state = .queued }
         #expect(queued.total == 3)
         #expect(try await search("weather") { $0.state = .failed }.total == 0)
@@ -70,9 +74,10 @@ extension SearchTests {
         let brief = Brief(purpose: "p", questions: [Question(id: "q1", text: "?")])
         var ids: [String] = []
         for day in 0..<3 {
-            let call = Call(callerNumber: "1000", calleeNumber: "2000", brief: brief, createdAt: at - Double(day) * 86_400)
+            let call = Call(
+                localNumber: "1000", remoteNumber: "2000", brief: brief, createdAt: at - Double(day) * 86_400)
             _ = try await store.insert(call, events: [])
-            ids.append(call.outboundID)
+            ids.append(call.id)
         }
         func end(_ id: String, seconds: Double) async throws {
             try await store.update(id) { call in
@@ -90,9 +95,9 @@ extension SearchTests {
         try await end(ids[0], seconds: 10)
         try await end(ids[1], seconds: 30)
         var figures = try await store.statistics()
-        #expect(figures.averageDuration == 20)
-        #expect(figures.days.map(\.total) == [1, 1, 1] && figures.days.map(\.completed) == [1, 1, 0])
-        #expect(figures.states.filter { $0.value > 0 } == [.completed: 2, .queued: 1])
+        #expect(figures.totals.averageDuration == 20)
+        #expect(figures.totals.days.map(\.total) == [1, 1, 1] && figures.totals.days.map(\.completed) == [1, 1, 0])
+        #expect(figures.totals.states.filter { $0.value > 0 } == [.completed: 2, .queued: 1])
         #expect(figures.answers == ["?": ["pending": 2]])
         for (text, expected) in [("yes", ["yes": 1, "pending": 1]), ("no", ["no": 1, "pending": 1])] {
             try await store.update(ids[0]) { call in
@@ -106,7 +111,7 @@ extension SearchTests {
         }
         #expect(try await store.erase([ids[1]], recordings: folder) == 1)
         figures = try await store.statistics()
-        #expect(figures.averageDuration == 10 && figures.days.map(\.total) == [1, 1])
+        #expect(figures.totals.averageDuration == 10 && figures.totals.days.map(\.total) == [1, 1])
         // Again: it is no longer ended.
         try await store.update(ids[0]) { call in
             try call.apply(.retry)
@@ -115,6 +120,6 @@ extension SearchTests {
             return []
         }
         figures = try await store.statistics()
-        #expect(figures.averageDuration == nil && figures.days.map(\.completed) == [0, 0])
+        #expect(figures.totals.averageDuration == nil && figures.totals.days.map(\.completed) == [0, 0])
     }
 }

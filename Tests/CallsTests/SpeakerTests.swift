@@ -115,7 +115,10 @@ private final class Carrier: MediaStream {
         ((samples.firstIndex { $0 != 0 } ?? 0) / 8, samples.count { $0 != 0 } / 8)
     }
 
-    @Test(arguments: [Line(delayMs: 0, phaseMs: 0), Line(delayMs: 0, phaseMs: 13), Line(delayMs: 35, phaseMs: 4), Line(delayMs: 120, phaseMs: 19)])
+    @Test(arguments: [
+        Line(delayMs: 0, phaseMs: 0), Line(delayMs: 0, phaseMs: 13), Line(delayMs: 35, phaseMs: 4),
+        Line(delayMs: 120, phaseMs: 19),
+    ])
     private func aTurnHeardToItsEndIsWhereItPlayed(_ line: Line) async throws {
         let (carrier, ledger, right, heard) = try await run(line, frames: 120, flushAt: nil, until: 4_000)
         #expect(heard == [1] && carrier.played.count == 120)
@@ -125,7 +128,9 @@ private final class Carrier: MediaStream {
         #expect(start == carrier.played[0] + line.delayMs && ledger.utterances[0].startedAt == start)
     }
 
-    @Test(arguments: [Line(delayMs: 0, phaseMs: 3), Line(delayMs: 40, phaseMs: 11)], [140, 263, 388, 501, 777, 1_000, 1_234, 1_555, 1_999, 2_345])
+    @Test(
+        arguments: [Line(delayMs: 0, phaseMs: 3), Line(delayMs: 40, phaseMs: 11)],
+        [140, 263, 388, 501, 777, 1_000, 1_234, 1_555, 1_999, 2_345])
     private func interruptedAtAKnownPointAllAgree(_ line: Line, flushAt: Int) async throws {
         let (carrier, ledger, right, heard) = try await run(line, frames: 120, flushAt: flushAt, until: 4_000)
         let played = carrier.played.count * 20

@@ -32,11 +32,8 @@ import Testing
     }
     private struct Model: LanguageModel {
         let token: Token
-        func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
-            AsyncThrowingStream {
-                $0.yield(.text("Good morning."))
-                $0.finish()
-            }
+        func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws {
+            try await tell(.text("Good morning."))
         }
     }
 
@@ -60,10 +57,12 @@ import Testing
             loop.post {
                 let ends = MediaStreamPair.make()
                 let engines = SpeechEngines(
-                    speechToText: Listener(token: token), languageModel: Model(token: token), textToSpeech: Voice(token: token))
+                    speechToText: Listener(token: token), languageModel: Model(token: token),
+                    textToSpeech: Voice(token: token))
                 let brief = Brief(purpose: "to ask", questions: [Question(id: "q1", text: "Will you come?")])
                 let graph = CallGraph(
-                    loop: loop, stream: ends.application, modes: [.cascade(engines)], brief: brief, settings: .init(), recording: nil
+                    loop: loop, stream: ends.application, modes: [.cascade(engines)], brief: brief, settings: .init(),
+                    recording: nil
                 ) { event in
                     if case .ended = event { done.resume() }
                 }

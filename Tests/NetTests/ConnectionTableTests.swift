@@ -4,7 +4,10 @@ import Testing
 
 @Suite struct ConnectionTableTests {
     private func table(waiting: Int = 3, perSource: Int = 2, atOnce: Int = 6, total: Int = 8) -> ConnectionTable {
-        ConnectionTable(limits: .init(waiting: waiting, waitingPerSource: perSource, graceMs: 10, waitingAtOnce: atOnce, total: total, batch: 2))
+        ConnectionTable(
+            limits: .init(
+                waiting: waiting, waitingPerSource: perSource, graceMs: 10, waitingAtOnce: atOnce, total: total,
+                batch: 2))
     }
 
     @Test func whoHasWaitedLongestGivesWay() {

@@ -29,10 +29,14 @@ import Testing
         var request = HTTPClientRequest.form(server.url + "/calls?x=1", [("To", "+82 10"), ("a", "ü")])
         request.authenticate(user: "AC1", password: "secret")
         let reply = try await HTTPClient().fetch(request)
-        #expect(reply.status == 201 && reply.headers["x-thing"] == "a" && String(decoding: reply.body, as: UTF8.self) == "created")
+        #expect(
+            reply.status == 201 && reply.headers["x-thing"] == "a"
+                && String(decoding: reply.body, as: UTF8.self) == "created")
         let text = seen.withLock { $0 }
         #expect(text.hasPrefix("POST /calls?x=1 HTTP/1.1\r\n"))
-        #expect(text.contains("authorization: Basic QUMxOnNlY3JldA==\r\n") && text.contains("content-type: application/x-www-form-urlencoded\r\n"))
+        #expect(
+            text.contains("authorization: Basic QUMxOnNlY3JldA==\r\n")
+                && text.contains("content-type: application/x-www-form-urlencoded\r\n"))
         #expect(text.hasSuffix("\r\n\r\nTo=%2B82%2010&a=%C3%BC"))
         #expect(!text.lowercased().contains("expect:"))
     }
@@ -41,13 +45,17 @@ import Testing
         let server = ScriptedServer { connection, _ in
             _ = connection.receiveHead()
             connection.send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
-            for piece in ["da", "ta: {\"a\":1}\r", "\n\r\n: ping\n", "event: done\ndata: x\ndata: y\n\n", "data: never complete"] {
+            for piece in [
+                "da", "ta: {\"a\":1}\r", "\n\r\n: ping\n", "event: done\ndata: x\ndata: y\n\n", "data: never complete",
+            ] {
                 connection.send(piece)
             }
         }
         defer { server.stop() }
         var events: [ServerSentEvent] = []
-        for try await event in try await HTTPClient().send(HTTPClientRequest("GET", server.url)).events { events.append(event) }
+        for try await event in try await HTTPClient().send(HTTPClientRequest("GET", server.url)).events {
+            events.append(event)
+        }
         #expect(events == [.init(data: #"{"a":1}"#), .init(name: "done", data: "x\ny")])
     }
 
@@ -120,7 +128,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort", NetError.Code.closed), ("", .closed), ("nonsense\r\n\r\n", .protocolViolation),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort", NetError.Code.closed), ("", .closed),
+        ("nonsense\r\n\r\n", .protocolViolation),
         ("HTTP/1.1 200 OK\r\nx: \(String(repeating: "y", count: 70_000))\r\n\r\n", .tooBig),
         ("HTTP/1.1 200 OK\r\ncontent-length: 2000000\r\n\r\n\(String(repeating: "z", count: 2_000_000))", .tooBig),
     ])
@@ -156,7 +165,8 @@ import Testing
             _ = connection.receiveHead()
             connection.send(
                 number == 1
-                    ? Self.answer("", status: "503 Service Unavailable", headers: "retry-after: 7\r\nconnection: close\r\n")
+                    ? Self.answer(
+                        "", status: "503 Service Unavailable", headers: "retry-after: 7\r\nconnection: close\r\n")
                     : number == 2 ? "" : Self.answer("at last"))
         }
         defer { server.stop() }
@@ -212,7 +222,10 @@ import Testing
         #expect(try await client.fetch(request).isSuccess)
         request.allowsPrivateAddresses = false
         request.isRepeatable = false
-        for url in [server.url, "http://localhost:\(server.port)", "http://2130706433:\(server.port)", "http://[::ffff:127.0.0.1]:\(server.port)"] {
+        for url in [
+            server.url, "http://localhost:\(server.port)", "http://2130706433:\(server.port)",
+            "http://[::ffff:127.0.0.1]:\(server.port)",
+        ] {
             request.url = url
             let error = try await failure(client, request)
             #expect(error?.code == .refused || error?.code == .cannotConnect, "\(url): \(error?.message ?? "")")
@@ -222,8 +235,10 @@ import Testing
 
     @Test func badRequestsAreRefusedBeforeTheyAreSent() async throws {
         for request in [
-            HTTPClientRequest("GET", "ftp://127.0.0.1/"), HTTPClientRequest("GET", "file:///etc/passwd"), HTTPClientRequest("GET", "http://a b/"),
-            HTTPClientRequest("G T", "http://127.0.0.1:1/"), HTTPClientRequest("GET", "http://127.0.0.1:1/", headers: [("x", "a\r\ny: b")]),
+            HTTPClientRequest("GET", "ftp://127.0.0.1/"), HTTPClientRequest("GET", "file:///etc/passwd"),
+            HTTPClientRequest("GET", "http://a b/"),
+            HTTPClientRequest("G T", "http://127.0.0.1:1/"),
+            HTTPClientRequest("GET", "http://127.0.0.1:1/", headers: [("x", "a\r\ny: b")]),
         ] {
             let error = try await failure(HTTPClient(), request)
             #expect(error?.code == .protocolViolation)
@@ -246,10 +261,14 @@ import Testing
 
 @Suite struct PublicAddressTests {
     @Test(arguments: [
-        ("8.8.8.8", true), ("127.0.0.1", false), ("10.1.2.3", false), ("172.16.0.1", false), ("172.32.0.1", true), ("192.168.1.1", false),
-        ("169.254.169.254", false), ("100.64.0.1", false), ("100.128.0.1", true), ("0.0.0.0", false), ("224.0.0.1", false),
-        ("255.255.255.255", false), ("198.18.0.1", false), ("2606:4700::1111", true), ("::1", false), ("::", false), ("fe80::1%eth0", false),
-        ("fd00::1", false), ("::ffff:10.0.0.1", false), ("::ffff:8.8.8.8", true), ("64:ff9b::a00:1", false), ("2002:a00:1::", false),
+        ("8.8.8.8", true), ("127.0.0.1", false), ("10.1.2.3", false), ("172.16.0.1", false), ("172.32.0.1", true),
+        ("192.168.1.1", false),
+        ("169.254.169.254", false), ("100.64.0.1", false), ("100.128.0.1", true), ("0.0.0.0", false),
+        ("224.0.0.1", false),
+        ("255.255.255.255", false), ("198.18.0.1", false), ("2606:4700::1111", true), ("::1", false), ("::", false),
+        ("fe80::1%eth0", false),
+        ("fd00::1", false), ("::ffff:10.0.0.1", false), ("::ffff:8.8.8.8", true), ("64:ff9b::a00:1", false),
+        ("2002:a00:1::", false),
         ("2001:db8::1", false), ("2001:4860:4860::8888", true), ("ff02::1", false), ("nonsense", false),
     ])
     func isPublic(address: String, expected: Bool) { #expect(PublicAddress.contains(address) == expected) }

@@ -58,7 +58,9 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
         ),
     ])
     func requestsAreReadHoweverTheyAreCut(text: String, expected: [String]) {
-        for pieces in [nil, 1, 2, 3, 7, 50] { #expect(read(text, pieces: pieces) == expected, "in pieces of \(pieces ?? 0)") }
+        for pieces in [nil, 1, 2, 3, 7, 50] {
+            #expect(read(text, pieces: pieces) == expected, "in pieces of \(pieces ?? 0)")
+        }
     }
 
     @Test(arguments: [
@@ -113,7 +115,9 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
         ("\u{16}\u{3}\u{1}\u{2}", 400),  // TLS where there is none
     ])
     func whatIsNoRequestIsRefused(text: String, status: Int) {
-        for pieces in [nil, 1, 5] { #expect(read(text, pieces: pieces).last == "failure \(status)", "in pieces of \(pieces ?? 0)") }
+        for pieces in [nil, 1, 5] {
+            #expect(read(text, pieces: pieces).last == "failure \(status)", "in pieces of \(pieces ?? 0)")
+        }
     }
 
     @Test func everySizeIsBounded() {
@@ -121,16 +125,22 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
         #expect(read("GET /\(long) HTTP/1.1\r\n").last == "failure 414")
         #expect(read("GET /\(long)").last == "failure 414", "before the line is complete")
         #expect(read(request("GET / HTTP/1.1", "Host: h", "X: \(long)")).last == "failure 431")
-        #expect(read("GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "X: y\r\n", count: 101) + "\r\n").last == "failure 431")
-        #expect(read(request("GET /?" + String(repeating: "a&", count: 200) + " HTTP/1.1", "Host: h")).last == "failure 414")
+        #expect(
+            read("GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "X: y\r\n", count: 101) + "\r\n").last
+                == "failure 431")
+        #expect(
+            read(request("GET /?" + String(repeating: "a&", count: 200) + " HTTP/1.1", "Host: h")).last == "failure 414"
+        )
         let chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
         #expect(read(chunked + "1;\(long)").last == "failure 400")
-        #expect(read(chunked + "0\r\n" + String(repeating: "X: \(long.prefix(1_000))\r\n", count: 5)).last == "failure 431")
+        #expect(
+            read(chunked + "0\r\n" + String(repeating: "X: \(long.prefix(1_000))\r\n", count: 5)).last == "failure 431")
     }
 
     @Test func targetsAreDecodedOnce() throws {
         var parser = HTTPRequestParser()
-        Array(request("GET /a%2520b/%00?q=x%2By+z&empty&e=%3D&&%C3%A9=%EC%95%88 HTTP/1.1", "Host: h").utf8).withUnsafeBytes { parser.append($0) }
+        Array(request("GET /a%2520b/%00?q=x%2By+z&empty&e=%3D&&%C3%A9=%EC%95%88 HTTP/1.1", "Host: h").utf8)
+            .withUnsafeBytes { parser.append($0) }
         guard case .head(let head) = parser.next() else {
             Issue.record("no head")
             return
@@ -141,7 +151,9 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
 
     @Test func whatComesBehindAnUpgradeIsKept() {
         var parser = HTTPRequestParser()
-        Array((request("GET / HTTP/1.1", "Host: h", "Upgrade: websocket") + "frames").utf8).withUnsafeBytes { parser.append($0) }
+        Array((request("GET / HTTP/1.1", "Host: h", "Upgrade: websocket") + "frames").utf8).withUnsafeBytes {
+            parser.append($0)
+        }
         _ = parser.next()
         _ = parser.next()
         #expect(String(decoding: parser.takeUnread(), as: UTF8.self) == "frames" && parser.unreadCount == 0)

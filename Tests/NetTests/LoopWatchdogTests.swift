@@ -29,7 +29,8 @@ import Testing
         let (findings, report) = AsyncStream<LoopWatchdog.Finding>.makeStream()
         var settings = LoopWatchdog.Settings()
         settings.everyMs = 20
-        let watchdog = LoopWatchdog([loop], settings: settings, report: { report.yield($0) }, abort: { report.finish() })
+        let watchdog = LoopWatchdog(
+            [loop], settings: settings, report: { report.yield($0) }, abort: { report.finish() })
         loop.post { release.wait() }
         var found: [LoopWatchdog.Finding] = []
         for await finding in findings { found.append(finding) }

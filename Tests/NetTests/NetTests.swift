@@ -35,8 +35,10 @@ import Testing
 @Suite struct ByteRangeTests {
     @Test(
         arguments: [
-            ("bytes=0-4", ByteRange.part(0..<5)), ("bytes=5-", .part(5..<10)), ("bytes=-3", .part(7..<10)), ("bytes=0-99", .part(0..<10)),
-            ("bytes=10-", .unsatisfiable), ("bytes=-0", .unsatisfiable), ("bytes=4-2", nil), ("bytes=a-b", nil), ("lines=1-2", nil),
+            ("bytes=0-4", ByteRange.part(0..<5)), ("bytes=5-", .part(5..<10)), ("bytes=-3", .part(7..<10)),
+            ("bytes=0-99", .part(0..<10)),
+            ("bytes=10-", .unsatisfiable), ("bytes=-0", .unsatisfiable), ("bytes=4-2", nil), ("bytes=a-b", nil),
+            ("lines=1-2", nil),
             ("bytes=0-1,3-4", nil),
         ] as [(String, ByteRange?)])
     func parses(header: String, range: ByteRange?) { #expect(ByteRange(header, size: 10) == range) }
@@ -130,7 +132,9 @@ import Testing
     }
 
     /// - Parameter onSocket: what the server does with a socket it accepted, beside echoing on it.
-    private func start(maximumBody: Int = 1_000, onSocket: @escaping @Sendable (WebSocket) -> Void = { _ in }) throws -> Running {
+    private func start(maximumBody: Int = 1_000, onSocket: @escaping @Sendable (WebSocket) -> Void = { _ in }) throws
+        -> Running
+    {
         let loop = try EventLoop(name: "server")
         loop.start()
         var configuration = HTTPServer.Configuration()
@@ -140,7 +144,8 @@ import Testing
             configuration, loops: [loop],
             handler: { request in
                 if request.path == "/file" {
-                    return HTTPResponse.file(path: "/etc/passwd", contentType: "text/plain", request: request) ?? HTTPResponse(status: 404)
+                    return HTTPResponse.file(path: "/etc/passwd", contentType: "text/plain", request: request)
+                        ?? HTTPResponse(status: 404)
                 }
                 return HTTPResponse(
                     status: 200, contentType: "text/plain",
@@ -180,7 +185,10 @@ import Testing
         name.sin_port = port.bigEndian
         name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        guard withUnsafePointer(to: &name, { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(fd, $0, size) } }) == 0 else { return "" }
+        guard
+            withUnsafePointer(
+                to: &name, { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(fd, $0, size) } }) == 0
+        else { return "" }
         _ = text.withCString { write(fd, $0, strlen($0)) }
         var result: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -197,15 +205,19 @@ import Testing
         defer { running.stop() }
         let answer = await raw(
             running.server.port,
-            "POST /a%20b?q=x%2By HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer k\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc")
+            "POST /a%20b?q=x%2By HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer k\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
+        )
         #expect(answer.hasPrefix("HTTP/1.1 200") && answer.hasSuffix("POST /a b x+y 3 Bearer k"))
     }
 
     @Test func aBodyThatIsTooLargeIsRefusedAndAChunkedOneIsRead() async throws {
         let running = try start()
         defer { running.stop() }
-        #expect(await raw(running.server.port, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n").contains(" 413 "))
-        let chunked = "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        #expect(
+            await raw(running.server.port, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n").contains(
+                " 413 "))
+        let chunked =
+            "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
         #expect(await raw(running.server.port, chunked).hasSuffix("POST /c - 3 -"))
     }
 
@@ -218,13 +230,17 @@ import Testing
             "GET /x HTTP/1.1\r\nHost: h\r\n\r\nPOST /y HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde"
                 + "GET /z HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         let bodies = answer.components(separatedBy: "\r\n\r\n").dropFirst()
-        #expect(bodies.map { $0.components(separatedBy: "HTTP/1.1")[0] } == ["GET /x - 0 -", "POST /y - 5 -", "GET /z - 0 -"])
+        #expect(
+            bodies.map { $0.components(separatedBy: "HTTP/1.1")[0] } == [
+                "GET /x - 0 -", "POST /y - 5 -", "GET /z - 0 -",
+            ])
     }
 
     @Test func rangesOfAFile() async throws {
         let running = try start()
         defer { running.stop() }
-        let answer = await raw(running.server.port, "GET /file HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\nConnection: close\r\n\r\n")
+        let answer = await raw(
+            running.server.port, "GET /file HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\nConnection: close\r\n\r\n")
         #expect(answer.contains(" 206 ") && answer.lowercased().contains("content-range: bytes 0-1/"))
         #expect(answer.components(separatedBy: "\r\n\r\n").last?.count == 2)
     }
@@ -341,8 +357,8 @@ import Testing
         )
     }
 
-    /// The reader stops; the kernel's buffers fill, then the queue, then `send` refuses. When the reader goes on, all that
-    /// was accepted arrives, in order, and nobody has been given up for not answering pings in between.
+    /// The reader stops; the kernel's buffers fill, then the queue, then `send` refuses. When the reader goes on, all
+    /// that was accepted arrives, in order, and nobody has been given up for not answering pings in between.
     @Test func aSlowReaderMakesTheSenderWait() async throws {
         let got = Mutex<[Int]>([])
         let reader = Mutex<Confined<WebSocket>?>(nil)
@@ -358,7 +374,8 @@ import Testing
         }
         let (loop, url, address) = try client(of: running)
         let size = 60_000
-        let outcome = await withCheckedContinuation { (continuation: CheckedContinuation<(accepted: Int, closedEarly: Bool), Never>) in
+        let outcome = await withCheckedContinuation {
+            (continuation: CheckedContinuation<(accepted: Int, closedEarly: Bool), Never>) in
             loop.post {
                 let socket = loop.connect(url, address: address)
                 var accepted = 0
@@ -390,7 +407,9 @@ import Testing
         }
         #expect(outcome.accepted > 3 && outcome.accepted < 10_000 && !outcome.closedEarly)
         // Half a minute at most: under the thread sanitizer three megabytes of masked frames take seconds.
-        for _ in 0..<3_000 where got.withLock({ $0.count }) < outcome.accepted { try await Task.sleep(for: .milliseconds(10)) }
+        for _ in 0..<3_000 where got.withLock({ $0.count }) < outcome.accepted {
+            try await Task.sleep(for: .milliseconds(10))
+        }
         #expect(got.withLock { $0 } == Array(0..<outcome.accepted))
         running.stop()
     }
@@ -406,7 +425,9 @@ import Testing
         let url = try #require(WebSocketURL("ws://127.0.0.1:9/x"))
         let address = try #require(SocketAddress("127.0.0.1", port: 9))
         let code: Int = await withCheckedContinuation { continuation in
-            loop.post { loop.connect(url, address: address).onClose = { code, _ in continuation.resume(returning: code) } }
+            loop.post {
+                loop.connect(url, address: address).onClose = { code, _ in continuation.resume(returning: code) }
+            }
         }
         #expect(code == 1_006)
         loop.stop()
@@ -447,14 +468,19 @@ extension Slice where Base == UnsafeMutableBufferPointer<UInt8> {
     ])
     func finds(text: String, expected: [String: String]) { #expect(members(text) == expected) }
 
-    @Test(arguments: ["", "[]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{\"a\":\"x}", "{\"a\":{\"b\":1}", "{}x", "{\"a\" 1}", "{\"a\":\"\\\"}"])
+    @Test(arguments: [
+        "", "[]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{\"a\":\"x}", "{\"a\":{\"b\":1}", "{}x", "{\"a\" 1}",
+        "{\"a\":\"\\\"}",
+    ])
     func refuses(text: String) { #expect(members(text) == nil) }
 
     @Test func randomBytesNeverTrap() {
         let valid = Array(#"{"type":"x","delta":"AAAA","n":{"a":[1,"\""]}}"#.utf8)
         for _ in 0..<20_000 {
             var bytes = valid
-            for _ in 0..<Int.random(in: 1...4) { bytes[Int.random(in: bytes.indices)] = UInt8.random(in: .min ... .max) }
+            for _ in 0..<Int.random(in: 1...4) {
+                bytes[Int.random(in: bytes.indices)] = UInt8.random(in: .min ... .max)
+            }
             bytes.removeLast(Int.random(in: 0...3))
             _ = members(String(decoding: bytes, as: UTF8.self))
         }
@@ -467,7 +493,9 @@ extension Slice where Base == UnsafeMutableBufferPointer<UInt8> {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) }
             let expected = Data(bytes).base64EncodedString()
             var text = [UInt8](repeating: 0, count: 3 + Base64.encodedLength(count))
-            let end = text.withUnsafeMutableBufferPointer { target in bytes.withUnsafeBufferPointer { Base64.encode($0.span, into: target, at: 3) } }
+            let end = text.withUnsafeMutableBufferPointer { target in
+                bytes.withUnsafeBufferPointer { Base64.encode($0.span, into: target, at: 3) }
+            }
             #expect(end == text.count && String(decoding: text[3...], as: UTF8.self) == expected)
             var decoded = [UInt8](repeating: 0, count: count + 3)
             let length = decoded.withUnsafeMutableBufferPointer { target in
@@ -479,12 +507,15 @@ extension Slice where Base == UnsafeMutableBufferPointer<UInt8> {
     @Test(arguments: ["A", "AB", "ABC", "ABCDE", "A===", "AB=C", "=AAA", "AA A", "AAA\u{e9}", "AAAA====", "AA==AAAA"])
     func whatIsNoBase64IsRefused(text: String) {
         var target = [UInt8](repeating: 0, count: 64)
-        let length = target.withUnsafeMutableBufferPointer { target in Array(text.utf8).withUnsafeBufferPointer { Base64.decode($0, into: target) } }
+        let length = target.withUnsafeMutableBufferPointer { target in
+            Array(text.utf8).withUnsafeBufferPointer { Base64.decode($0, into: target) }
+        }
         #expect(length == nil)
     }
     @Test func whatDoesNotFitIsRefused() {
         var target = [UInt8](repeating: 0, count: 2)
-        let length = target.withUnsafeMutableBufferPointer { target in Array("AAAA".utf8).withUnsafeBufferPointer { Base64.decode($0, into: target) }
+        let length = target.withUnsafeMutableBufferPointer { target in
+            Array("AAAA".utf8).withUnsafeBufferPointer { Base64.decode($0, into: target) }
         }
         #expect(length == nil)
     }

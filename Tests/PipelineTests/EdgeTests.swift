@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct EdgeTests {
     @Test func deliversInOrderThenEnds() async throws {
-        let edge = Edge<Int>("e", limit: 4, overflow: .wait)
+        let edge = Edge<Int>("e", limit: 4, whenFull: .wait)
         try await edge.send(1)
         try await edge.send(2)
         edge.finish()
@@ -15,16 +15,18 @@ import Testing
     }
 
     @Test func liveAudioDropsTheOldestAndCounts() async throws {
-        let edge = Edge<Int>("e", limit: 2, overflow: .dropOldest)
+        let edge = Edge<Int>("e", limit: 2, whenFull: .dropOldest)
         for value in 1...5 { try await edge.send(value) }
-        #expect(edge.reading.dropped == 3 && edge.reading.depth == 2 && edge.reading.peakDepth == 2 && edge.reading.sent == 5)
+        #expect(
+            edge.reading.dropped == 3 && edge.reading.depth == 2 && edge.reading.peakDepth == 2
+                && edge.reading.sent == 5)
         #expect(await edge.next() == .data(4))
     }
 
     // producer: send 1, send 2 (full: waits) ────────── resumed
     // consumer:                               next → 1
     @Test func aFullQueueMakesTheProducerWait() async throws {
-        let edge = Edge<Int>("e", limit: 1, overflow: .wait)
+        let edge = Edge<Int>("e", limit: 1, whenFull: .wait)
         try await edge.send(1)
         #expect(edge.offer(2) == false)
         async let second: Void = edge.send(2)
@@ -34,7 +36,7 @@ import Testing
     }
 
     @Test func aCancelledProducerIsReleased() async throws {
-        let edge = Edge<Int>("e", limit: 1, overflow: .wait)
+        let edge = Edge<Int>("e", limit: 1, whenFull: .wait)
         try await edge.send(1)
         let producer = Task { try await edge.send(2) }
         producer.cancel()
@@ -45,7 +47,7 @@ import Testing
     }
 
     @Test func aFlushDiscardsAndIsToldToTheConsumer() async throws {
-        let edge = Edge<Int>("e", limit: 4, overflow: .wait)
+        let edge = Edge<Int>("e", limit: 4, whenFull: .wait)
         try await edge.send(1)
         edge.flush()
         try await edge.send(2)
@@ -54,7 +56,7 @@ import Testing
     }
 
     @Test func drainTakesEverythingAtOnce() async throws {
-        let edge = Edge<Int>("e", limit: 8, overflow: .wait)
+        let edge = Edge<Int>("e", limit: 8, whenFull: .wait)
         for value in 1...4 { try await edge.send(value) }
         #expect(await edge.next() == .data(1))
         var batch: [Int] = []
@@ -63,7 +65,7 @@ import Testing
     }
 
     @Test func aCancelledConsumerGetsAnEnd() async {
-        let edge = Edge<Int>("e", limit: 1, overflow: .wait)
+        let edge = Edge<Int>("e", limit: 1, whenFull: .wait)
         let consumer = Task { await edge.next() }
         consumer.cancel()
         let last = await consumer.value
@@ -81,21 +83,20 @@ import Testing
 
     @Test func stagesRunUntilTheirInputEnds() async throws {
         var graph = Graph()
-        let input = graph.edge("in", limit: 4, overflow: .wait, of: Int.self)
-        let output = graph.edge("out", limit: 4, overflow: .wait, of: Int.self)
+        let input = Edge<Int>("in", limit: 4, whenFull: .wait)
+        let output = Edge<Int>("out", limit: 4, whenFull: .wait)
         graph.add("double", Doubler(), from: input, to: output)
         try await input.send(21)
         input.finish()
         try await graph.run()
         #expect(await output.next() == .data(42))
         #expect(await output.next() == .end)
-        #expect(graph.edges.map(\.name) == ["in", "out"])
     }
 
     @Test func theFirstFailureEndsAllAndSaysWhere() async throws {
         var graph = Graph()
-        let never = graph.edge("never", limit: 1, overflow: .wait, of: Int.self)
-        let output = graph.edge("out", limit: 1, overflow: .wait, of: Int.self)
+        let never = Edge<Int>("never", limit: 1, whenFull: .wait)
+        let output = Edge<Int>("out", limit: 1, whenFull: .wait)
         graph.add("waits", Doubler(), from: never, to: output)
         graph.add("breaks") { throw Broken() }
         let error = await #expect(throws: StageFailure.self) { try await graph.run() }
@@ -111,7 +112,8 @@ import Testing
         ledger.complete(one)
         ledger.sent(800, of: one)
         ledger.played(800, of: one, from: 100)
-        #expect(ledger.isFullyHeard(one) && ledger.heardText(turn: 1) == "Good morning." && !ledger.isInterrupted(turn: 1))
+        #expect(
+            ledger.isFullyHeard(one) && ledger.heardText(turn: 1) == "Good morning." && !ledger.isInterrupted(turn: 1))
         #expect(ledger.utterances[one].startedAt == 100 && ledger.utterances[one].endedAt == 900)
     }
 

@@ -35,12 +35,16 @@ import Testing
         let encoded = try StageHarness.run(ALawEncoder(), decoded)
         #expect(encoded[0].bytes[0] == 0x2A && encoded[0].turn == 7)
         #expect(G711.transcode(frame, to: .muLaw).law == .muLaw)
-        #expect(try StageHarness.run(MuLawEncoder(), StageHarness.run(MuLawDecoder(), [EncodedFrame()])) == [EncodedFrame()])
+        #expect(
+            try StageHarness.run(MuLawEncoder(), StageHarness.run(MuLawDecoder(), [EncodedFrame()])) == [EncodedFrame()]
+        )
     }
 }
 
 @Suite struct ResamplerTests {
-    @Test(arguments: [(8_000, 24_000, 10.0), (24_000, 8_000, 10.0), (8_000, 16_000, 15.0), (16_000, 8_000, 15.0)] as [(Int32, Int32, Double)])
+    @Test(
+        arguments: [(8_000, 24_000, 10.0), (24_000, 8_000, 10.0), (8_000, 16_000, 15.0), (16_000, 8_000, 15.0)]
+            as [(Int32, Int32, Double)])
     func delayStaysWithinItsLimit(from: Int32, to: Int32, limit: Double) throws {
         let tone = Signals.impulse(at: 3_200, count: 6_400, rate: from)
         var resampler = try Resampler(from: from, to: to)
@@ -69,7 +73,9 @@ import Testing
 
     @Test func aWrongRateIsAnError() throws {
         #expect(throws: StageError.self) { _ = try Resampler(from: 0, to: 8_000) }
-        #expect(throws: StageError.self) { try StageHarness.run(Resampler(from: 8_000, to: 16_000), [AudioFrame(sampleRate: 24_000)]) }
+        #expect(throws: StageError.self) {
+            try StageHarness.run(Resampler(from: 8_000, to: 16_000), [AudioFrame(sampleRate: 24_000)])
+        }
     }
 }
 
@@ -99,7 +105,10 @@ import Testing
         let hum = Signals.encoded(Signals.tone(hertz: 50, amplitude: 60, ms: 200, rate: 8_000))
         #expect(try StageHarness.run(VoiceActivityDetector(), silence).allSatisfy { !$0.isSpeech && $0.level == -96 })
         #expect(try StageHarness.run(VoiceActivityDetector(), hum).allSatisfy { !$0.isSpeech })
-        #expect(try StageHarness.run(VoiceActivityDetector(), silence + speech).suffix(10).allSatisfy { $0.isSpeech && abs($0.level - -17.8) < 1 })
+        #expect(
+            try StageHarness.run(VoiceActivityDetector(), silence + speech).suffix(10).allSatisfy {
+                $0.isSpeech && abs($0.level - -17.8) < 1
+            })
     }
 
     @Test func steadyNoiseBecomesTheFloor() throws {
@@ -110,15 +119,21 @@ import Testing
 }
 
 @Suite struct TurnDetectorTests {
-    private func events(_ pattern: String, _ configuration: TurnDetector.Configuration = .init(silenceMs: 100, monologueMs: 1_000)) throws
+    private func events(
+        _ pattern: String, _ configuration: TurnDetector.Configuration = .init(silenceMs: 100, monologueMs: 1_000)
+    ) throws
         -> [TurnEvent]
     {
-        try StageHarness.run(TurnDetector(configuration), pattern.map { VoiceActivity(isSpeech: $0 == "#", level: -20) })
+        try StageHarness.run(
+            TurnDetector(configuration), pattern.map { VoiceActivity(isSpeech: $0 == "#", level: -20) })
     }
 
     @Test func aPauseIsToldOnce() throws {
         let configuration = TurnDetector.Configuration(silenceMs: 400, monologueMs: 10_000)
-        #expect(try events("####..........####..........", configuration) == [.speechStarted, .paused, .paused, .speechEnded(spokenMs: 360)])
+        #expect(
+            try events("####..........####..........", configuration) == [
+                .speechStarted, .paused, .paused, .speechEnded(spokenMs: 360),
+            ])
     }
     @Test func theSilenceThatEndsATurnMayChangeWithinIt() {
         var stage = TurnDetector(.init(silenceMs: 600, monologueMs: 10_000))
@@ -144,15 +159,22 @@ import Testing
     }
     @Test func aMonologueIsReportedOnce() throws {
         #expect(
-            try events(String(repeating: "#", count: 60) + ".....") == [.speechStarted, .monologue(spokenMs: 1_000), .speechEnded(spokenMs: 1_200)])
+            try events(String(repeating: "#", count: 60) + ".....") == [
+                .speechStarted, .monologue(spokenMs: 1_000), .speechEnded(spokenMs: 1_200),
+            ])
     }
-    @Test func aClosedLineEndsTheTurn() throws { #expect(try events("####") == [.speechStarted, .speechEnded(spokenMs: 80)]) }
+    @Test func aClosedLineEndsTheTurn() throws {
+        #expect(try events("####") == [.speechStarted, .speechEnded(spokenMs: 80)])
+    }
 }
 
 @Suite struct BargeInTests {
     /// s: speech over our speech, q: speech while we are quiet, m: muted speech, .: silence over our speech.
     /// Out: index of the frame and p(ause), r(esume), i(nterrupt).
-    private func interruptions(_ pattern: String, minimumMs: Int = 40, confirmMs: Int = 100, resumeMs: Int = 100, words: (Int) -> Int? = { _ in nil })
+    private func interruptions(
+        _ pattern: String, minimumMs: Int = 40, confirmMs: Int = 100, resumeMs: Int = 100,
+        words: (Int) -> Int? = { _ in nil }
+    )
         -> String
     {
         var stage = BargeIn(.init(minimumMs: minimumMs, confirmMs: confirmMs, resumeMs: resumeMs, minimumWords: 2))
@@ -160,7 +182,9 @@ import Testing
         for (index, character) in pattern.enumerated() {
             var output: [Interruption] = []
             stage.process(
-                BargeInInput(isCallerSpeech: character != ".", isAISpeaking: character != "q", isMuted: character == "m", words: words(index)),
+                BargeInInput(
+                    isCallerSpeech: character != ".", isAISpeaking: character != "q", isMuted: character == "m",
+                    words: words(index)),
                 into: &output)
             result += output.map { "\(index)\($0 == .pause ? "p" : $0 == .resume ? "r" : "i")" }
         }
@@ -171,7 +195,9 @@ import Testing
         #expect(interruptions("..ssssssss....." + "....", words: { _ in 1 }) == "3p 14r")
         #expect(interruptions("..ssssssssss", words: { $0 < 9 ? 1 : 2 }) == "3p 9i")
     }
-    @Test func longSpeechDoesWhateverItsWords() { #expect(interruptions("..ssssssssssssssssssssssssss", words: { _ in 0 }) == "3p 21i") }
+    @Test func longSpeechDoesWhateverItsWords() {
+        #expect(interruptions("..ssssssssssssssssssssssssss", words: { _ in 0 }) == "3p 21i")
+    }
     @Test func speechWhileWeAreQuietDoesNot() { #expect(interruptions("..qqqqqqq") == "") }
     @Test func mutedSpeechDoesNot() { #expect(interruptions("mmmmmmmm") == "") }
     @Test func aClickDoesNothing() { #expect(interruptions("s..s..s..") == "") }

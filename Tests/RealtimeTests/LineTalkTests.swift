@@ -5,22 +5,36 @@ import Testing
 
 @Suite struct LineTalkTests {
     @Test(arguments: [
-        ("Hi. If you record your name and reason for calling, I'll see if this person is available.", "en", LineTalk.screening),
-        ("The person you're calling is using a screening service from Google. Go ahead and say your name and why you're calling.", "en", .screening),
+        (
+            "Hi. If you record your name and reason for calling, I'll see if this person is available.", "en",
+            LineTalk.screening
+        ),
+        (
+            "The person you're calling is using a screening service from Google. Go ahead and say your name and why you're calling.",
+            "en", .screening
+        ),
         ("You have reached the voicemail of Kim. Please leave a message after the tone.", "en", .machine),
-        ("The mailbox is full.", "en", .machine), ("Please stay on the line.", "en", .hold), ("One moment please.", "en", .hold),
-        ("Thank you for calling. Press 1 for sales, press 2 for support, or press 0 to speak with an operator.", "en", .menu(person: "0")),
+        ("The mailbox is full.", "en", .machine), ("Please stay on the line.", "en", .hold),
+        ("One moment please.", "en", .hold),
+        (
+            "Thank you for calling. Press 1 for sales, press 2 for support, or press 0 to speak with an operator.",
+            "en", .menu(person: "0")
+        ),
         ("For opening hours, press one. To talk to a representative, press nine.", "en", .menu(person: "9")),
-        ("Press 1 for English. Press 2 for Spanish.", "en", .menu(person: nil)), ("To accept this call, press 5.", "en", .menu(person: "5")),
+        ("Press 1 for English. Press 2 for Spanish.", "en", .menu(person: nil)),
+        ("To accept this call, press 5.", "en", .menu(person: "5")),
         ("삐 소리 후 음성사서함으로 연결됩니다", "ko", .machine), ("성함과 용건을 말씀해 주세요", "ko", .screening), ("잠시만 기다려 주세요", "ko", .hold),
         ("상담원 연결은 0번을 눌러 주세요", "ko", .menu(person: "0")), ("Оставьте сообщение после сигнала", "ru", .machine),
         ("Представьтесь, пожалуйста", "ru", .screening), ("Оставайтесь на линии", "ru", .hold),
         ("Для соединения с оператором нажмите ноль", "ru", .menu(person: "0")),
     ])
-    func whatIsNoPerson(_ text: String, _ language: String, _ talk: LineTalk) { #expect(LineTalk.read(text, language: language) == talk) }
+    func whatIsNoPerson(_ text: String, _ language: String, _ talk: LineTalk) {
+        #expect(LineTalk.read(text, language: language) == talk)
+    }
 
     @Test(arguments: [
-        "", "Hello?", "Yes, I will be there.", "Who is this?", "I am in a meeting.", "The press was there.", "9 guests", "What is it about?",
+        "", "Hello?", "Yes, I will be there.", "Who is this?", "I am in a meeting.", "The press was there.", "9 guests",
+        "What is it about?",
     ])
     func whatMayBeAPerson(_ text: String) { #expect(LineTalk.read(text, language: "en") == nil) }
 
@@ -29,8 +43,8 @@ import Testing
         questions: [Question(id: "q1", text: "Will you come?", kind: .boolean)])
 
     /// A machine that has greeted.
-    private func greeted(_ change: (inout TurnPolicy) -> Void = { _ in }) -> DialogueMachine {
-        var policy = TurnPolicy()
+    private func greeted(_ change: (inout ConversationPolicy) -> Void = { _ in }) -> DialogueMachine {
+        var policy = ConversationPolicy()
         policy.speculates = false
         change(&policy)
         var machine = DialogueMachine(brief: Self.brief, canRecognizeSpeech: true, policy: policy)
@@ -39,7 +53,8 @@ import Testing
     }
 
     /// Lets the embedded policy answer what is asked of the model; returns what is said and pressed.
-    private func answer(_ actions: [DialogueMachine.Action], _ machine: inout DialogueMachine, at now: Int) -> [String] {
+    private func answer(_ actions: [DialogueMachine.Action], _ machine: inout DialogueMachine, at now: Int) -> [String]
+    {
         var said: [String] = []
         for action in actions {
             switch action {
@@ -50,7 +65,9 @@ import Testing
                         if case .press(let keys) = action { said.append("[" + keys + "]") }
                     }
                 }
-                for action in machine.modelFinished(generation: generation, at: now) { if case .speak(let text, _) = action { said.append(text) } }
+                for action in machine.modelFinished(generation: generation, at: now) {
+                    if case .speak(let text, _) = action { said.append(text) }
+                }
                 _ = machine.turnHeard(said.joined(separator: " "), turn: machine.turn, isInterrupted: false, at: now)
             case .hangUp(let reason): said.append("hang up: " + reason.rawValue)
             default: break
@@ -62,13 +79,16 @@ import Testing
     private func hear(_ text: String, _ machine: inout DialogueMachine, at now: Int) -> [String] {
         _ = machine.speechStarted(at: now)
         _ = machine.speechEnded(spokenMs: 1_000, at: now + 1_000)
-        return answer(machine.transcript(.final(text: text, confidence: nil), at: now + 1_000), &machine, at: now + 1_000)
+        return answer(
+            machine.transcript(.final(text: text, confidence: nil), at: now + 1_000), &machine, at: now + 1_000)
     }
 
     @Test func aScreeningAssistantIsToldWhoCallsAndAPersonIsGreeted() {
         var machine = greeted()
         let told = hear("Please state your name and the reason for your call.", &machine, at: 5_000)
-        #expect(told.joined(separator: " ") == "This is an automated assistant calling for Riverside Restaurant. To prepare the dinner.")
+        #expect(
+            told.joined(separator: " ")
+                == "This is an automated assistant calling for Riverside Restaurant. To prepare the dinner.")
         #expect(machine.answeredBy == .screening)
         #expect(hear("Please stay on the line.", &machine, at: 8_000).isEmpty)
         // Nobody is prompted while a person is being fetched.
@@ -107,13 +127,18 @@ import Testing
 
     @Test func whoCallsUsIsNoMachine() {
         var machine = greeted { $0.detectsMachines = false }
-        #expect(!hear("I want to leave my name after the tone, please hold.", &machine, at: 5_000).contains("hang up: voicemail"))
+        #expect(
+            !hear("I want to leave my name after the tone, please hold.", &machine, at: 5_000).contains(
+                "hang up: voicemail"))
         #expect(machine.answeredBy == .human)
         var other = greeted { $0.detectsMachines = false }
         _ = other.speechStarted(at: 5_000)
         #expect(other.monologue(at: 15_000).isEmpty)
     }
 
-    @Test(arguments: ["{}", "", #"{"digits":""}"#, #"{"digits":"1a"}"#, #"{"digits":1}"#, #"{"digits":"\#(String(repeating: "1", count: 33))"}"#])
+    @Test(arguments: [
+        "{}", "", #"{"digits":""}"#, #"{"digits":"1a"}"#, #"{"digits":1}"#,
+        #"{"digits":"\#(String(repeating: "1", count: 33))"}"#,
+    ])
     func keysThatAreNone(_ arguments: String) { #expect(DialogueTool.SendDTMF.keys(in: arguments) == nil) }
 }

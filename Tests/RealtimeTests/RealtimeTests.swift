@@ -6,8 +6,10 @@ import Testing
 
 @Suite struct QuestionReadingTests {
     @Test(arguments: [
-        ("Will you attend?", Question.Kind.boolean), ("Have you moved?", .boolean), ("How many people will come?", .number),
-        ("When can you come?", .date), ("What day suits you?", .date), ("What is your address?", .text), ("Your name is Kim, right?", .boolean),
+        ("Will you attend?", Question.Kind.boolean), ("Have you moved?", .boolean),
+        ("How many people will come?", .number),
+        ("When can you come?", .date), ("What day suits you?", .date), ("What is your address?", .text),
+        ("Your name is Kim, right?", .boolean),
         ("몇 명이 오시나요?", .number), ("참석하시나요?", .boolean), ("언제 오시나요?", .date), ("Сколько вас будет?", .number),
     ])
     func wordingTellsTheKind(text: String, kind: Question.Kind) {
@@ -27,12 +29,16 @@ import Testing
     static let cases: [(String, Question?, Intent)] = [
         ("yes i will be there", boolean, .answer(.boolean(true))), ("no thank you", boolean, .answer(.boolean(false))),
         ("I'm not sure", boolean, .dontKnow), ("nope", boolean, .answer(.boolean(false))), ("four", boolean, .other),
-        ("can you repeat that", boolean, .repeatPlease), ("who is this", boolean, .whoIsThis), ("i'm busy right now", boolean, .busy),
+        ("can you repeat that", boolean, .repeatPlease), ("who is this", boolean, .whoIsThis),
+        ("i'm busy right now", boolean, .busy),
         ("please call me back later", boolean, .busy), ("you have the wrong number", boolean, .wrongNumber),
         ("stop calling me", boolean, .refusal), ("", boolean, .nothing), ("hello", boolean, .hello),
-        ("please leave a message after the tone", boolean, .voicemail), ("there are four of us", number, .answer(.number(4))),
-        ("twenty five", number, .answer(.number(25))), ("two hundred and six", number, .answer(.number(206))), ("yes", number, .other),
-        ("the white wine please", choice, .answer(.text("white wine"))), ("on friday", date, .answer(.text("on friday"))),
+        ("please leave a message after the tone", boolean, .voicemail),
+        ("there are four of us", number, .answer(.number(4))),
+        ("twenty five", number, .answer(.number(25))), ("two hundred and six", number, .answer(.number(206))),
+        ("yes", number, .other),
+        ("the white wine please", choice, .answer(.text("white wine"))),
+        ("on friday", date, .answer(.text("on friday"))),
         ("yes", nil, .other),
     ]
     @Test(arguments: cases.indices) func wordsHaveTheirMeaning(index: Int) {
@@ -42,8 +48,11 @@ import Testing
 
     @Test func koreanAndRussianWords() {
         #expect(AnswerReading(texts: .of("ko")).intent(of: "네 갈게요", question: Self.boolean) == .answer(.boolean(true)))
-        #expect(AnswerReading(texts: .of("ko-KR")).intent(of: "아니요", question: Self.boolean) == .answer(.boolean(false)))
-        #expect(AnswerReading(texts: .of("ru")).intent(of: "да, конечно", question: Self.boolean) == .answer(.boolean(true)))
+        #expect(
+            AnswerReading(texts: .of("ko-KR")).intent(of: "아니요", question: Self.boolean) == .answer(.boolean(false)))
+        #expect(
+            AnswerReading(texts: .of("ru")).intent(of: "да, конечно", question: Self.boolean) == .answer(.boolean(true))
+        )
     }
 
     @Test func keysAnswer() {
@@ -61,9 +70,12 @@ import Testing
 
     @Test func reportsAreTakenAndNonsenseIsCounted() {
         var tracker = TaskTracker(questions: questions)
-        let first = tracker.apply(json: #"{"asking":"q1","questions":[{"id":"q1","status":"answered","answer":"yes","value":true}]}"#)
+        let first = tracker.apply(
+            json: #"{"asking":"q1","questions":[{"id":"q1","status":"answered","answer":"yes","value":true}]}"#)
         #expect(first == ["q1"])
-        #expect(tracker.answers[0].status == .answered && tracker.answers[0].value == .boolean(true) && tracker.answers[0].confidence == nil)
+        #expect(
+            tracker.answers[0].status == .answered && tracker.answers[0].value == .boolean(true)
+                && tracker.answers[0].confidence == nil)
         let second = tracker.apply(json: "not json")
         let third = tracker.apply(
             json:
@@ -109,7 +121,9 @@ import Testing
 
         init(_ questions: [Question], language: String = "en", canRecognize: Bool = true, maxTurns: Int = 20) {
             machine = DialogueMachine(
-                brief: Brief(purpose: "to plan the dinner", callerDisplayName: "Kim", questions: questions, language: language, maxTurns: maxTurns),
+                brief: Brief(
+                    purpose: "to plan the dinner", callerDisplayName: "Kim", questions: questions, language: language,
+                    maxTurns: maxTurns),
                 canRecognizeSpeech: canRecognize)
             perform(machine.mediaStarted(at: 0))
         }
@@ -118,7 +132,9 @@ import Testing
             for action in actions {
                 switch action {
                 case .requestModel(let conversation, let generation):
-                    for event in EmbeddedPolicy.events(for: conversation) { perform(machine.model(event, generation: generation, at: now)) }
+                    for event in EmbeddedPolicy.events(for: conversation) {
+                        perform(machine.model(event, generation: generation, at: now))
+                    }
                     perform(machine.modelFinished(generation: generation, at: now))
                 case .speak(let text, _), .disclose(let text, _): said.append(text)
                 case .turnComplete(let turn):
@@ -126,7 +142,8 @@ import Testing
                     perform(machine.turnHeard(said.joined(separator: " "), turn: turn, isInterrupted: false, at: now))
                 case .expect(let hints): expects.append(hints)
                 case .hangUp(let reason): ended = reason
-                case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence, .source, .press, .transfer: break
+                case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence, .source, .press, .transfer:
+                    break
                 }
             }
         }
@@ -159,7 +176,9 @@ import Testing
         var statuses: [Answer.Status] { machine.conversation.tracker.answers.map(\.status) }
     }
 
-    private let two = [Question(id: "q1", text: "Will you attend?"), Question(id: "q2", text: "How many guests will you bring?")]
+    private let two = [
+        Question(id: "q1", text: "Will you attend?"), Question(id: "q2", text: "How many guests will you bring?"),
+    ]
 
     @Test func allAnsweredEndsTheCall() {
         var talk = Talk(two)
@@ -206,7 +225,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("i'm busy right now", EndReason.calleeBusy), ("you have the wrong number", .wrongNumber), ("stop calling me", .refused),
+        ("i'm busy right now", EndReason.calleeBusy), ("you have the wrong number", .wrongNumber),
+        ("stop calling me", .refused),
         ("please leave a message after the beep", .voicemail), ("call me back later", .calleeBusy),
     ])
     func whatEndsACall(words: String, reason: EndReason) {
@@ -248,9 +268,10 @@ import Testing
     }
 
     @Test func aMessageIsLeftWhenTheMachineHasFinished() {
-        var policy = TurnPolicy()
+        var policy = ConversationPolicy()
         policy.voicemailMessage = "This is Kim. Please call back."
-        var machine = DialogueMachine(brief: Brief(purpose: "x", questions: two), canRecognizeSpeech: true, policy: policy)
+        var machine = DialogueMachine(
+            brief: Brief(purpose: "x", questions: two), canRecognizeSpeech: true, policy: policy)
         _ = machine.mediaStarted(at: 0)
         _ = machine.speechStarted(at: 100)
         _ = machine.answeringMachine(at: 6_000)
@@ -264,14 +285,16 @@ import Testing
         #expect(machine.tick(at: 13_480).isEmpty)
         #expect(spoken(machine.tick(at: 13_500)) == ["This is Kim.", "Please call back."])
         #expect(!machine.isInterruptible && machine.answeredBy == .voicemail)
-        let last = machine.turnHeard("This is Kim. Please call back.", turn: machine.turn, isInterrupted: false, at: 16_000)
+        let last = machine.turnHeard(
+            "This is Kim. Please call back.", turn: machine.turn, isInterrupted: false, at: 16_000)
         guard case .hangUp(.voicemail)? = last.first else { return #expect(Bool(false), "\(last)") }
     }
 
     @Test func aMachineThatNeverFinishesIsGivenUp() {
-        var policy = TurnPolicy()
+        var policy = ConversationPolicy()
         policy.voicemailMessage = "Please call back."
-        var machine = DialogueMachine(brief: Brief(purpose: "x", questions: two), canRecognizeSpeech: true, policy: policy)
+        var machine = DialogueMachine(
+            brief: Brief(purpose: "x", questions: two), canRecognizeSpeech: true, policy: policy)
         _ = machine.mediaStarted(at: 0)
         _ = machine.speechStarted(at: 100)
         _ = machine.answeringMachine(at: 6_000)
@@ -318,7 +341,9 @@ import Testing
             Issue.record("no request")
             return
         }
-        let text = EmbeddedPolicy.events(for: conversation).compactMap { if case .text(let text) = $0 { text } else { nil } }.joined()
+        let text = EmbeddedPolicy.events(for: conversation).compactMap {
+            if case .text(let text) = $0 { text } else { nil }
+        }.joined()
         #expect(text.contains("Will you attend?") && !text.contains("Thank you"))
         talk.now = 0
     }
@@ -335,7 +360,9 @@ import Testing
 @Suite struct AnswerGrammarTests {
     @Test func wordsOfTheQuestionAreInTheGrammar() {
         let grammar = AnswerGrammar(AnswerHints(kind: .choice, choices: ["Red wine", "white wine"]))
-        #expect(grammar.text.contains("red wine | white wine") && grammar.words.isSuperset(of: ["red", "white", "wine", "pardon"]))
+        #expect(
+            grammar.text.contains("red wine | white wine")
+                && grammar.words.isSuperset(of: ["red", "white", "wine", "pardon"]))
         #expect(!grammar.words.contains("control"))
     }
     @Test func everyWordHasAPronunciation() throws {
@@ -356,11 +383,16 @@ import Testing
     @Test func grammarsOfManyQuestionsAreNotAllKept() throws {
         let decoder = try PocketSphinxDecoder(model: try AcousticModel(), words: ["yes", "no"])
         func grammar(_ number: Int) -> String { "#JSGF V1.0; grammar g\(number); public <a> = yes | no;" }
-        for number in 0..<3 * PocketSphinxDecoder.grammarLimit { try decoder.select(grammar: "g\(number)", text: grammar(number)) }
+        for number in 0..<3 * PocketSphinxDecoder.grammarLimit {
+            try decoder.select(grammar: "g\(number)", text: grammar(number))
+        }
         #expect(decoder.grammars.count == PocketSphinxDecoder.grammarLimit)
         // One that was given up is compiled again; one that is used does not grow old.
-        for _ in 0..<2 { for number in [0, 47, 0, 46] { try decoder.select(grammar: "g\(number)", text: grammar(number)) } }
-        #expect(decoder.grammars.count == PocketSphinxDecoder.grammarLimit && decoder.grammars.suffix(2) == ["g0", "g46"])
+        for _ in 0..<2 {
+            for number in [0, 47, 0, 46] { try decoder.select(grammar: "g\(number)", text: grammar(number)) }
+        }
+        #expect(
+            decoder.grammars.count == PocketSphinxDecoder.grammarLimit && decoder.grammars.suffix(2) == ["g0", "g46"])
         try decoder.start()
         _ = decoder.finish()
     }
@@ -368,12 +400,13 @@ import Testing
     @Test func whatFliteSaysIsRecognised() async throws {
         let workers = WorkerPool(name: "test", threads: 2)
         let pool = DecoderPool(model: try AcousticModel(), workers: workers, limit: 1)
-        let input = Edge<RecognizerInput>("in", limit: 1_000, overflow: .wait)
-        let output = Edge<TranscriptEvent>("out", limit: 8, overflow: .wait)
+        let input = Edge<RecognizerInput>("in", limit: 1_000, whenFull: .wait)
+        let output = Edge<TranscriptEvent>("out", limit: 8, whenFull: .wait)
         let recognizer = Task { try await EmbeddedRecognizer(pool: pool).run(from: input, to: output) }
         var heard: [String] = []
         for (text, kind) in [("Yes, I will be there.", Question.Kind.boolean), ("Four people.", .number)] {
-            let frames = try EmbeddedSpeech.synthesize(Sentence(utterance: 0, turn: 1, text: text, language: "en"), voice: .rms)
+            let frames = try EmbeddedSpeech.synthesize(
+                Sentence(utterance: 0, turn: 1, text: text, language: "en"), voice: .rms)
             try await input.send(.expect(AnswerHints(kind: kind)))
             var up = try Resampler(from: 8_000, to: 16_000)
             var audio: [AudioFrame] = []
@@ -400,7 +433,8 @@ import Testing
 
     @Test(arguments: ["ko", "ru"]) func otherLanguagesAreSpokenByEspeak(language: String) throws {
         let text = language == "ko" ? "안녕하세요. 반갑습니다." : "Здравствуйте, как дела?"
-        let frames = try EmbeddedSpeech.synthesize(Sentence(utterance: 0, turn: 3, text: text, language: language), voice: .kal16)
+        let frames = try EmbeddedSpeech.synthesize(
+            Sentence(utterance: 0, turn: 3, text: text, language: language), voice: .kal16)
         #expect(frames.count > 40 && frames.allSatisfy { $0.turn == 3 && $0.count == 160 && $0.sampleRate == 8_000 })
     }
 }

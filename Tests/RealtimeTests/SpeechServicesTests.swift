@@ -39,11 +39,13 @@ import Testing
     }
 
     @Test(arguments: [
-        "Yes.[TASK_STATE]{\"asking\":", "Yes.[TASK_STATE]" + String(repeating: "x", count: 50_000), "Yes.[TASK_STATE]no json[/TASK_STATE]",
+        "Yes.[TASK_STATE]{\"asking\":", "Yes.[TASK_STATE]" + String(repeating: "x", count: 50_000),
+        "Yes.[TASK_STATE]no json[/TASK_STATE]",
         "Yes.[TASK_STATE]}{[/TASK_STATE]",
     ])
     func whatIsNoReportIsDroppedAndNeverSpoken(text: String) throws {
-        let (spoken, calls) = try run(stride(from: 0, to: text.count, by: 61).map { String(text.dropFirst($0).prefix(61)) })
+        let (spoken, calls) = try run(
+            stride(from: 0, to: text.count, by: 61).map { String(text.dropFirst($0).prefix(61)) })
         #expect(spoken == "Yes." && calls.isEmpty)
     }
 }
@@ -66,7 +68,9 @@ import Testing
         stream.heard(Self.second)
         try stream.received(Self.results("four", start: 1, duration: 0.5), into: &events)
         stream.turnEnded()
-        try stream.received(Self.results("four seats.", start: 1, duration: 1, flags: #""is_final":true,"from_finalize":true,"#), into: &events)
+        try stream.received(
+            Self.results("four seats.", start: 1, duration: 1, flags: #""is_final":true,"from_finalize":true,"#),
+            into: &events)
         #expect(
             events == [
                 .interim("I would"), .interim("I would like"), .interim("I would like four"),
@@ -89,7 +93,8 @@ import Testing
         stream.connected()
         let sound = stream.outgoing.reduce(0) { if case .sound(let bytes) = $1 { $0 + bytes.count } else { $0 } }
         #expect(sound == 2 * (24_000 - 6_000) && stream.outgoing.last == .text(#"{"type":"Finalize"}"#))
-        try stream.received(Self.results("two", duration: 2.25, flags: #""is_final":true,"from_finalize":true,"#), into: &events)
+        try stream.received(
+            Self.results("two", duration: 2.25, flags: #""is_final":true,"from_finalize":true,"#), into: &events)
         #expect(events.last == .final(text: "One two", confidence: 0.9))
         // The turn has been told: it is not heard again.
         stream.outgoing = []
@@ -103,7 +108,8 @@ import Testing
         var events: [TranscriptEvent] = []
         stream.connected()
         stream.heard(Self.second)
-        try stream.received(Self.results("Yes.", duration: 1, flags: #""is_final":true,"speech_final":true,"#), into: &events)
+        try stream.received(
+            Self.results("Yes.", duration: 1, flags: #""is_final":true,"speech_final":true,"#), into: &events)
         #expect(events == [.interim("Yes."), .pause("Yes.")])
         try stream.received(Array(#"{"type":"UtteranceEnd","channel":[0,1],"last_word_end":0.9}"#.utf8), into: &events)
         #expect(events.last == .pause("Yes."))
@@ -138,8 +144,9 @@ import Testing
         var events: [TranscriptEvent] = []
         stream.connected()
         stream.heard(Self.second)
-        let text = String(decoding: Self.results("x", duration: 1, flags: #""is_final":true,"#), as: UTF8.self).replacing(
-            #""start":0.0"#, with: #""start":\#(time)"#)
+        let text = String(decoding: Self.results("x", duration: 1, flags: #""is_final":true,"#), as: UTF8.self)
+            .replacing(
+                #""start":0.0"#, with: #""start":\#(time)"#)
         try stream.received(Array(text.utf8), into: &events)
         stream.heard(Self.second)
         stream.disconnected()
@@ -181,9 +188,11 @@ import Testing
 
 @Suite struct SpeechErrorTests {
     @Test(arguments: [
-        (401, "", SpeechError.Kind.unauthorized), (403, "", .unauthorized), (429, "7", .rateLimited(retryAfterSeconds: 7)),
+        (401, "", SpeechError.Kind.unauthorized), (403, "", .unauthorized),
+        (429, "7", .rateLimited(retryAfterSeconds: 7)),
         (429, "soon", .rateLimited(retryAfterSeconds: nil)),
-        (400, "", .invalid), (500, "", .unavailable), (503, "", .unavailable), (429, "1e9", .rateLimited(retryAfterSeconds: 3_600)),
+        (400, "", .invalid), (500, "", .unavailable), (503, "", .unavailable),
+        (429, "1e9", .rateLimited(retryAfterSeconds: 3_600)),
     ])
     func statusesHaveTheirMeaning(status: Int, retryAfter: String, kind: SpeechError.Kind) {
         #expect(SpeechError("s", status: status, headers: ["retry-after": retryAfter]).kind == kind)
@@ -203,11 +212,14 @@ import Testing
         var words = CharacterWords()
         let first = words.take(["H", "i", " ", "y", "o"], [0, 50, 100, 150, 200], [50, 50, 50, 50, 50], offsetMs: 0)
         let second = words.take(["u", ".", " "], [0, 50, 100], [50, 50, 50], offsetMs: 250)
-        #expect(first == [SpokenWord("Hi", startMs: 0, endMs: 100)] && second == [SpokenWord("you.", startMs: 150, endMs: 350)])
+        #expect(
+            first == [SpokenWord("Hi", startMs: 0, endMs: 100)]
+                && second == [SpokenWord("you.", startMs: 150, endMs: 350)])
         #expect(words.finish() == nil)
         // Lists of different lengths, and times that cannot be.
         #expect(
-            words.take(["a", "b"], [.max], [.min, 3], offsetMs: 10).isEmpty && words.finish() == SpokenWord("a", startMs: 3_600_010, endMs: 3_600_010)
+            words.take(["a", "b"], [.max], [.min, 3], offsetMs: 10).isEmpty
+                && words.finish() == SpokenWord("a", startMs: 3_600_010, endMs: 3_600_010)
         )
     }
 
@@ -249,23 +261,29 @@ import Testing
         }
     }
 
-    private func sentence(_ utterance: Int, _ text: String) -> Sentence { Sentence(utterance: utterance, turn: 1, text: text, language: "en") }
+    private func sentence(_ utterance: Int, _ text: String) -> Sentence {
+        Sentence(utterance: utterance, turn: 1, text: text, language: "en")
+    }
 
     @Test func sentencesComeInOrder() async throws {
         let beeps = Beeps()
-        let input = Edge<Sentence>("in", limit: 8, overflow: .wait), output = Edge<SynthesizedAudio>("out", limit: 64, overflow: .wait)
+        let input = Edge<Sentence>("in", limit: 8, whenFull: .wait),
+            output = Edge<SynthesizedAudio>("out", limit: 64, whenFull: .wait)
         for index in 0..<4 { input.offer(sentence(index, "\(index)")) }
         input.finish()
         try await SentenceStreams(sampleRate: 8_000, synthesize: beeps.speech).run(from: input, to: output)
         output.finish()
         var finished: [Int] = []
-        while case .data(let piece)? = await output.next() { if case .finished(let utterance) = piece { finished.append(utterance) } }
+        while case .data(let piece)? = await output.next() {
+            if case .finished(let utterance) = piece { finished.append(utterance) }
+        }
         #expect(finished == [0, 1, 2, 3] && beeps.started.withLock { $0.sorted() } == ["0", "1", "2", "3"])
     }
 
     @Test func aFlushGivesUpWhatIsOnItsWay() async throws {
         let beeps = Beeps()
-        let input = Edge<Sentence>("in", limit: 8, overflow: .wait), output = Edge<SynthesizedAudio>("out", limit: 64, overflow: .wait)
+        let input = Edge<Sentence>("in", limit: 8, whenFull: .wait),
+            output = Edge<SynthesizedAudio>("out", limit: 64, whenFull: .wait)
         async let run: Void = SentenceStreams(sampleRate: 8_000, synthesize: beeps.speech).run(from: input, to: output)
         input.offer(sentence(0, "for ever"))
         input.offer(sentence(1, "never"))
@@ -278,7 +296,8 @@ import Testing
     }
 
     @Test func aBrokenSentenceIsToldWithItsReason() async throws {
-        let input = Edge<Sentence>("in", limit: 8, overflow: .wait), output = Edge<SynthesizedAudio>("out", limit: 64, overflow: .wait)
+        let input = Edge<Sentence>("in", limit: 8, whenFull: .wait),
+            output = Edge<SynthesizedAudio>("out", limit: 64, whenFull: .wait)
         input.offer(sentence(0, "broken"))
         await #expect(throws: SpeechError("it broke", .broken)) {
             try await SentenceStreams(sampleRate: 8_000, synthesize: Beeps().speech).run(from: input, to: output)
@@ -289,21 +308,27 @@ import Testing
 @Suite struct ChatPromptTests {
     @Test func whatWasHeardIsWhatIsTold() {
         var conversation = Conversation(brief: Brief(purpose: "p", questions: [Question(id: "q1", text: "Will you?")]))
-        conversation.items = [.connected, .assistant(heard: "Hello, this", isInterrupted: true), .caller("What?"), .keys("1"), .silence]
+        conversation.items = [
+            .connected, .assistant(heard: "Hello, this", isInterrupted: true), .caller("What?"), .keys("1"), .silence,
+        ]
         let messages = ChatPrompt(canCallTools: true).messages(conversation, summary: nil)
         #expect(messages.map { $0["role"] as? String } == ["system", "user", "assistant", "user"])
         #expect(messages[2]["content"] as? String == "Hello, this —")
         #expect((messages[3]["content"] as? String)?.hasPrefix("What?\n[They pressed the keys 1.]\n[") == true)
-        let short = ChatPrompt(canCallTools: false).messages(conversation, summary: ConversationSummary(itemCount: 4, text: "They asked what."))
+        let short = ChatPrompt(canCallTools: false).messages(
+            conversation, summary: ConversationSummary(itemCount: 4, text: "They asked what."))
         #expect(short.count == 3 && (short[0]["content"] as? String)?.contains("[TASK_STATE]") == true)
         #expect((short[1]["content"] as? String)?.contains("They asked what.") == true)
     }
-    @Test func koreanCostsMore() { #expect(ChatPrompt.tokens("안녕하세요") == 9 && ChatPrompt.tokens("Hello, how are you?") == 8) }
+    @Test func koreanCostsMore() {
+        #expect(ChatPrompt.tokens("안녕하세요") == 9 && ChatPrompt.tokens("Hello, how are you?") == 8)
+    }
 }
 
 @Suite struct KnowledgeTests {
     @Test(arguments: [
-        ("Where is the car park?", ["where", "is", "the", "car", "park"]), ("주차장이 있나요?", ["주차", "차장", "장이", "있나", "나요"]),
+        ("Where is the car park?", ["where", "is", "the", "car", "park"]),
+        ("주차장이 있나요?", ["주차", "차장", "장이", "있나", "나요"]),
         ("B2호 룸", ["b2", "호", "룸"]),
         ("Ça coûte 3,50 €", ["ça", "coûte", "3", "50"]), ("", []), ("?!", []),
     ])
@@ -311,17 +336,23 @@ import Testing
 
     @Test func likenessIsOfTheTellingWords() {
         #expect(KnowledgeWords.likeness("When do you open on Sundays?", "When are you open on Sundays") == 1)
-        #expect(KnowledgeWords.likeness("When do you open on Sundays?", "When do you close on Sundays?") < InformedLanguageModel.answerLikeness)
+        #expect(
+            KnowledgeWords.likeness("When do you open on Sundays?", "When do you close on Sundays?")
+                < InformedLanguageModel.answerLikeness)
         #expect(KnowledgeWords.likeness("", "x") == 0)
     }
 
     @Test func documentsAreCutAtParagraphsUnderTheirHeadings() {
-        let chunks = KnowledgeChunks.split("Intro.\n\n# Parking\n\nOne.\n\nTwo.\n\n# Dogs\n\n" + String(repeating: "word ", count: 400))
+        let chunks = KnowledgeChunks.split(
+            "Intro.\n\n# Parking\n\nOne.\n\nTwo.\n\n# Dogs\n\n" + String(repeating: "word ", count: 400))
         #expect(
             chunks[0] == "Intro." && chunks[1] == "Parking\nOne.\nTwo."
                 && chunks.dropFirst(2).allSatisfy { $0.hasPrefix("Dogs\nword") && $0.count < 900 })
         #expect(chunks.count == 5 && KnowledgeChunks.split(" \n\n ").isEmpty)
         // Without a place to cut.
-        #expect(KnowledgeChunks.split(String(repeating: "x", count: 5_000)).allSatisfy { $0.count <= KnowledgeChunks.length })
+        #expect(
+            KnowledgeChunks.split(String(repeating: "x", count: 5_000)).allSatisfy {
+                $0.count <= KnowledgeChunks.length
+            })
     }
 }

@@ -6,14 +6,19 @@ import Testing
 
 @Suite struct EndOfTurnPolicyTests {
     @Test(arguments: [
-        ("I would like a table for four.", "en", EndOfTurnPolicy.Ending.finished), ("Yes, I will be there.", "en", .finished),
+        ("I would like a table for four.", "en", EndOfTurnPolicy.Ending.finished),
+        ("Yes, I will be there.", "en", .finished),
         ("What?", "en", .finished),
-        ("I would like a table for", "en", .dangling), ("I was going to say and", "en", .dangling), ("well, um,", "en", .dangling),
+        ("I would like a table for", "en", .dangling), ("I was going to say and", "en", .dangling),
+        ("well, um,", "en", .dangling),
         ("Because...", "en", .dangling),
-        ("I would like a table", "en", .open), ("my number is 5 5 5", "en", .dictation), ("it's five five five one", "en", .dictation),
-        ("010 1234", "en", .dictation), ("010 1234 5678", "en", .open), ("four", "en", .open), ("there are four of us.", "en", .finished),
+        ("I would like a table", "en", .open), ("my number is 5 5 5", "en", .dictation),
+        ("it's five five five one", "en", .dictation),
+        ("010 1234", "en", .dictation), ("010 1234 5678", "en", .open), ("four", "en", .open),
+        ("there are four of us.", "en", .finished),
         ("", "en", .open),
-        ("금요일에 갈게요.", "ko", .finished), ("그런데", "ko", .dangling), ("제가 생각하기에는", "ko", .dangling), ("공 일 공", "ko", .dictation),
+        ("금요일에 갈게요.", "ko", .finished), ("그런데", "ko", .dangling), ("제가 생각하기에는", "ko", .dangling),
+        ("공 일 공", "ko", .dictation),
         ("Да, конечно.", "ru", .finished), ("я думаю что", "ru", .dangling), ("ça va et", "fr", .open),
     ])
     func theEndTellsWhetherItGoesOn(text: String, language: String, ending: EndOfTurnPolicy.Ending) {
@@ -28,7 +33,9 @@ import Testing
 
     @Test func theWaitsAreInOrder() {
         let policy = EndOfTurnPolicy()
-        let waits = ["I will.", "in London", "I will and", "five five five"].map { policy.waitMs($0, expecting: nil, language: "en", silenceMs: 600) }
+        let waits = ["I will.", "in London", "I will and", "five five five"].map {
+            policy.waitMs($0, expecting: nil, language: "en", silenceMs: 600)
+        }
         #expect(waits == [350, 600, 1_200, 1_500])
         // A wait set short is never made longer by a finished sentence.
         #expect(policy.waitMs("I will.", expecting: nil, language: "en", silenceMs: 200) == 200)
@@ -45,9 +52,10 @@ import Testing
         var flushed = 0
         var waits: [Int] = []
 
-        init(_ policy: TurnPolicy = TurnPolicy()) {
+        init(_ policy: ConversationPolicy = ConversationPolicy()) {
             machine = DialogueMachine(
-                brief: Brief(purpose: "x", questions: [Question(id: "q1", text: "Where do you live?")]), canRecognizeSpeech: true, policy: policy)
+                brief: Brief(purpose: "x", questions: [Question(id: "q1", text: "Where do you live?")]),
+                canRecognizeSpeech: true, policy: policy)
         }
 
         mutating func run(_ actions: [DialogueMachine.Action]) {
@@ -191,7 +199,7 @@ import Testing
     }
 
     @Test func aSlowModelIsCoveredOnce() {
-        var policy = TurnPolicy()
+        var policy = ConversationPolicy()
         policy.fillerMs = 1_000
         var time = Timeline(policy)
         time.greet()
@@ -205,7 +213,7 @@ import Testing
     }
 
     @Test func theDisclosureComesFirst() {
-        var policy = TurnPolicy()
+        var policy = ConversationPolicy()
         policy.disclosure = "This call is made by a computer."
         var time = Timeline(policy)
         time.run(time.machine.mediaStarted(at: 0))
@@ -215,7 +223,8 @@ import Testing
 
     @Test func whoTakesOverDoesNotGreetAgain() {
         var machine = DialogueMachine(
-            brief: Brief(purpose: "x", questions: [Question(id: "q1", text: "Where do you live?")]), canRecognizeSpeech: true,
+            brief: Brief(purpose: "x", questions: [Question(id: "q1", text: "Where do you live?")]),
+            canRecognizeSpeech: true,
             history: [.assistant(heard: "Hello. Where do you live?", isInterrupted: false), .caller("In London.")])
         guard case .requestModel(let conversation, _)? = machine.mediaStarted(at: 5_000).last else {
             Issue.record("no request")

@@ -11,7 +11,9 @@ public final class ScriptedServer: Sendable {
         public func receiveHead() -> String {
             var bytes: [UInt8] = []
             var byte: UInt8 = 0
-            while !bytes.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)), recv(socket, &byte, 1, 0) == 1 { bytes.append(byte) }
+            while !bytes.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)), recv(socket, &byte, 1, 0) == 1 {
+                bytes.append(byte)
+            }
             return String(decoding: bytes, as: UTF8.self)
         }
         public func receive(_ count: Int) -> String {
@@ -26,7 +28,9 @@ public final class ScriptedServer: Sendable {
         public func send(_ bytes: [UInt8]) -> Bool {
             var sent = 0
             while sent < bytes.count {
-                let count = bytes.withUnsafeBytes { Foundation.send(socket, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL)) }
+                let count = bytes.withUnsafeBytes {
+                    Foundation.send(socket, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
+                }
                 guard count > 0 else { return false }
                 sent += count
             }
@@ -56,8 +60,12 @@ public final class ScriptedServer: Sendable {
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         port = withUnsafeMutablePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard bind(listener, address, length) == 0, listen(listener, 16) == 0, getsockname(listener, address, &length) == 0 else { return 0 }
-                return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { UInt16(bigEndian: $0.pointee.sin_port) }
+                guard bind(listener, address, length) == 0, listen(listener, 16) == 0,
+                    getsockname(listener, address, &length) == 0
+                else { return 0 }
+                return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                    UInt16(bigEndian: $0.pointee.sin_port)
+                }
             }
         }
         Thread.detachNewThread { [self] in

@@ -12,7 +12,9 @@ public enum Signals {
     }
 
     public static func tone(hertz: Double, amplitude: Double, ms: Int, rate: Int32) -> [AudioFrame] {
-        let samples = (0..<(ms * Int(rate) / 1_000)).map { Int16(amplitude * sin(2 * .pi * hertz * Double($0) / Double(rate))) }
+        let samples = (0..<(ms * Int(rate) / 1_000)).map {
+            Int16(amplitude * sin(2 * .pi * hertz * Double($0) / Double(rate)))
+        }
         return frames(samples, rate: rate, block: Int(rate) / 50)
     }
 

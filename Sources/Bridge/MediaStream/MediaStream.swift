@@ -38,7 +38,8 @@ public protocol MediaStream: AnyObject {
     var onClose: ((_ reason: String) -> Void)? { get set }
     /// What is sent takes time to arrive, and so does the answer: the far end is behind a network.
     var isRemote: Bool { get }
-    /// Frames that one message had best hold, where speech is sent ahead of its time: a message costs more than what is in it.
+    /// Frames that one message had best hold, where speech is sent ahead of its time: a message costs more than what is
+    /// in it.
     var framesPerMessage: Int { get }
     /// False: closed, or the far end takes nothing more at the moment.
     @discardableResult

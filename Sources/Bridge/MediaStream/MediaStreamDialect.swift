@@ -3,8 +3,8 @@ public import Pipeline
 /// Which end of the conversation we are.
 public enum MediaStreamRole: Sendable { case carrier, application }
 
-/// A carrier's spelling of the media-stream protocol. A pure codec: no socket, no REST, no resampling. One a stream, confined
-/// to its loop.
+/// A carrier's spelling of the media-stream protocol. A pure codec: no socket, no REST, no resampling. One a stream,
+/// confined to its loop.
 public protocol MediaStreamDialect: AnyObject {
     /// Appends what the message says: nothing where it means nothing to us, several frames where it holds many.
     func decode(_ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]) throws(MediaStreamError)

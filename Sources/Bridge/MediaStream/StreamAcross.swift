@@ -1,7 +1,8 @@
 public import Net
 internal import Synchronization
 
-/// A media stream of another loop, as one of this loop: who joins a call comes on whatever loop his socket has been given.
+/// A media stream of another loop, as one of this loop: who joins a call comes on whatever loop his socket has been
+/// given.
 ///
 /// Confined to the loop that it was handed to; each message makes one hop.
 public final class StreamAcross: MediaStream {
@@ -24,7 +25,9 @@ public final class StreamAcross: MediaStream {
     }
 
     /// Takes the stream over: its owner hears nothing of it any more. To be called on `loop`.
-    public static func hand(_ stream: Confined<any MediaStream>, of farLoop: EventLoop, to loop: EventLoop) -> StreamAcross {
+    public static func hand(_ stream: Confined<any MediaStream>, of farLoop: EventLoop, to loop: EventLoop)
+        -> StreamAcross
+    {
         loop.preconditionOnLoop()
         let near = StreamAcross(stream, farLoop)
         let me = Confined(near, to: loop)

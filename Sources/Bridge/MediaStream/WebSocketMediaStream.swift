@@ -68,7 +68,9 @@ public final class WebSocketMediaStream: MediaStream {
     public var framesPerMessage: Int { dialect.framesPerMessage }
 
     public func send(_ frames: UnsafeBufferPointer<EncodedFrame>) -> Bool {
-        let sent = socket.send(.text, capacity: dialect.capacity(forFrames: frames.count)) { dialect.encode(frames, into: $0) }
+        let sent = socket.send(.text, capacity: dialect.capacity(forFrames: frames.count)) {
+            dialect.encode(frames, into: $0)
+        }
         if !sent { refused += 1 }
         return sent
     }

@@ -1,8 +1,8 @@
 internal import Pipeline
 
-/// Packets of any length (ptime 10 to 60) → frames of 20 ms, and what stands in for those that never come: a lost packet is
-/// concealed, and where the far end sends nothing at all (discontinuous transmission, RFC 3551 §4.1, or a line that stands
-/// still) time goes on in silence, so that whoever listens knows that nobody speaks.
+/// Packets of any length (ptime 10 to 60) → frames of 20 ms, and what stands in for those that never come: a lost
+/// packet is concealed, and where the far end sends nothing at all (discontinuous transmission, RFC 3551 §4.1, or a
+/// line that stands still) time goes on in silence, so that whoever listens knows that nobody speaks.
 struct FrameAssembler {
     /// Milliseconds without a packet after which silence is made up; longer than the jitter buffer waits for a gap.
     static let gapMs: UInt64 = 160
@@ -25,7 +25,9 @@ struct FrameAssembler {
     var concealed: Int { concealment.concealed }
 
     /// The next packet's sound; none in one that is a key press, say.
-    mutating func packet(_ bytes: UnsafeBufferPointer<UInt8>, law: CompandingLaw, now: UInt64, into output: inout [EncodedFrame]) {
+    mutating func packet(
+        _ bytes: UnsafeBufferPointer<UInt8>, law: CompandingLaw, now: UInt64, into output: inout [EncodedFrame]
+    ) {
         coveredUntil = now
         isFilling = false
         guard !bytes.isEmpty else { return }

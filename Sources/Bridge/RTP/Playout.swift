@@ -65,16 +65,18 @@ struct Playout {
 
     /// Drops the oldest frames beyond this many; marks stay. A relayed call has no use for what is late.
     mutating func trim(to limit: Int) {
-        while frames > limit, let index = items[head...].firstIndex(where: { if case .frame = $0 { true } else { false } }) {
+        while frames > limit,
+            let index = items[head...].firstIndex(where: { if case .frame = $0 { true } else { false } })
+        {
             items.remove(at: index)
             frames -= 1
             trimmed += 1
         }
     }
 
-    /// Once a beat of a relayed call. The far end's clock is not ours: where it is faster the queue grows without end, so of two seconds
-    /// in which more was waiting all the time than the line's jitter needs the quietest frame is left out. (Where it is slower, a beat
-    /// now and then finds nothing and is silent.)
+    /// Once a beat of a relayed call. The far end's clock is not ours: where it is faster the queue grows without end,
+    /// so of two seconds in which more was waiting all the time than the line's jitter needs the quietest frame is left
+    /// out. (Where it is slower, a beat now and then finds nothing and is silent.)
     mutating func keepPace() {
         fewest = min(fewest, frames)
         watched += 1

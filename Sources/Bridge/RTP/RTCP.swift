@@ -52,7 +52,8 @@ struct Reception {
         let lost = UInt32(clamping: min(0x7F_FFFF, max(0, expected - received)))
         var bytes = RTCP.word(ssrc)
         bytes += [fraction, UInt8(lost >> 16 & 0xFF), UInt8(lost >> 8 & 0xFF), UInt8(lost & 0xFF)]
-        return bytes + RTCP.word(highest) + RTCP.word(UInt32(clamping: Int(jitter))) + RTCP.word(lastSenderReport) + RTCP.word(delay)
+        return bytes + RTCP.word(highest) + RTCP.word(UInt32(clamping: Int(jitter))) + RTCP.word(lastSenderReport)
+            + RTCP.word(delay)
     }
 
     /// There is anything to report on.
@@ -80,11 +81,16 @@ struct RTCP {
     private var lastSenderReportAt: UInt64 = 0
     private var nextAt: UInt64?
 
-    static func word(_ value: UInt32) -> [UInt8] { [UInt8(value >> 24), UInt8(value >> 16 & 0xFF), UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)] }
+    static func word(_ value: UInt32) -> [UInt8] {
+        [UInt8(value >> 24), UInt8(value >> 16 & 0xFF), UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)]
+    }
 
     /// Middle 32 bits of an NTP time stamp made of the loop's clock: only differences of it mean anything.
     private static func ntp(_ now: UInt64) -> (seconds: UInt32, fraction: UInt32) {
-        (UInt32(truncatingIfNeeded: now / 1_000 &+ 2_208_988_800), UInt32(truncatingIfNeeded: (now % 1_000) * 4_294_967))
+        (
+            UInt32(truncatingIfNeeded: now / 1_000 &+ 2_208_988_800),
+            UInt32(truncatingIfNeeded: (now % 1_000) * 4_294_967)
+        )
     }
     private static func middle(_ now: UInt64) -> UInt32 {
         let time = ntp(now)
@@ -103,9 +109,13 @@ struct RTCP {
     }
 
     /// SR with a report on what comes, and SDES with a name that says nothing of us (RFC 7022).
-    func packet(ssrc: UInt32, timestamp: UInt32, packets: Int, octets: Int, reception: inout Reception, now: UInt64) -> [UInt8] {
+    func packet(ssrc: UInt32, timestamp: UInt32, packets: Int, octets: Int, reception: inout Reception, now: UInt64)
+        -> [UInt8]
+    {
         // A beat that is made up for is dated before a report that has come meanwhile.
-        let delay = lastSenderReportAt == 0 ? 0 : UInt32(truncatingIfNeeded: (now - min(now, lastSenderReportAt)) * 65_536 / 1_000)
+        let delay =
+            lastSenderReportAt == 0
+            ? 0 : UInt32(truncatingIfNeeded: (now - min(now, lastSenderReportAt)) * 65_536 / 1_000)
         let block = reception.isEmpty ? [] : reception.report(lastSenderReport: lastSenderReport, delay: delay)
         let time = Self.ntp(now)
         var body = Self.word(ssrc) + Self.word(time.seconds) + Self.word(time.fraction) + Self.word(timestamp)
@@ -119,7 +129,9 @@ struct RTCP {
     }
 
     /// BYE: we send no more (§6.6).
-    static func goodbye(ssrc: UInt32) -> [UInt8] { head(201, count: 0, length: 4) + word(ssrc) + head(203, count: 1, length: 4) + word(ssrc) }
+    static func goodbye(ssrc: UInt32) -> [UInt8] {
+        head(201, count: 0, length: 4) + word(ssrc) + head(203, count: 1, length: 4) + word(ssrc)
+    }
 
     private static func head(_ type: UInt8, count: UInt8, length: Int) -> [UInt8] {
         let words = length / 4
@@ -129,7 +141,9 @@ struct RTCP {
     /// Takes a compound packet; what cannot be read is left alone.
     @discardableResult
     mutating func receive(_ data: UnsafeRawBufferPointer, ours ssrc: UInt32, now: UInt64) -> Bool {
-        func word(_ at: Int) -> UInt32 { UInt32(data[at]) << 24 | UInt32(data[at + 1]) << 16 | UInt32(data[at + 2]) << 8 | UInt32(data[at + 3]) }
+        func word(_ at: Int) -> UInt32 {
+            UInt32(data[at]) << 24 | UInt32(data[at + 1]) << 16 | UInt32(data[at + 2]) << 8 | UInt32(data[at + 3])
+        }
         var start = 0, isReport = false
         while start + 8 <= data.count {
             guard data[start] >> 6 == 2 else { return isReport }

@@ -42,7 +42,8 @@ public struct RTPPacket: Equatable {
 
     /// Writes a header of 12 bytes.
     public static func writeHeader(
-        into target: UnsafeMutableRawBufferPointer, payloadType: UInt8, marker: Bool, sequence: UInt16, timestamp: UInt32,
+        into target: UnsafeMutableRawBufferPointer, payloadType: UInt8, marker: Bool, sequence: UInt16,
+        timestamp: UInt32,
         ssrc: UInt32
     ) {
         target[0] = 0x80

@@ -8,7 +8,9 @@ public struct PortRange: Sendable, Equatable {
 
     /// The even ports, starting at a random one, so that a port just freed is not used again at once.
     var candidates: [UInt16] {
-        let even = stride(from: Int(ports.lowerBound) + Int(ports.lowerBound & 1), through: Int(ports.upperBound), by: 2).map { UInt16($0) }
+        let even = stride(
+            from: Int(ports.lowerBound) + Int(ports.lowerBound & 1), through: Int(ports.upperBound), by: 2
+        ).map { UInt16($0) }
         guard let start = even.indices.randomElement() else { return [] }
         return Array(even[start...] + even[..<start])
     }
@@ -74,7 +76,8 @@ public final class RTPSession {
     private var counted = Statistics()
     private let packet = UnsafeMutableRawBufferPointer.allocate(
         byteCount: RTPPacket.headerLength + JitterBuffer.Payload.capacity + SecureRTP.overhead, alignment: 8)
-    private let outgoing = UnsafeMutableRawBufferPointer.allocate(byteCount: JitterBuffer.Payload.capacity + EncodedFrame.byteCount, alignment: 8)
+    private let outgoing = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: JitterBuffer.Payload.capacity + EncodedFrame.byteCount, alignment: 8)
     /// SRTP, each way, and the keys that it was made of.
     private var sealing: SecureRTP?
     private var opening: SecureRTP?
@@ -104,7 +107,9 @@ public final class RTPSession {
                 localPort = port
                 // Without it there are no reports, and a call all the same.
                 if port < .max, let above = SocketAddress(host, port: port + 1) {
-                    control = try? DatagramSocket(loop: loop, bind: above) { [unowned self] in self.receivedControl($0, from: $1) }
+                    control = try? DatagramSocket(loop: loop, bind: above) { [unowned self] in
+                        self.receivedControl($0, from: $1)
+                    }
                 }
                 return
             } catch  where error.code == .addressInUse {
@@ -132,7 +137,8 @@ public final class RTPSession {
         if counted.received > 0 {
             let missing = Double(jitter.lost + jitter.late) / Double(counted.received + jitter.lost)
             // What packet time, order and the far end's own buffer add.
-            result.opinionScore = SpeechQuality.score(loss: missing, delayMs: (reports.feedback?.roundTripMs ?? 0) / 2 + 2 * reception.jitterMs + 60)
+            result.opinionScore = SpeechQuality.score(
+                loss: missing, delayMs: (reports.feedback?.roundTripMs ?? 0) / 2 + 2 * reception.jitterMs + 60)
         }
         return result
     }
@@ -201,7 +207,10 @@ public final class RTPSession {
     /// Once a beat.
     public func poll(now: UInt64) {
         if reports.isDue(now), counted.sent > 0 {
-            sendControl(reports.packet(ssrc: ssrc, timestamp: timestamp, packets: counted.sent, octets: octets, reception: &reception, now: now))
+            sendControl(
+                reports.packet(
+                    ssrc: ssrc, timestamp: timestamp, packets: counted.sent, octets: octets, reception: &reception,
+                    now: now))
         }
         jitter.poll(now: now, into: &ordered)
         deliver()
@@ -217,7 +226,10 @@ public final class RTPSession {
             return
         }
         opened.copyMemory(from: datagram)
-        guard let length = opening?.unprotect(UnsafeMutableRawBufferPointer(rebasing: opened[..<datagram.count]), isControl: true) else { return }
+        guard
+            let length = opening?.unprotect(
+                UnsafeMutableRawBufferPointer(rebasing: opened[..<datagram.count]), isControl: true)
+        else { return }
         let plain = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(opened)[..<length])
         if reports.receive(plain, ours: ssrc, now: EventLoop.nowMs()) { lastPacketMs = EventLoop.nowMs() }
     }
@@ -263,7 +275,9 @@ public final class RTPSession {
     /// Sends 20 ms; called once a beat, nil for silence, so that the timestamp follows the clock.
     public func send(_ frame: EncodedFrame?) {
         defer { timestamp &+= UInt32(EncodedFrame.byteCount) }
-        if digitPayloads.isEmpty, digitGap == 0, !digits.isEmpty, let payloads = TelephoneEvent.payloads(for: digits.removeFirst()) {
+        if digitPayloads.isEmpty, digitGap == 0, !digits.isEmpty,
+            let payloads = TelephoneEvent.payloads(for: digits.removeFirst())
+        {
             // Each digit is an event of its own by its timestamp (RFC 4733 §2.3.5).
             digitPayloads = payloads
             digitTimestamp = timestamp
@@ -273,7 +287,9 @@ public final class RTPSession {
         if !digitPayloads.isEmpty {
             let payload = digitPayloads.removeFirst()
             if let eventType {
-                payload.withUnsafeBytes { transmit(payloadType: eventType, marker: needsMarker, timestamp: digitTimestamp, $0) }
+                payload.withUnsafeBytes {
+                    transmit(payloadType: eventType, marker: needsMarker, timestamp: digitTimestamp, $0)
+                }
             }
             needsMarker = digitPayloads.isEmpty
             if digitPayloads.isEmpty { digitGap = Self.digitGapBeats }
@@ -295,7 +311,9 @@ public final class RTPSession {
         needsMarker = false
         waiting -= count
         waitingTimestamp &+= UInt32(count)
-        if waiting > 0 { outgoing.copyMemory(from: UnsafeRawBufferPointer(rebasing: outgoing[count..<count + waiting])) }
+        if waiting > 0 {
+            outgoing.copyMemory(from: UnsafeRawBufferPointer(rebasing: outgoing[count..<count + waiting]))
+        }
     }
 
     /// What waits for its packet to be full goes now: something else comes behind it.
@@ -306,7 +324,9 @@ public final class RTPSession {
     /// Sends a DTMF digit over the next beats, after those before it. False without telephone-event on the far end.
     @discardableResult
     public func send(digit: Character) -> Bool {
-        guard eventType != nil, TelephoneEvent.digits.contains(digit), digits.count < Self.digitLimit else { return false }
+        guard eventType != nil, TelephoneEvent.digits.contains(digit), digits.count < Self.digitLimit else {
+            return false
+        }
         digits.append(digit)
         return true
     }
@@ -314,7 +334,8 @@ public final class RTPSession {
     private func transmit(payloadType: UInt8, marker: Bool, timestamp: UInt32, _ payload: UnsafeRawBufferPointer) {
         guard let socket, let remote else { return }
         RTPPacket.writeHeader(
-            into: packet, payloadType: payloadType, marker: marker, sequence: sequence, timestamp: timestamp, ssrc: ssrc)
+            into: packet, payloadType: payloadType, marker: marker, sequence: sequence, timestamp: timestamp, ssrc: ssrc
+        )
         let count = min(payload.count, JitterBuffer.Payload.capacity)
         for index in 0..<count { packet[RTPPacket.headerLength + index] = payload[index] }
         defer { sequence &+= 1 }

@@ -17,13 +17,16 @@ public struct SRTPKey: Sendable, Equatable {
     /// A key of our own.
     public static func random(tag: Int = 1, suite: Suite = .sha1Tag80) -> SRTPKey {
         var generator = SystemRandomNumberGenerator()
-        return SRTPKey(tag: tag, suite: suite, bytes: (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) })
+        return SRTPKey(
+            tag: tag, suite: suite, bytes: (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) })
     }
 
     /// The value of `a=crypto`; nil: a suite or a form that we do not take (more keys than one, an MKI).
     init?(parsing value: some StringProtocol) {
         let words = value.split(separator: " ")
-        guard words.count >= 3, let tag = Int(words[0]), (0...999_999_999).contains(tag), let suite = Suite(rawValue: String(words[1])) else {
+        guard words.count >= 3, let tag = Int(words[0]), (0...999_999_999).contains(tag),
+            let suite = Suite(rawValue: String(words[1]))
+        else {
             return nil
         }
         let parameters = words[2].split(separator: "|", omittingEmptySubsequences: false)
@@ -39,14 +42,17 @@ public struct SRTPKey: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// Whether counters and replay window go on: they belong to the key, and its tag is only a number of a line of one SDP
-    /// (RFC 3711 §3.2.3 and §9.1, RFC 4568 §6.1 and §7.1.4).
-    static func isSame(_ one: SRTPKey?, _ other: SRTPKey?) -> Bool { one?.suite == other?.suite && one?.bytes == other?.bytes }
+    /// Whether counters and replay window go on: they belong to the key, and its tag is only a number of a line of one
+    /// SDP (RFC 3711 §3.2.3 and §9.1, RFC 4568 §6.1 and §7.1.4).
+    static func isSame(_ one: SRTPKey?, _ other: SRTPKey?) -> Bool {
+        one?.suite == other?.suite && one?.bytes == other?.bytes
+    }
 
     var attribute: String { "a=crypto:\(tag) \(suite.rawValue) inline:\(Data(bytes).base64EncodedString())" }
 }
 
-/// SRTP of one leg, one direction (RFC 3711): libsrtp2 keeps counters, replay window and authentication. Confined to the leg's loop.
+/// SRTP of one leg, one direction (RFC 3711): libsrtp2 keeps counters, replay window and authentication. Confined to
+/// the leg's loop.
 final class SecureRTP {
     /// Bytes that a packet grows by at most.
     static let overhead = 16
@@ -83,7 +89,9 @@ final class SecureRTP {
     func protect(_ packet: UnsafeMutableRawBufferPointer, length: Int, isControl: Bool = false) -> Int? {
         guard let session, length + Self.overhead <= packet.count else { return nil }
         var size = Int32(clamping: length)
-        let status = isControl ? srtp_protect_rtcp(session, packet.baseAddress, &size) : srtp_protect(session, packet.baseAddress, &size)
+        let status =
+            isControl
+            ? srtp_protect_rtcp(session, packet.baseAddress, &size) : srtp_protect(session, packet.baseAddress, &size)
         return status == srtp_err_status_ok ? Int(size) : nil
     }
 
@@ -91,7 +99,10 @@ final class SecureRTP {
     func unprotect(_ packet: UnsafeMutableRawBufferPointer, isControl: Bool = false) -> Int? {
         guard let session else { return nil }
         var size = Int32(clamping: packet.count)
-        let status = isControl ? srtp_unprotect_rtcp(session, packet.baseAddress, &size) : srtp_unprotect(session, packet.baseAddress, &size)
+        let status =
+            isControl
+            ? srtp_unprotect_rtcp(session, packet.baseAddress, &size)
+            : srtp_unprotect(session, packet.baseAddress, &size)
         return status == srtp_err_status_ok ? Int(size) : nil
     }
 }

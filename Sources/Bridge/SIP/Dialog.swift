@@ -7,7 +7,8 @@ public enum DialogEvent: Sendable, Equatable {
     case progress(status: Int, sdp: String?)
     /// Final 2xx; the ACK has been sent. The SDP is that of a provisional answer where the 200 repeats none.
     case answered(sdp: String?)
-    /// The ACK of a call that came in, or of a re-INVITE without an offer; with SDP it answers our offer (RFC 3264, late offer).
+    /// The ACK of a call that came in, or of a re-INVITE without an offer; with SDP it answers our offer (RFC 3264,
+    /// late offer).
     case acknowledged(sdp: String?)
     /// Final 3xx–6xx, or a local failure (408 time-out, 503 unreachable, 904 credentials refused).
     /// A 3xx tells with `contact` where to call instead.
@@ -19,8 +20,8 @@ public enum DialogEvent: Sendable, Equatable {
     case reofferRefused(status: Int)
     /// The far end asks us to call somebody else in its place (REFER, accepted); answer with `Dialog.report`.
     case referralRequested(Referral)
-    /// Somebody who may takes the far end's place (INVITE with Replaces, RFC 3891): hear him with `Dialog.listen`, answer or reject him, and
-    /// hang up this dialog.
+    /// Somebody who may takes the far end's place (INVITE with Replaces, RFC 3891): hear him with `Dialog.listen`,
+    /// answer or reject him, and hang up this dialog.
     case replaced(by: IncomingCall)
     /// The far end cancelled its INVITE before we answered.
     case cancelled
@@ -51,7 +52,9 @@ public struct Referral: Sendable, Equatable {
         self.reference = reference
         guard parts.count > 1 else { return }
         for header in parts[1].split(separator: "&") where header.lowercased().hasPrefix("replaces=") {
-            guard let value = header.dropFirst(9).removingPercentEncoding, !value.isEmpty, value.count <= Self.replacesLimit else { continue }
+            guard let value = header.dropFirst(9).removingPercentEncoding, !value.isEmpty,
+                value.count <= Self.replacesLimit
+            else { continue }
             replaces = value
         }
     }
@@ -73,14 +76,20 @@ public final class Dialog: Sendable, Equatable {
 
     /// 180, for an incoming call.
     public func ring() { agent.command(id) { csofiaRespond($0, 180, nil) } }
-    /// 183 with SDP, for an incoming call: what is sent from now on is heard before the answer. Acknowledged (RFC 3262) where the far end can.
+    /// 183 with SDP, for an incoming call: what is sent from now on is heard before the answer. Acknowledged (RFC 3262)
+    /// where the far end can.
     public func progress(sdp: String) { agent.command(id) { csofia_progress($0, 183, sdp, 1) } }
     /// 200 with SDP, for an incoming call or a re-INVITE.
     public func answer(sdp: String) { agent.command(id) { csofiaRespond($0, 200, sdp) } }
     /// A final refusal of an incoming INVITE or re-INVITE.
-    public func reject(_ status: Int, headers: [(name: String, value: String)] = []) { agent.command(id) { csofiaRespond($0, status, nil, headers) } }
-    /// Asks the far end to call somebody else instead of us (REFER, RFC 3515); `DialogEvent.referral` tells how that goes.
-    public func refer(to uri: String, by referrer: String) { agent.command(id) { csofiaRefer($0, "<\(uri)>", "<\(referrer)>") } }
+    public func reject(_ status: Int, headers: [(name: String, value: String)] = []) {
+        agent.command(id) { csofiaRespond($0, status, nil, headers) }
+    }
+    /// Asks the far end to call somebody else instead of us (REFER, RFC 3515); `DialogEvent.referral` tells how that
+    /// goes.
+    public func refer(to uri: String, by referrer: String) {
+        agent.command(id) { csofiaRefer($0, "<\(uri)>", "<\(referrer)>") }
+    }
     /// From now on the far end may refer us; others hear 603.
     public func acceptReferrals() { agent.acceptReferrals(id) }
     /// Tells who referred us how the call goes that we placed for it (RFC 3515 §2.4.5).
@@ -88,8 +97,8 @@ public final class Dialog: Sendable, Equatable {
         let fragment = "SIP/2.0 \(status) \(status < 200 ? "Trying" : status < 300 ? "OK" : "Failed")"
         agent.command(id) { csofia_notify($0, reference, fragment, status >= 200 ? 1 : 0) }
     }
-    /// Asks the owner of this dialog to let another call take its far end's place. One that is not answered yet has none to take (481), one
-    /// that is over declines (603), RFC 3891 §3.
+    /// Asks the owner of this dialog to let another call take its far end's place. One that is not answered yet has
+    /// none to take (481), one that is over declines (603), RFC 3891 §3.
     public func replace(by call: IncomingCall) { agent.replace(id, by: call) }
     /// From now on `onEvent` hears what happens to an incoming call; at once that it has ended, where it has.
     public func listen(_ onEvent: @escaping @Sendable (DialogEvent) -> Void) { agent.listen(id, onEvent) }

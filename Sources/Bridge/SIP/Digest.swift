@@ -2,7 +2,8 @@ internal import Crypto
 public import Foundation
 internal import Synchronization
 
-/// Digest authentication of requests to us (RFC 3261 §22, RFC 7616, RFC 8760): sofia has no SHA-256, and its own keeps one list of users.
+/// Digest authentication of requests to us (RFC 3261 §22, RFC 7616, RFC 8760): sofia has no SHA-256, and its own keeps
+/// one list of users.
 public final class DigestAuthenticator: Sendable {
     public enum Algorithm: String, Sendable, CaseIterable, Codable {
         case md5 = "MD5"
@@ -45,7 +46,8 @@ public final class DigestAuthenticator: Sendable {
     static let headerLimit = 4_096
     /// Seconds for which a nonce may be used.
     static let nonceSeconds = 300.0
-    /// Nonces whose counts are remembered; the oldest are forgotten first, and with them all they could have been used for again.
+    /// Nonces whose counts are remembered; the oldest are forgotten first, and with them all they could have been used
+    /// for again.
     static let nonceLimit = 20_000
 
     public let realm: String
@@ -74,18 +76,23 @@ public final class DigestAuthenticator: Sendable {
         // Another scheme is none of ours: that is no mistake (RFC 4475 §3.3.7).
         guard header.prefix(6).lowercased() == "digest" else { return .challenge(challenges(at: now)) }
         guard let fields = Self.parse(header) else { return .malformed }
-        guard let user = fields["username"], let nonce = fields["nonce"], let uri = fields["uri"], let response = fields["response"],
-            let claimed = fields["realm"], let count = fields["nc"], let number = UInt32(count, radix: 16), count.utf8.count == 8,
+        guard let user = fields["username"], let nonce = fields["nonce"], let uri = fields["uri"],
+            let response = fields["response"],
+            let claimed = fields["realm"], let count = fields["nc"], let number = UInt32(count, radix: 16),
+            count.utf8.count == 8,
             let clientNonce = fields["cnonce"], !clientNonce.isEmpty
         else { return fields["qop"] == nil && fields["response"] != nil ? .challenge(challenges(at: now)) : .malformed }
-        guard let algorithm = Algorithm(rawValue: (fields["algorithm"] ?? "MD5").uppercased()), algorithms.contains(algorithm),
+        guard let algorithm = Algorithm(rawValue: (fields["algorithm"] ?? "MD5").uppercased()),
+            algorithms.contains(algorithm),
             claimed == realm, fields["qop"]?.lowercased() == "auth"
         else { return .challenge(challenges(at: now)) }
         let known = secret(user)
         let first = known ?? Secret(user: user, realm: realm, password: decoy)
         let second = algorithm.hash("\(method):\(uri)")
         let expected = algorithm.hash("\(first.hash(algorithm)):\(nonce):\(count):\(clientNonce):auth:\(second)")
-        guard Self.isEqual(expected, response.lowercased()), known != nil else { return .challenge(challenges(at: now)) }
+        guard Self.isEqual(expected, response.lowercased()), known != nil else {
+            return .challenge(challenges(at: now))
+        }
         // Only who knows the password learns that his nonce is stale.
         guard let made = date(of: nonce), made <= Int(now.timeIntervalSince1970) + 1,
             Double(Int(now.timeIntervalSince1970) - made) < Self.nonceSeconds, isNew(nonce, made: made, count: number)
@@ -97,7 +104,8 @@ public final class DigestAuthenticator: Sendable {
     public func challenges(at now: Date, isStale: Bool = false) -> [String] {
         let nonce = makeNonce(at: now)
         return algorithms.map {
-            "Digest realm=\"\(realm)\", nonce=\"\(nonce)\", algorithm=\($0.rawValue), qop=\"auth\"" + (isStale ? ", stale=true" : "")
+            "Digest realm=\"\(realm)\", nonce=\"\(nonce)\", algorithm=\($0.rawValue), qop=\"auth\""
+                + (isStale ? ", stale=true" : "")
         }
     }
 
@@ -105,18 +113,22 @@ public final class DigestAuthenticator: Sendable {
 
     /// Time, a random part, and a code over both: nothing is kept of a nonce until it has been used.
     private func makeNonce(at now: Date) -> String {
-        let head = String(Int(now.timeIntervalSince1970), radix: 16) + "." + String(UInt64.random(in: .min ... .max), radix: 16)
+        let head =
+            String(Int(now.timeIntervalSince1970), radix: 16) + "."
+            + String(UInt64.random(in: .min ... .max), radix: 16)
         return head + "." + code(head)
     }
 
     private func code(_ head: String) -> String {
-        HMAC<SHA256>.authenticationCode(for: Data(head.utf8), using: key).prefix(16).map { String($0, radix: 16) }.joined(separator: "-")
+        HMAC<SHA256>.authenticationCode(for: Data(head.utf8), using: key).prefix(16).map { String($0, radix: 16) }
+            .joined(separator: "-")
     }
 
     /// Seconds since 1970; nil: the nonce is none of ours.
     private func date(of nonce: String) -> Int? {
         let parts = nonce.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, nonce.utf8.count <= 256, Self.isEqual(code("\(parts[0]).\(parts[1])"), String(parts[2])) else { return nil }
+        guard parts.count == 3, nonce.utf8.count <= 256, Self.isEqual(code("\(parts[0]).\(parts[1])"), String(parts[2]))
+        else { return nil }
         return Int(parts[0], radix: 16)
     }
 

@@ -39,7 +39,9 @@ public struct OfferAnswer: Sendable {
     /// - Parameters:
     ///   - session: of the line `o=`.
     ///   - peer: host that the signalling comes from or goes to.
-    public init(host: String, port: UInt16, isSecure: Bool, session: UInt64 = .random(in: 1..<1 << 53), peer: String? = nil) {
+    public init(
+        host: String, port: UInt16, isSecure: Bool, session: UInt64 = .random(in: 1..<1 << 53), peer: String? = nil
+    ) {
         allowsLoopback = SocketAddress.isLoopback(host) || peer.map(SocketAddress.isLoopback) ?? false
         self.host = host
         self.port = port
@@ -48,10 +50,13 @@ public struct OfferAnswer: Sendable {
         version = session
     }
 
-    private mutating func body(_ codecs: [CompandingLaw], event: UInt8?, direction: SessionDescription.Direction = .sendrecv) -> String {
+    private mutating func body(
+        _ codecs: [CompandingLaw], event: UInt8?, direction: SessionDescription.Direction = .sendrecv
+    ) -> String {
         defer { version &+= 1 }
         return SessionDescription.body(
-            host: host, port: port, codecs: codecs, telephoneEvent: event, session: session, version: version, direction: direction, key: key)
+            host: host, port: port, codecs: codecs, telephoneEvent: event, session: session, version: version,
+            direction: direction, key: key)
     }
 
     /// A body with what we can.
@@ -60,14 +65,16 @@ public struct OfferAnswer: Sendable {
         return body([.muLaw, .aLaw], event: 101)
     }
 
-    /// What the far end makes of our offer. Throws where there is nothing that both can, or where it would do without what secures it.
+    /// What the far end makes of our offer. Throws where there is nothing that both can, or where it would do without
+    /// what secures it.
     public mutating func accept(_ sdp: String?) throws(SDPError) -> MediaTerms {
         guard let sdp else { throw SDPError("the answer has no SDP") }
         let remote = try SessionDescription(parsing: sdp, allowsLoopback: allowsLoopback)
         guard let law = remote.codecs.first else { throw SDPError("the answer has no codec we speak (PCMU, PCMA)") }
         var terms = MediaTerms(remote: remote, law: law)
         if let key {
-            guard remote.isSecure, let theirs = remote.keys.first(where: { $0.tag == key.tag && $0.suite == key.suite }) else {
+            guard remote.isSecure, let theirs = remote.keys.first(where: { $0.tag == key.tag && $0.suite == key.suite })
+            else {
                 throw SDPError("the answer is not secured, and the offer was (SRTP)")
             }
             terms.keys = .init(local: key, remote: theirs)
@@ -94,7 +101,9 @@ public struct OfferAnswer: Sendable {
             terms.keys = .init(local: own, remote: theirs)
             key = own
         } else {
-            guard self.terms?.keys == nil, !isSecure else { throw SDPError("the offer is not secured, and the call is (SRTP)") }
+            guard self.terms?.keys == nil, !isSecure else {
+                throw SDPError("the offer is not secured, and the call is (SRTP)")
+            }
             key = nil
         }
         self.terms = terms

@@ -29,7 +29,8 @@ public struct Registration: Sendable {
     /// Value of User-Agent.
     public var agent: String?
     public init(
-        user: String, callID: String, sequence: UInt32, contacts: [Contact], expires: Int? = nil, authorization: String? = nil, source: String,
+        user: String, callID: String, sequence: UInt32, contacts: [Contact], expires: Int? = nil,
+        authorization: String? = nil, source: String,
         port: UInt16, transport: String = "udp", agent: String? = nil
     ) {
         self.agent = agent
@@ -128,34 +129,48 @@ public final class Registrar: Sendable {
         var next = list
         if request.contacts.contains(where: { $0.uri == "*" }) {
             guard request.contacts.count == 1, request.expires == 0 else { return SIPReply(400) }
-            guard next.allSatisfy({ $0.callID != request.callID || $0.sequence < request.sequence }) else { return SIPReply(400) }
+            guard next.allSatisfy({ $0.callID != request.callID || $0.sequence < request.sequence }) else {
+                return SIPReply(400)
+            }
             list = []
             return SIPReply(200)
         }
         for contact in request.contacts {
-            guard contact.uri.utf8.count <= contactLength, contact.uri.lowercased().hasPrefix("sip") else { return SIPReply(400) }
+            guard contact.uri.utf8.count <= contactLength, contact.uri.lowercased().hasPrefix("sip") else {
+                return SIPReply(400)
+            }
             let wanted = contact.expires ?? request.expires ?? expiry.upperBound
             guard wanted == 0 || wanted >= expiry.lowerBound else {
                 return SIPReply(423, [.init("Min-Expires", String(expiry.lowerBound))])
             }
             let index = next.firstIndex { $0.contact == contact.uri }
-            if let index, next[index].callID == request.callID, next[index].sequence >= request.sequence { return SIPReply(500) }
+            if let index, next[index].callID == request.callID, next[index].sequence >= request.sequence {
+                return SIPReply(500)
+            }
             if let index { next.remove(at: index) }
             guard wanted > 0 else { continue }
             guard next.count < contactLimit else { return SIPReply(403) }
             next.append(
                 Binding(
                     contact: contact.uri,
-                    route: "sip:\(request.source):\(request.port)" + (request.transport == "udp" ? "" : ";transport=\(request.transport)"),
-                    expiresAt: now.addingTimeInterval(Double(min(wanted, expiry.upperBound))), callID: request.callID, sequence: request.sequence))
+                    route: "sip:\(request.source):\(request.port)"
+                        + (request.transport == "udp" ? "" : ";transport=\(request.transport)"),
+                    expiresAt: now.addingTimeInterval(Double(min(wanted, expiry.upperBound))), callID: request.callID,
+                    sequence: request.sequence))
         }
         list = next
         return SIPReply(
-            200, list.map { .init("Contact", "<\($0.contact)>;expires=\(max(1, Int($0.expiresAt.timeIntervalSince(now).rounded())))") })
+            200,
+            list.map {
+                .init(
+                    "Contact", "<\($0.contact)>;expires=\(max(1, Int($0.expiresAt.timeIntervalSince(now).rounded())))")
+            })
     }
 
     /// The phones of a user, the newest last.
-    public func phones(of user: String, now: Date) -> [Binding] { bindings.withLock { ($0[user] ?? []).filter { $0.expiresAt > now } } }
+    public func phones(of user: String, now: Date) -> [Binding] {
+        bindings.withLock { ($0[user] ?? []).filter { $0.expiresAt > now } }
+    }
 
     /// Forgets a user's phones.
     public func forget(_ user: String) { bindings.withLock { $0[user] = nil } }

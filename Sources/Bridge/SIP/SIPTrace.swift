@@ -1,8 +1,8 @@
 public import Foundation
 internal import Synchronization
 
-/// The SIP messages of the calls in progress and of those that ended last, for whoever looks for what went wrong. Secrets are taken out before
-/// anything is kept.
+/// The SIP messages of the calls in progress and of those that ended last, for whoever looks for what went wrong.
+/// Secrets are taken out before anything is kept.
 public final class SIPTrace: Sendable {
     public struct Message: Sendable, Equatable, Codable {
         public var at: Date
@@ -85,7 +85,9 @@ public final class SIPTrace: Sendable {
         state.dialogs[callID, default: []].append(message)
         state.total += message.text.utf8.count
         // The oldest go, whatever there is of them.
-        while state.order.count > Self.dialogLimit || state.total > Self.totalLimit, let oldest = state.order.first, oldest != callID {
+        while state.order.count > Self.dialogLimit || state.total > Self.totalLimit, let oldest = state.order.first,
+            oldest != callID
+        {
             state.order.removeFirst()
             state.total -= state.dialogs.removeValue(forKey: oldest)?.reduce(0) { $0 + $1.text.utf8.count } ?? 0
         }
@@ -94,7 +96,9 @@ public final class SIPTrace: Sendable {
     /// Of all dialogs of these Call-IDs, and of those whose Call-ID holds this text; oldest first.
     public func messages(of callIDs: Set<String>, holding text: String) -> [Message] {
         state.withLock { state in
-            state.dialogs.filter { callIDs.contains($0.key) || $0.key.contains(text) }.flatMap(\.value).sorted { $0.at < $1.at }
+            state.dialogs.filter { callIDs.contains($0.key) || $0.key.contains(text) }.flatMap(\.value).sorted {
+                $0.at < $1.at
+            }
         }
     }
 
@@ -112,8 +116,12 @@ public final class SIPTrace: Sendable {
     /// What proves who somebody is, and what opens his media, is not kept.
     static func redacted(_ line: String) -> String {
         let name = line.prefix { $0 != ":" }.trimmingCharacters(in: .whitespaces).lowercased()
-        if ["authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate", "authentication-info"].contains(name) {
-            return line.replacing(/(response|nonce|cnonce|opaque|rspauth)\s*=\s*("[^"]*"|[^,\s]+)/) { "\($0.output.1)=\"…\"" }
+        if ["authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate", "authentication-info"]
+            .contains(name)
+        {
+            return line.replacing(/(response|nonce|cnonce|opaque|rspauth)\s*=\s*("[^"]*"|[^,\s]+)/) {
+                "\($0.output.1)=\"…\""
+            }
         }
         if line.hasPrefix("a=crypto:") { return line.replacing(/inline:\S+/, with: "inline:…") }
         return line
@@ -136,7 +144,8 @@ public final class SIPTrace: Sendable {
             let length = width * (place + 1) - 2
             let label = " " + message.summary.prefix(length - 6) + " "
             let dashes = String(repeating: "-", count: max(2, length - label.count - 1))
-            lines.append(seconds + "|" + (message.isSent ? "-" + label + dashes + ">" : "<" + label + dashes + "-") + "|")
+            lines.append(
+                seconds + "|" + (message.isSent ? "-" + label + dashes + ">" : "<" + label + dashes + "-") + "|")
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -26,16 +26,20 @@ public struct SessionDescription: Sendable, Equatable {
     /// An RTP payload type of RFC 3551.
     public static func payloadType(_ law: CompandingLaw) -> UInt8 { law == .muLaw ? 0 : 8 }
 
-    /// The static payload type of comfort noise (RFC 3389 §4). It is not offered, as silence costs us nothing, but some send it unasked.
+    /// The static payload type of comfort noise (RFC 3389 §4). It is not offered, as silence costs us nothing, but some
+    /// send it unasked.
     static let comfortNoise: UInt8 = 13
 
-    /// Ports below are no phone's: what is sent there reaches name servers, clocks and the like (RFC 6335 §6, RFC 3551 §8).
+    /// Ports below are no phone's: what is sent there reaches name servers, clocks and the like (RFC 6335 §6, RFC 3551
+    /// §8).
     static let lowestPort: UInt16 = 1_024
 
     /// Parses a body. Throws with what is wrong; the leg then answers 488 or ends.
     /// - Parameter allowsLoopback: the peer is on this machine, so 127.0.0.0/8 is an address to send to.
     public init(parsing text: String, allowsLoopback: Bool = false) throws(SDPError) {
-        guard text.utf8.count <= Self.maximumLength else { throw SDPError("SDP is larger than \(Self.maximumLength) bytes") }
+        guard text.utf8.count <= Self.maximumLength else {
+            throw SDPError("SDP is larger than \(Self.maximumLength) bytes")
+        }
         var sessionHost: String?
         var mediaHost: String?
         var port: UInt16?
@@ -58,7 +62,9 @@ public struct SessionDescription: Sendable, Equatable {
                 inAudio = !seenMedia && words.count >= 4 && words[0] == "audio"
                 guard inAudio else { continue }
                 seenMedia = true
-                guard let number = UInt16(words[1].split(separator: "/").first ?? "") else { throw SDPError("m=audio has no port") }
+                guard let number = UInt16(words[1].split(separator: "/").first ?? "") else {
+                    throw SDPError("m=audio has no port")
+                }
                 guard ["RTP/AVP", "RTP/AVPF", "RTP/SAVP", "RTP/SAVPF"].contains(words[2]) else {
                     throw SDPError("media protocol \(words[2]) is not supported")
                 }
@@ -79,7 +85,9 @@ public struct SessionDescription: Sendable, Equatable {
                 } else if value.hasPrefix("rtpmap:"), inAudio {
                     let words = value.dropFirst(7).split(separator: " ", maxSplits: 1)
                     if words.count == 2, let type = UInt8(words[0]), type < 128 { maps[type] = words[1].lowercased() }
-                } else if value.hasPrefix("ptime:"), inAudio, let parsed = Int(value.dropFirst(6)), (10...60).contains(parsed) {
+                } else if value.hasPrefix("ptime:"), inAudio, let parsed = Int(value.dropFirst(6)),
+                    (10...60).contains(parsed)
+                {
                     ptime = parsed
                 } else if value.hasPrefix("maxptime:"), inAudio, let parsed = Int(value.dropFirst(9)), parsed >= 10 {
                     longest = parsed
@@ -106,16 +114,21 @@ public struct SessionDescription: Sendable, Equatable {
     }
 
     /// Where media may be sent: one host, that can be one of a peer. nil: 0.0.0.0, nowhere for now.
-    private static func destination(_ host: String?, port: UInt16, allowsLoopback: Bool) throws(SDPError) -> SocketAddress? {
+    private static func destination(_ host: String?, port: UInt16, allowsLoopback: Bool) throws(SDPError)
+        -> SocketAddress?
+    {
         // A stream of port 0 is one that is not wanted (RFC 3264 §6, §8.2), and there is no other.
         guard port > 0 else { throw SDPError("the audio is refused (port 0)") }
         guard port >= lowestPort else { throw SDPError("audio to port \(port) is not sent: it is below \(lowestPort)") }
-        guard let host, let address = SocketAddress(host, port: port) else { throw SDPError("SDP has no IPv4 address (c=)") }
+        guard let host, let address = SocketAddress(host, port: port) else {
+            throw SDPError("SDP has no IPv4 address (c=)")
+        }
         let number = UInt32(bigEndian: address.address)
         if number == 0 { return nil }
         switch (number >> 24, number >> 16 & 0xFF) {
         case (0, _): throw SDPError("the address of the audio is of no host (0.0.0.0/8)")
-        case (127, _) where !allowsLoopback: throw SDPError("the address of the audio is a loopback address, and the peer is elsewhere")
+        case (127, _) where !allowsLoopback:
+            throw SDPError("the address of the audio is a loopback address, and the peer is elsewhere")
         case (169, 254): throw SDPError("the address of the audio is link-local (169.254.0.0/16)")
         case (224..., _): throw SDPError("the address of the audio is multicast, broadcast or reserved (224.0.0.0/3)")
         default: return address

@@ -17,7 +17,8 @@ public final class SourceGuard: Sendable {
     static let blockLimit = 1_000
     /// Beginnings of User-Agent by which the tools of scanners give themselves away.
     private static let scanners = [
-        "friendly-scanner", "sipvicious", "sipcli", "sip-scan", "smap", "pplsip", "sundayddr", "sipsak", "vaxsipuseragent", "iwar", "sivus",
+        "friendly-scanner", "sipvicious", "sipcli", "sip-scan", "smap", "pplsip", "sundayddr", "sipsak",
+        "vaxsipuseragent", "iwar", "sivus",
     ]
 
     private struct Source {
@@ -124,11 +125,16 @@ public final class SourceGuard: Sendable {
         let report = state.withLock { state -> (() -> Void)? in
             let before = state.sources.count { $0.value.blockedUntil > 0 }
             state.sources = state.sources.filter { _, known in
-                known.blockedUntil > now || known.trustedUntil > now || now - min(now, known.failuresSince) < Self.failureWindowMs
+                known.blockedUntil > now || known.trustedUntil > now
+                    || now - min(now, known.failuresSince) < Self.failureWindowMs
                     || now - min(now, known.requestsSince) < Self.failureWindowMs
             }
-            for (source, known) in state.sources where known.blockedUntil > 0 && known.blockedUntil <= now { state.sources[source]?.blockedUntil = 0 }
-            for (source, known) in state.sources where known.trustedUntil > 0 && known.trustedUntil <= now { state.sources[source]?.trustedUntil = 0 }
+            for (source, known) in state.sources where known.blockedUntil > 0 && known.blockedUntil <= now {
+                state.sources[source]?.blockedUntil = 0
+            }
+            for (source, known) in state.sources where known.trustedUntil > 0 && known.trustedUntil <= now {
+                state.sources[source]?.trustedUntil = 0
+            }
             guard before != state.sources.count(where: { $0.value.blockedUntil > 0 }) else { return nil }
             return Self.report(state, newest: nil)
         }
@@ -136,7 +142,9 @@ public final class SourceGuard: Sendable {
         if trustedBefore != state.withLock({ $0.sources.count { $0.value.trustedUntil > 0 } }) { tellTrusted() }
     }
 
-    private func change(_ source: String, _ now: UInt64, _ body: (inout Source) -> (admitted: Bool, blocks: Bool)) -> Bool {
+    private func change(_ source: String, _ now: UInt64, _ body: (inout Source) -> (admitted: Bool, blocks: Bool))
+        -> Bool
+    {
         let (admitted, report) = state.withLock { state -> (Bool, (() -> Void)?) in
             // A flood of forged addresses finds the table full, and changes nothing for those in it.
             guard state.sources[source] != nil || state.sources.count < Self.sourceLimit else { return (true, nil) }
@@ -152,7 +160,9 @@ public final class SourceGuard: Sendable {
 
     private static func report(_ state: State, newest: String?) -> (() -> Void)? {
         guard let onBlock = state.onBlock else { return nil }
-        let blocked = state.sources.filter { $0.value.blockedUntil > 0 }.sorted { $0.value.blockedUntil > $1.value.blockedUntil }.prefix(blockLimit)
+        let blocked = state.sources.filter { $0.value.blockedUntil > 0 }.sorted {
+            $0.value.blockedUntil > $1.value.blockedUntil
+        }.prefix(blockLimit)
         let addresses = numbers(blocked.map(\.key))
         return { onBlock(addresses, newest) }
     }

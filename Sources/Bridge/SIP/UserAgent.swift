@@ -2,7 +2,8 @@ internal import CSofia
 internal import Foundation
 public import Net
 
-func csofiaRespond(_ call: csofia_call, _ status: Int, _ sdp: String?, _ headers: [(name: String, value: String)] = []) {
+func csofiaRespond(_ call: csofia_call, _ status: Int, _ sdp: String?, _ headers: [(name: String, value: String)] = [])
+{
     csofia_respond(call, Int32(status), sdp, headers.isEmpty ? nil : UserAgent.headerLines(headers))
 }
 
@@ -179,7 +180,8 @@ public final class UserAgent: @unchecked Sendable {
             let maddr = host == configuration.host ? "" : ";maddr=\(configuration.host)"
             let tls = configuration.tlsFolder == nil ? nil : configuration.tlsPort.map { "sips:\(host):\($0)\(maddr)" }
             agent = Self.create(
-                url: "sip:\(host):\(configuration.port)\(maddr)", tls: tls, configuration, Unmanaged.passUnretained(self).toOpaque())
+                url: "sip:\(host):\(configuration.port)\(maddr)", tls: tls, configuration,
+                Unmanaged.passUnretained(self).toOpaque())
             started.signal()
             guard let agent else { return }
             // One stack a process is the rule; where a test runs two, the newer one's trace hears both.
@@ -203,11 +205,14 @@ public final class UserAgent: @unchecked Sendable {
         guard agent != nil else {
             throw NetError(
                 .addressInUse,
-                "cannot bind SIP to \(configuration.host):\(configuration.port): is the port taken, or the address not this machine's?")
+                "cannot bind SIP to \(configuration.host):\(configuration.port): is the port taken, or the address not this machine's?"
+            )
         }
     }
 
-    private static func create(url: String, tls: String?, _ configuration: Configuration, _ me: UnsafeMutableRawPointer) -> OpaquePointer? {
+    private static func create(url: String, tls: String?, _ configuration: Configuration, _ me: UnsafeMutableRawPointer)
+        -> OpaquePointer?
+    {
         let strings = [url, "Trunkline", tls, tls == nil ? nil : configuration.tlsFolder].map { $0.map { strdup($0) } }
         defer { for string in strings { free(string ?? nil) } }
         var settings = csofia_configuration()
@@ -281,12 +286,14 @@ public final class UserAgent: @unchecked Sendable {
             guard
                 let call = csofia_invite(
                     agent.agent, invitation.requestURI, invitation.to, invitation.from, invitation.callID,
-                    invitation.proxy, invitation.sdp, headers.isEmpty ? nil : headers, UnsafeMutableRawPointer(bitPattern: id))
+                    invitation.proxy, invitation.sdp, headers.isEmpty ? nil : headers,
+                    UnsafeMutableRawPointer(bitPattern: id))
             else {
                 onEvent(.failed(status: 400, phrase: "the number makes no valid SIP address", retryAfterSeconds: nil))
                 return
             }
-            let entry = Entry(call: call, dialog: dialog, credentials: invitation.credentials, isIncoming: false, onEvent: onEvent)
+            let entry = Entry(
+                call: call, dialog: dialog, credentials: invitation.credentials, isIncoming: false, onEvent: onEvent)
             entry.isToOurselves = invitation.isToOurselves
             agent.calls[id] = entry
         }
@@ -302,14 +309,18 @@ public final class UserAgent: @unchecked Sendable {
         }
     }
 
-    /// Registers us at a trunk, and again before it runs out, until `Enrolment.end`. `answer` hears each final response.
+    /// Registers us at a trunk, and again before it runs out, until `Enrolment.end`. `answer` hears each final
+    /// response.
     public func register(
-        _ address: String, at registrar: String, proxy: String? = nil, credentials: Invitation.Credentials?, seconds: Int,
+        _ address: String, at registrar: String, proxy: String? = nil, credentials: Invitation.Credentials?,
+        seconds: Int,
         answer: @escaping @Sendable (_ status: Int) -> Void
     ) -> Enrolment {
         let id = nextID()
         post { agent in
-            guard let call = agent.standing(id, to: address, credentials: credentials, onAnswer: answer) else { return answer(400) }
+            guard let call = agent.standing(id, to: address, credentials: credentials, onAnswer: answer) else {
+                return answer(400)
+            }
             csofia_register(call, registrar, proxy, Int32(clamping: seconds))
         }
         return Enrolment(id: id, agent: self)
@@ -325,7 +336,8 @@ public final class UserAgent: @unchecked Sendable {
         public func abandon() { agent.post { $0.forget(self.id) } }
     }
 
-    /// The kernel drops what comes from these IPv4 addresses (host byte order) to our SIP ports; they replace those given before.
+    /// The kernel drops what comes from these IPv4 addresses (host byte order) to our SIP ports; they replace those
+    /// given before.
     public func shutOut(_ addresses: [UInt32]) {
         post { agent in
             var ports = [agent.configuration.port]
@@ -336,19 +348,25 @@ public final class UserAgent: @unchecked Sendable {
 
     /// Connections of these IPv4 addresses (host byte order) are the last to give way where there are too many; they
     /// replace those given before.
-    public func favour(_ addresses: [UInt32]) { post { _ in csofia_favour(addresses, Int32(clamping: addresses.count)) } }
+    public func favour(_ addresses: [UInt32]) {
+        post { _ in csofia_favour(addresses, Int32(clamping: addresses.count)) }
+    }
 
     /// Requests that were dropped since the process began, because more came than are taken in a second
     /// (Sources/C/Sofia/admission.c).
     public static var droppedRequests: Int { Int(clamping: csofia_dropped_requests()) }
 
     private func standing(
-        _ id: Int, to uri: String, credentials: Invitation.Credentials? = nil, onAnswer: @escaping @Sendable (Int) -> Void
+        _ id: Int, to uri: String, credentials: Invitation.Credentials? = nil,
+        onAnswer: @escaping @Sendable (Int) -> Void
     ) -> csofia_call? {
         let from = credentials == nil ? "<sip:trunkline@\(advertised)>" : "<\(uri)>"
-        guard let call = csofia_handle(agent, "<\(uri)>", from, UnsafeMutableRawPointer(bitPattern: id)) else { return nil }
+        guard let call = csofia_handle(agent, "<\(uri)>", from, UnsafeMutableRawPointer(bitPattern: id)) else {
+            return nil
+        }
         let entry = Entry(
-            call: call, dialog: Dialog(id: id, callID: "", agent: self), credentials: credentials, isIncoming: false, onEvent: { _ in })
+            call: call, dialog: Dialog(id: id, callID: "", agent: self), credentials: credentials, isIncoming: false,
+            onEvent: { _ in })
         entry.onAnswer = onAnswer
         calls[id] = entry
         return call
@@ -364,7 +382,9 @@ public final class UserAgent: @unchecked Sendable {
 
     func replace(_ id: Int, by call: IncomingCall) {
         post { agent in
-            guard let entry = agent.calls[id], !entry.isHangingUp, !entry.didReportEnd else { return call.dialog.reject(603) }
+            guard let entry = agent.calls[id], !entry.isHangingUp, !entry.didReportEnd else {
+                return call.dialog.reject(603)
+            }
             guard entry.isAnswered else { return call.dialog.reject(481) }
             guard !call.replacesEarlyOnly else { return call.dialog.reject(486) }
             entry.onEvent(.replaced(by: call))
@@ -392,7 +412,9 @@ public final class UserAgent: @unchecked Sendable {
 
     /// No line break of a caller's may begin a header of its own.
     static func headerSafe(_ value: String) -> String {
-        String(String.UnicodeScalarView(value.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }).prefix(headerLimit))
+        String(
+            String.UnicodeScalarView(value.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }).prefix(
+                headerLimit))
     }
 
     func command(_ id: Int, _ body: @escaping @Sendable (csofia_call) -> Void) {
@@ -432,12 +454,17 @@ public final class UserAgent: @unchecked Sendable {
                 csofia_respond(call, 400, nil, nil)
                 return csofia_release(call)
             }
-            if [CSOFIA_REGISTER.rawValue, CSOFIA_OPTIONS.rawValue].contains(UInt32(event.kind)) { return reply(SIPReply(400), to: event) }
+            if [CSOFIA_REGISTER.rawValue, CSOFIA_OPTIONS.rawValue].contains(UInt32(event.kind)) {
+                return reply(SIPReply(400), to: event)
+            }
         }
         switch UInt32(event.kind) {
         case CSOFIA_REGISTER.rawValue: return reply(handlers.register(registration(event)), to: event)
         case CSOFIA_OPTIONS.rawValue:
-            return reply(handlers.options(OptionsRequest(source: text(event.source), agent: event.agent.map { String(cString: $0) })), to: event)
+            return reply(
+                handlers.options(
+                    OptionsRequest(source: text(event.source), agent: event.agent.map { String(cString: $0) })),
+                to: event)
         case CSOFIA_INCOMING.rawValue where id == 0: return incoming(event)
         default: break
         }
@@ -454,7 +481,9 @@ public final class UserAgent: @unchecked Sendable {
         case CSOFIA_CANCELLED.rawValue: entry.end(.cancelled)
         case CSOFIA_REFER.rawValue: referred(event, entry)
         case CSOFIA_REFERRED.rawValue:
-            guard entry.acceptsReferrals, entry.isAnswered, let target = event.refer_to else { return reply(SIPReply(603), to: event) }
+            guard entry.acceptsReferrals, entry.isAnswered, let target = event.refer_to else {
+                return reply(SIPReply(603), to: event)
+            }
             reply(SIPReply(202), to: event)
             var referral = Referral(uri: String(cString: target), reference: event.reference)
             if let replaces = referral.replaces, let found = csofia_replaced(agent, replaces) {
@@ -477,7 +506,9 @@ public final class UserAgent: @unchecked Sendable {
                 entry.end(
                     entry.isAnswered || entry.isIncoming
                         ? .ended(byRemote: false)
-                        : .failed(status: event.status > 0 ? Int(event.status) : 487, phrase: text(event.phrase), retryAfterSeconds: nil))
+                        : .failed(
+                            status: event.status > 0 ? Int(event.status) : 487, phrase: text(event.phrase),
+                            retryAfterSeconds: nil))
                 calls[id] = nil
                 csofia_bind(entry.call, nil)
                 csofia_release(entry.call)
@@ -491,7 +522,9 @@ public final class UserAgent: @unchecked Sendable {
         guard let sdp else { return reply(SIPReply(200), to: event) }
         guard !entry.isReoffering else { return reply(SIPReply(491), to: event) }
         // The offer of the INVITE is still to be answered, or an UPDATE before this one.
-        guard entry.isAnswered, csofia_keep(agent, entry.call) == 0 else { return reply(SIPReply(500, [.init("Retry-After", "1")]), to: event) }
+        guard entry.isAnswered, csofia_keep(agent, entry.call) == 0 else {
+            return reply(SIPReply(500, [.init("Retry-After", "1")]), to: event)
+        }
         entry.onEvent(.reoffer(sdp: sdp))
     }
 
@@ -548,7 +581,9 @@ public final class UserAgent: @unchecked Sendable {
 
     /// False: we have no answer to the digest challenge of the event now being delivered.
     private func answerChallenge(_ entry: Entry) -> Bool {
-        guard let credentials = entry.credentials, entry.challenges < Self.challengeLimit, !entry.isHangingUp else { return false }
+        guard let credentials = entry.credentials, entry.challenges < Self.challengeLimit, !entry.isHangingUp else {
+            return false
+        }
         entry.challenges += 1
         return csofia_authenticate(agent, entry.call, credentials.user, credentials.password, credentials.realm) == 0
     }
@@ -577,11 +612,14 @@ public final class UserAgent: @unchecked Sendable {
     private func registration(_ event: csofia_event) -> Registration {
         let contacts = text(event.contacts).split(separator: "\n").map { line in
             let parts = line.split(separator: "\t", maxSplits: 1)
-            return Registration.Contact(uri: String(parts.first ?? ""), expires: parts.count > 1 ? Int(parts[1]).flatMap { $0 < 0 ? nil : $0 } : nil)
+            return Registration.Contact(
+                uri: String(parts.first ?? ""),
+                expires: parts.count > 1 ? Int(parts[1]).flatMap { $0 < 0 ? nil : $0 } : nil)
         }
         return Registration(
             user: text(event.to_user), callID: text(event.call_id), sequence: event.cseq, contacts: contacts,
-            expires: event.expires < 0 ? nil : Int(event.expires), authorization: event.authorization.map { String(cString: $0) },
+            expires: event.expires < 0 ? nil : Int(event.expires),
+            authorization: event.authorization.map { String(cString: $0) },
             source: text(event.source), port: event.source_port, transport: text(event.transport),
             agent: event.agent.map { String(cString: $0) })
     }
@@ -593,7 +631,8 @@ public final class UserAgent: @unchecked Sendable {
         var incoming = IncomingCall(
             dialog: dialog, from: text(event.from_user), to: text(event.request_user),
             sdp: event.sdp.map { String(cString: $0) }, outboundID: event.outbound_id.map { String(cString: $0) },
-            source: text(event.source), contentType: event.body == nil ? nil : event.content_type.map { String(cString: $0) })
+            source: text(event.source),
+            contentType: event.body == nil ? nil : event.content_type.map { String(cString: $0) })
         incoming.authorization = (event.authorization ?? event.proxy_authorization).map { String(cString: $0) }
         incoming.rejectsSDP = event.rejects_sdp != 0
         incoming.agent = event.agent.map { String(cString: $0) }
@@ -605,7 +644,9 @@ public final class UserAgent: @unchecked Sendable {
             }
             incoming.replacesUnknown = incoming.replaces == nil
             // The Call-ID is random, and nobody else has seen it yet.
-            incoming.isFromOurselves = calls.values.contains { $0.isToOurselves && !$0.isAnswered && $0.dialog.callID == dialog.callID }
+            incoming.isFromOurselves = calls.values.contains {
+                $0.isToOurselves && !$0.isAnswered && $0.dialog.callID == dialog.callID
+            }
             incoming.replacesEarlyOnly = String(cString: replaces).lowercased().contains(";early-only")
         }
         csofia_bind(call, UnsafeMutableRawPointer(bitPattern: id))

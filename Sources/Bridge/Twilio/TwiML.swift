@@ -4,13 +4,17 @@ internal import Foundation
 public enum TwiML {
     public static let contentType = "text/xml; charset=utf-8"
 
-    /// `<Connect><Stream>`: the call's media to and from a WebSocket of ours. The URL must have no query (error 31920), so
-    /// what the stream is to be known by goes into parameters.
+    /// `<Connect><Stream>`: the call's media to and from a WebSocket of ours. The URL must have no query (error 31920),
+    /// so what the stream is to be known by goes into parameters.
     ///
     /// - Parameter next: asked for TwiML when the stream has ended, or could not be had.
-    public static func connect(stream url: String, parameters: [(name: String, value: String)], next: String? = nil) -> String {
-        let inner = parameters.map { #"<Parameter name="\#(escaped($0.name))" value="\#(escaped($0.value))"/>"# }.joined()
-        return response(#"<Connect><Stream url="\#(escaped(url))">\#(inner)</Stream></Connect>"# + (next.map(redirect) ?? ""))
+    public static func connect(stream url: String, parameters: [(name: String, value: String)], next: String? = nil)
+        -> String
+    {
+        let inner = parameters.map { #"<Parameter name="\#(escaped($0.name))" value="\#(escaped($0.value))"/>"# }
+            .joined()
+        return response(
+            #"<Connect><Stream url="\#(escaped(url))">\#(inner)</Stream></Connect>"# + (next.map(redirect) ?? ""))
     }
 
     /// `<Play>` and `<Record>`: one turn of ours, then the caller's.
@@ -27,7 +31,9 @@ public enum TwiML {
     }
 
     /// Our last turn.
-    public static func goodbye(play url: String?) -> String { response((url.map { "<Play>\(escaped($0))</Play>" } ?? "") + "<Hangup/>") }
+    public static func goodbye(play url: String?) -> String {
+        response((url.map { "<Play>\(escaped($0))</Play>" } ?? "") + "<Hangup/>")
+    }
 
     /// `<Dial>`: hands the call to somebody else.
     ///
@@ -49,13 +55,17 @@ public enum TwiML {
     }
 
     /// A call that is not answered: the caller hears that the number is not in service, or that it is busy.
-    public static func reject(isBusy: Bool) -> String { response(#"<Reject reason="\#(isBusy ? "busy" : "rejected")"/>"#) }
+    public static func reject(isBusy: Bool) -> String {
+        response(#"<Reject reason="\#(isBusy ? "busy" : "rejected")"/>"#)
+    }
 
     private static func redirect(_ url: String) -> String { #"<Redirect method="POST">\#(escaped(url))</Redirect>"# }
 
     public static let hangUp = response("<Hangup/>")
 
-    static func response(_ verbs: String) -> String { #"<?xml version="1.0" encoding="UTF-8"?><Response>\#(verbs)</Response>"# }
+    static func response(_ verbs: String) -> String {
+        #"<?xml version="1.0" encoding="UTF-8"?><Response>\#(verbs)</Response>"#
+    }
 
     static func escaped(_ text: String) -> String {
         var result = ""

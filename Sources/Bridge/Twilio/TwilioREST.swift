@@ -43,7 +43,8 @@ public struct TwilioREST: Sendable {
         /// Seconds from the answer after which Twilio hangs up, should we not.
         public var timeLimit: Int
         public init(
-            to: String, from: String, url: String, statusCallback: String, machineCallback: String?, ringSeconds: Int, timeLimit: Int
+            to: String, from: String, url: String, statusCallback: String, machineCallback: String?, ringSeconds: Int,
+            timeLimit: Int
         ) {
             self.to = to
             self.from = from
@@ -72,8 +73,10 @@ public struct TwilioREST: Sendable {
 
     public func place(_ call: Placement) async throws -> CallResource {
         var fields = [
-            ("To", call.to), ("From", call.from), ("Url", call.url), ("Method", "POST"), ("Timeout", String(min(600, max(1, call.ringSeconds)))),
-            ("TimeLimit", String(call.timeLimit)), ("StatusCallback", call.statusCallback), ("StatusCallbackMethod", "POST"),
+            ("To", call.to), ("From", call.from), ("Url", call.url), ("Method", "POST"),
+            ("Timeout", String(min(600, max(1, call.ringSeconds)))),
+            ("TimeLimit", String(call.timeLimit)), ("StatusCallback", call.statusCallback),
+            ("StatusCallbackMethod", "POST"),
         ]
         fields += ["initiated", "ringing", "answered", "completed"].map { ("StatusCallbackEvent", $0) }
         if let machineCallback = call.machineCallback {
@@ -94,12 +97,15 @@ public struct TwilioREST: Sendable {
     /// Seconds that a call may last which we have no part in any more; Twilio's own limit is 24 h.
     private static let handedOverLimit = 14_400
 
-    /// Takes a call in progress away from what it is doing, to this TwiML. How long it may last is not ours to say any more.
+    /// Takes a call in progress away from what it is doing, to this TwiML. How long it may last is not ours to say any
+    /// more.
     public func redirect(_ sid: String, to twiML: String) async throws -> CallResource {
         try await set(sid, [("Twiml", twiML), ("TimeLimit", String(Self.handedOverLimit))])
     }
 
-    private func set(_ sid: String, status: String) async throws -> CallResource { try await set(sid, [("Status", status)]) }
+    private func set(_ sid: String, status: String) async throws -> CallResource {
+        try await set(sid, [("Status", status)])
+    }
 
     private func set(_ sid: String, _ fields: [(String, String)]) async throws -> CallResource {
         var request = HTTPClientRequest.form(url("Calls/\(sid).json"), fields)
@@ -107,9 +113,12 @@ public struct TwilioREST: Sendable {
         return try await ask(request)
     }
 
-    public func call(_ sid: String) async throws -> CallResource { try await ask(HTTPClientRequest("GET", url("Calls/\(sid).json"))) }
+    public func call(_ sid: String) async throws -> CallResource {
+        try await ask(HTTPClientRequest("GET", url("Calls/\(sid).json")))
+    }
 
-    /// Downloads a recording as WAV (twilio.com/docs/voice/api/recording#fetch-a-recordings-media): 16 bit, 8 kHz, mono.
+    /// Downloads a recording as WAV (twilio.com/docs/voice/api/recording#fetch-a-recordings-media): 16 bit, 8 kHz,
+    /// mono.
     ///
     /// - Parameter url: as told by Twilio. It must be the API's own address: our key is sent there.
     public func recording(_ url: String, limit: Int) async throws -> [UInt8] {
@@ -128,7 +137,9 @@ public struct TwilioREST: Sendable {
         throw Failure(message: "the recording cannot be had", status: 404)
     }
 
-    private func url(_ path: String) -> String { "\(configuration.url)/2010-04-01/Accounts/\(configuration.accountSID)/\(path)" }
+    private func url(_ path: String) -> String {
+        "\(configuration.url)/2010-04-01/Accounts/\(configuration.accountSID)/\(path)"
+    }
 
     private func reply(to request: HTTPClientRequest, limit: Int = 1 << 20) async throws -> HTTPClientReply {
         var request = request
@@ -143,7 +154,8 @@ public struct TwilioREST: Sendable {
     private func ask(_ request: HTTPClientRequest) async throws -> CallResource {
         let reply = try await reply(to: request)
         guard reply.isSuccess else { throw failure(reply) }
-        guard let answer = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any], let sid = answer["sid"] as? String,
+        guard let answer = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any],
+            let sid = answer["sid"] as? String,
             let status = answer["status"] as? String, Self.isSID(sid)
         else { throw Failure(message: "Twilio's answer is not one of a call", status: reply.status, isUncertain: true) }
         return CallResource(sid: sid, status: status)
@@ -157,6 +169,7 @@ public struct TwilioREST: Sendable {
     private func failure(_ reply: HTTPClientReply) -> Failure {
         let answer = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any]
         let words = (answer?["message"] as? String).map { String($0.prefix(300)) } ?? "no reason given"
-        return Failure(message: "Twilio refused (\(reply.status)): \(words)", code: answer?["code"] as? Int, status: reply.status)
+        return Failure(
+            message: "Twilio refused (\(reply.status)): \(words)", code: answer?["code"] as? Int, status: reply.status)
     }
 }

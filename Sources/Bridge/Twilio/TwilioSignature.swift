@@ -2,10 +2,11 @@ internal import Crypto
 internal import Foundation
 internal import Net
 
-/// `X-Twilio-Signature` (twilio.com/docs/usage/security): that a request comes from Twilio, for it alone knows the token.
+/// `X-Twilio-Signature` (twilio.com/docs/usage/security): that a request comes from Twilio, for it alone knows the
+/// token.
 ///
-/// The URL is the one Twilio was given, not the one that arrives behind a proxy; it is tried with and without its port, as
-/// `https:` or `wss:` and as their plain forms, since Twilio's own stacks differ.
+/// The URL is the one Twilio was given, not the one that arrives behind a proxy; it is tried with and without its port,
+/// as `https:` or `wss:` and as their plain forms, since Twilio's own stacks differ.
 public struct TwilioSignature: Sendable {
     /// Query item with the body's digest, where the body is no form.
     private static let bodyDigestItem = "bodySHA256"
@@ -33,7 +34,9 @@ public struct TwilioSignature: Sendable {
     ///   - url: as Twilio sees it, query included.
     ///   - form: the fields of a form body; empty for a GET or another body.
     ///   - body: the raw body where it is no form; its digest stands in the URL.
-    public func isValid(_ signature: String, url: String, form: [(name: String, value: String)] = [], body: [UInt8]? = nil) -> Bool {
+    public func isValid(
+        _ signature: String, url: String, form: [(name: String, value: String)] = [], body: [UInt8]? = nil
+    ) -> Bool {
         guard let given = Data(base64Encoded: signature) else { return false }
         if let body {
             let digest = DigestText.hex(SHA256.hash(data: body))
@@ -54,14 +57,20 @@ public struct TwilioSignature: Sendable {
         let path = String(rest[end...])
         let host = authority.split(separator: ":").first.map(String.init) ?? String(authority)
         let scheme = url[..<split.lowerBound].lowercased()
-        let schemes = ["wss", "https"].contains(scheme) ? [scheme, scheme == "wss" ? "https" : "wss"] : [scheme, scheme == "ws" ? "http" : "ws"]
-        let port = authority.contains(":") ? String(authority.split(separator: ":").last ?? "") : ["wss", "https"].contains(scheme) ? "443" : "80"
+        let schemes =
+            ["wss", "https"].contains(scheme)
+            ? [scheme, scheme == "wss" ? "https" : "wss"] : [scheme, scheme == "ws" ? "http" : "ws"]
+        let port =
+            authority.contains(":")
+            ? String(authority.split(separator: ":").last ?? "") : ["wss", "https"].contains(scheme) ? "443" : "80"
         var paths = [path]
         if !path.contains("?") { paths.append(path.hasSuffix("/") ? String(path.dropLast()) : path + "/") }
         // As it is first: whoever writes HTTPS signs HTTPS.
         return [url]
             + schemes.flatMap { scheme in
-                [String(authority), host, "\(host):\(port)"].flatMap { authority in paths.map { "\(scheme)://\(authority)\($0)" } }
+                [String(authority), host, "\(host):\(port)"].flatMap { authority in
+                    paths.map { "\(scheme)://\(authority)\($0)" }
+                }
             }
     }
 }

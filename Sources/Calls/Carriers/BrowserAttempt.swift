@@ -4,8 +4,10 @@ internal import Logging
 internal import Net
 internal import Pipeline
 internal import Realtime
+internal import Store
 
-/// One attempt that rings in a browser: the page of whoever asked for the call brings a media stream (`WS /media/browser`).
+/// One attempt that rings in a browser: the page of whoever asked for the call brings a media stream (`WS
+/// /media/browser`).
 actor BrowserAttempt: CarriedAttempt {
     private let call: Call
     private let line: CallLine
@@ -22,21 +24,23 @@ actor BrowserAttempt: CarriedAttempt {
         self.call = call
         self.line = line
         self.settings = settings
-        journal = CallJournal(call, carrier: "browser", store: line.store, settings: settings, logger: line.logger, now: now)
+        journal = CallJournal(
+            call, carrier: "browser", store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     func run() async {
         line.calls.await(
-            call.outboundID,
+            call.id,
             .init(
                 user: call.requestedBy,
                 stream: { [call, line, settings, journal] stream, loop, callID in
                     let conversation = StreamedCall(
-                        loop: loop, call: call, providerCallID: callID, line: line, settings: settings, journal: journal)
+                        loop: loop, call: call, providerCallID: callID, line: line, settings: settings, journal: journal
+                    )
                     Task { await self.began(conversation) }
                     conversation.assumeIsolated { $0.run(stream) { _ in Task { await self.over() } } }
                 }))
-        journal.placed(callID: call.outboundID)
+        journal.placed(providerCallID: call.id)
         journal.ringing()
         watchdog = Task { [settings] in
             try? await Task.sleep(for: .seconds(max(1, settings.ringTimeout)))
@@ -53,7 +57,7 @@ actor BrowserAttempt: CarriedAttempt {
 
     private func unanswered(_ outcome: AttemptOutcome) {
         guard !isOver else { return }
-        line.calls.stopAwaiting(call.outboundID)
+        line.calls.stopAwaiting(call.id)
         journal.attemptEnded(outcome)
         over()
     }

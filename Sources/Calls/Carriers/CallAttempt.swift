@@ -25,8 +25,10 @@ public struct CallLine: Sendable {
     public let levels = LiveLevels()
     public let trunk = TrunkHealth()
     public init(
-        userAgent: UserAgent, twilio: TwilioCarrier? = nil, modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
-        voice: @escaping @Sendable (_ language: String, UsageMeter) -> any TextToSpeech, operators: OperatorDirectory? = nil, store: CallStore,
+        userAgent: UserAgent, twilio: TwilioCarrier? = nil,
+        modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
+        voice: @escaping @Sendable (_ language: String, UsageMeter) -> any TextToSpeech,
+        operators: OperatorDirectory? = nil, store: CallStore,
         logger: Logger
     ) {
         self.voice = voice
@@ -53,13 +55,14 @@ protocol LiveCall: Actor {
     func say(_ text: String) async -> Bool
     /// Has the other party handed to a person. False: it cannot be done now.
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool
-    /// A person at a stream of his own takes the AI's place, once the other party has been told. False: it cannot be done now.
+    /// A person at a stream of his own takes the AI's place, once the other party has been told. False: it cannot be
+    /// done now.
     func takeOver(_ person: StreamedPerson) async -> Bool
     /// Both sides are heard by somebody else too, until `stopListening`. False: it cannot be done now.
     func listen(_ listener: CallListener) async -> Bool
     func stopListening(_ id: CallListener.ID) async
-    /// Queue depths of the conversation.
-    var edges: [EdgeReading] { get async }
+    /// The conversation's stages and queues as they are now; nil: there is none yet.
+    var reading: GraphReading? { get async }
 }
 
 /// One attempt of an outbound call.
@@ -83,8 +86,8 @@ extension CarriedAttempt {
     func takeOver(_ person: StreamedPerson) async -> Bool { await conversation?.takeOver(person) ?? false }
     func listen(_ listener: CallListener) async -> Bool { await conversation?.listen(listener) ?? false }
     func stopListening(_ id: CallListener.ID) async { await conversation?.stopListening(id) }
-    var edges: [EdgeReading] {
-        get async { await conversation?.edges ?? [] }
+    var reading: GraphReading? {
+        get async { await conversation?.reading }
     }
 }
 
@@ -99,11 +102,13 @@ extension GraphCall {
         graph?.say(text)
         return graph != nil
     }
-    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { desk?.request(choice, mode) ?? false }
+    func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool {
+        desk?.request(choice, mode) ?? false
+    }
     func takeOver(_ person: StreamedPerson) -> Bool { desk?.takeOver(person) ?? false }
     func listen(_ listener: CallListener) -> Bool { graph?.listen(listener) ?? false }
     func stopListening(_ id: CallListener.ID) { graph?.stopListening(id) }
-    var edges: [EdgeReading] { graph?.edges ?? [] }
+    var reading: GraphReading? { graph?.reading }
 }
 
 /// A conversation that somebody else's leg carries.

@@ -1,9 +1,11 @@
 internal import Foundation
 internal import Logging
 internal import Realtime
+internal import Store
 internal import Synchronization
 
-/// Stores what happens in one attempt, in order and off the call's loop, so that the media path never waits for the disk.
+/// Stores what happens in one attempt, in order and off the call's loop, so that the media path never waits for the
+/// disk.
 ///
 /// What a carrier tells twice is stored once; what comes after the end is not stored.
 final class CallJournal: Sendable {
@@ -21,7 +23,8 @@ final class CallJournal: Sendable {
         var answeredBy: AnsweredBy?
     }
 
-    let outboundID: String
+    let callID: String
+    private let direction: CallDirection
     let logger: Logger
     /// File name of the attempt's recording; nil where none is wanted.
     let recordingName: String?
@@ -41,19 +44,21 @@ final class CallJournal: Sendable {
     ///   - call: as it is with the attempt begun.
     ///   - carrier: who carries it: `sip`, `twilio` or `stream`.
     init(
-        _ call: Call, carrier: String, store: CallStore, settings: CallSettings, logger: Logger, now: @escaping @Sendable () -> Date
+        _ call: Call, carrier: String, store: CallStore, settings: CallSettings, logger: Logger,
+        now: @escaping @Sendable () -> Date
     ) {
         self.carrier = "telephony/" + carrier
-        outboundID = call.outboundID
+        callID = call.id
+        direction = call.direction
         vault = store.vault
         let suffix = store.vault.seals ? SealedRecording.suffix : ""
-        recordingName = settings.savesRecording ? call.outboundID + "-\(max(1, call.attempts.count)).wav" + suffix : nil
+        recordingName = settings.savesRecording ? call.id + "-\(max(1, call.attempts.count)).wav" + suffix : nil
         self.settings = settings
         // The times of one call follow each other, whatever is done to the clock meanwhile.
         let begin = now(), clock = ContinuousClock.now
         self.now = { begin.addingTimeInterval((ContinuousClock.now - clock) / .seconds(1)) }
         var logger = logger
-        logger[metadataKey: "call"] = "\(call.outboundID)"
+        logger[metadataKey: "call"] = "\(call.id)"
         self.logger = logger
         let (stream, continuation) = AsyncStream<Entry>.makeStream(bufferingPolicy: .bufferingNewest(Self.entryLimit))
         entries = continuation
@@ -87,7 +92,7 @@ final class CallJournal: Sendable {
     }
 
     private func update(_ change: @escaping @Sendable (inout Call) throws -> [CallEvent]) {
-        let id = outboundID
+        let id = callID
         entries.yield { store in _ = try await store.update(id) { call in try change(&call) } }
     }
 
@@ -103,20 +108,19 @@ final class CallJournal: Sendable {
     // MARK: Until the answer
 
     /// The id of the call in SIP, or at the provider.
-    func placed(callID: String) {
+    func placed(providerCallID: String) {
         update { call in
-            call.callID = callID
+            call.providerCallID = providerCallID
             return []
         }
     }
 
     func ringing() {
         guard !isConnected, once(\.isRinging) else { return }
-        let id = outboundID
         let at = now()
         update { call in
             try call.apply(.ringing)
-            return [CallEvent(kind: "ringing", at: at, outboundID: id, payload: "{}")]
+            return [CallEvent(kind: "ringing", at: at, of: call, payload: "{}")]
         }
     }
 
@@ -125,7 +129,8 @@ final class CallJournal: Sendable {
         guard once(\.isEnded) else { return }
         let at = now()
         let retry = settings.retry
-        logger.info("attempt ended", metadata: ["outcome": "\(outcome.state.rawValue)", "code": "\(outcome.code ?? 0)"])
+        logger.info(
+            "attempt ended", metadata: ["outcome": "\(outcome.state.rawValue)", "code": "\(outcome.code ?? 0)"])
         update { call in try RetryPolicy(retry).conclude(&call, with: outcome, at: at) }
     }
 
@@ -133,13 +138,12 @@ final class CallJournal: Sendable {
 
     func connected() {
         guard once(\.isConnected) else { return }
-        let id = outboundID
         let at = now()
         logger.info("answered")
         update { call in
             try call.apply(.answered)
             call.answeredAt = at
-            return [Self.connected(id, at)]
+            return [Self.connected(call, at)]
         }
     }
 
@@ -155,8 +159,10 @@ final class CallJournal: Sendable {
         let ringing = call
         entries.yield { store in
             let event = CallEvent(
-                kind: "ringing", at: at, outboundID: ringing.outboundID,
-                payload: CallEvent.payload(["caller_number": ringing.calleeNumber, "called_number": ringing.callerNumber]))
+                kind: "ringing", at: at, of: ringing,
+                payload: CallEvent.payload([
+                    "caller_number": ringing.callerNumber, "called_number": ringing.calledNumber,
+                ]))
             _ = try await store.insert(ringing, events: [event])
         }
     }
@@ -177,14 +183,16 @@ final class CallJournal: Sendable {
                 connected,
                 events: [
                     CallEvent(
-                        kind: "queued", at: at, outboundID: connected.outboundID,
-                        payload: CallEvent.payload(["purpose": connected.brief.purpose])), Self.connected(connected.outboundID, at),
+                        kind: "queued", at: at, of: connected,
+                        payload: CallEvent.payload(["purpose": connected.brief.purpose])),
+                    Self.connected(connected, at),
                 ])
         }
     }
 
-    private static func connected(_ id: String, _ at: Date) -> CallEvent {
-        CallEvent(kind: "connected", at: at, outboundID: id, payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
+    private static func connected(_ call: Call, _ at: Date) -> CallEvent {
+        CallEvent(
+            kind: "connected", at: at, of: call, payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
     }
 
     /// The recording has been begun.
@@ -202,7 +210,6 @@ final class CallJournal: Sendable {
     /// Whom the call is being handed to, and how that goes.
     func transfer(to name: String, operatorID: String?, _ outcome: Call.Transfer.Outcome, reason: String? = nil) {
         guard !isEnded else { return }
-        let id = outboundID
         let at = now()
         update { call in
             var transfers = call.transfers ?? []
@@ -215,8 +222,9 @@ final class CallJournal: Sendable {
             call.transfers = transfers.suffix(Call.transferLimit)
             return [
                 CallEvent(
-                    name: "operator_" + outcome.rawValue, at: at, outboundID: id,
-                    payload: CallEvent.payload(OperatorPayload(operatorId: operatorID, operatorName: name, reason: reason)))
+                    name: "operator_" + outcome.rawValue, at: at, callID: call.id, direction: call.direction,
+                    payload: CallEvent.payload(
+                        OperatorPayload(operatorId: operatorID, operatorName: name, reason: reason)))
             ]
         }
     }
@@ -229,24 +237,28 @@ final class CallJournal: Sendable {
 
     func transcript(_ entry: TranscriptEntry, position: Int) {
         guard settings.savesTranscript, !isEnded else { return }
-        let id = outboundID
+        let id = callID, direction = direction
         let at = now()
         // Written as JSON here, not on the call's loop.
         entries.yield { store in
             let payload = CallEvent.payload(["entry": TranscriptPayload(entry)])
             try await store.append(
-                entry, at: position, to: id, event: CallEvent(kind: "transcript", at: at, outboundID: id, payload: payload))
+                entry, at: position, to: id,
+                event: CallEvent(kind: "transcript", at: at, callID: id, direction: direction, payload: payload))
         }
     }
 
     func progress(_ tracker: TaskTracker) {
         guard !isEnded else { return }
-        let id = outboundID
         let at = now()
         update { call in
             guard call.answers != tracker.answers else { return [] }
             call.answers = tracker.answers
-            return [CallEvent(kind: "progress", at: at, outboundID: id, payload: CallEvent.payload(ProgressPayload(tracker.answers)))]
+            return [
+                CallEvent(
+                    kind: "progress", at: at, of: call,
+                    payload: CallEvent.payload(ProgressPayload(tracker.answers)))
+            ]
         }
     }
 
@@ -261,7 +273,9 @@ final class CallJournal: Sendable {
         logger.info("conversation ended", metadata: ["reason": "\(reason?.rawValue ?? "-")"])
         update { [settings] call in
             if reason == .voicemail, settings.retriesVoicemail(of: call) {
-                if let answered = call.answeredAt { meter.add(carrier, .milliseconds, Self.milliseconds(from: answered, to: at)) }
+                if let answered = call.answeredAt {
+                    meter.add(carrier, .milliseconds, Self.milliseconds(from: answered, to: at))
+                }
                 call.charge(meter.usage, by: prices)
                 return try RetryPolicy(settings.retry).redial(&call, at: at)
             }
@@ -271,14 +285,18 @@ final class CallJournal: Sendable {
             if let verdict, verdict != .unknown { call.answeredBy = verdict }
             if isFailure, call.failureReason == nil { call.failureReason = reason?.rawValue }
             if !generatesSummary { call.summary = nil }
-            if let answered = call.answeredAt { meter.add(carrier, .milliseconds, Self.milliseconds(from: answered, to: at)) }
+            if let answered = call.answeredAt {
+                meter.add(carrier, .milliseconds, Self.milliseconds(from: answered, to: at))
+            }
             call.charge(meter.usage, by: prices)
             return [CallEvent.terminal(of: call, at: at)]
         }
     }
 
     /// Of a call, which lasts a day at most.
-    private static func milliseconds(from start: Date, to end: Date) -> Int { Int(max(0, min(end.timeIntervalSince(start), 86_400)) * 1_000) }
+    private static func milliseconds(from start: Date, to end: Date) -> Int {
+        Int(max(0, min(end.timeIntervalSince(start), 86_400)) * 1_000)
+    }
 
     /// - Returns: how the conversation ended, where it has.
     func took(_ event: CallGraph.Event) -> Outcome? {

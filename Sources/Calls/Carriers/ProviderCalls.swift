@@ -4,9 +4,11 @@ internal import Pipeline
 internal import Realtime
 internal import Synchronization
 
-/// The calls that providers carry: those in progress, for whoever wants one hung up, and those that were placed and are awaited.
+/// The calls that providers carry: those in progress, for whoever wants one hung up, and those that were placed and are
+/// awaited.
 public final class ProviderCalls: Sendable {
-    typealias Arrival = @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop, _ providerCallID: String) -> Void
+    typealias Arrival =
+        @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop, _ providerCallID: String) -> Void
 
     /// How an attempt of ours takes its conversation, whichever way it comes.
     struct Awaited: Sendable {
@@ -25,13 +27,13 @@ public final class ProviderCalls: Sendable {
 
     public init() {}
 
-    func add(_ outboundID: String, _ call: any LiveCall) { state.withLock { $0.calls[outboundID] = call } }
-    func remove(_ outboundID: String) { state.withLock { $0.calls[outboundID] = nil } }
+    func add(_ callID: String, _ call: any LiveCall) { state.withLock { $0.calls[callID] = call } }
+    func remove(_ callID: String) { state.withLock { $0.calls[callID] = nil } }
 
     public var count: Int { state.withLock { $0.calls.count } }
 
     /// nil: there is no such call, or it is an attempt of the dialler's.
-    func call(_ outboundID: String) -> (any LiveCall)? { state.withLock { $0.calls[outboundID] } }
+    func call(_ callID: String) -> (any LiveCall)? { state.withLock { $0.calls[callID] } }
 
     func hangUpAll(_ reason: EndReason) {
         for call in state.withLock({ Array($0.calls.values) }) { Task { await call.hangUp(reason) } }
@@ -39,19 +41,22 @@ public final class ProviderCalls: Sendable {
 
     // MARK: Calls that we had placed
 
-    func await(_ outboundID: String, _ awaited: Awaited) { state.withLock { $0.awaited[outboundID] = awaited } }
-    func stopAwaiting(_ outboundID: String) { state.withLock { $0.awaited[outboundID] = nil } }
+    func await(_ callID: String, _ awaited: Awaited) { state.withLock { $0.awaited[callID] = awaited } }
+    func stopAwaiting(_ callID: String) { state.withLock { $0.awaited[callID] = nil } }
 
     /// Whether a call waits for a stream that this user brings.
-    public func isAwaited(_ outboundID: String, from user: String) -> Bool { state.withLock { $0.awaited[outboundID]?.user == user } }
+    public func isAwaited(_ callID: String, from user: String) -> Bool {
+        state.withLock { $0.awaited[callID]?.user == user }
+    }
 
     /// On the stream's loop. False: nobody waits for it.
     func deliver(
-        _ stream: Confined<any MediaStream>, on loop: EventLoop, of providerCallID: String, to outboundID: String, from user: String? = nil
+        _ stream: Confined<any MediaStream>, on loop: EventLoop, of providerCallID: String, to callID: String,
+        from user: String? = nil
     ) -> Bool {
         let found = state.withLock { state -> Awaited? in
-            guard let awaited = state.awaited[outboundID], awaited.user == user else { return nil }
-            state.awaited[outboundID] = nil
+            guard let awaited = state.awaited[callID], awaited.user == user else { return nil }
+            state.awaited[callID] = nil
             return awaited
         }
         guard let awaited = found else { return false }
@@ -60,7 +65,7 @@ public final class ProviderCalls: Sendable {
     }
 
     /// The conversation of a call that goes by turns; nil: nobody waits for it.
-    func beginTurns(of outboundID: String, ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
-        state.withLock { $0.awaited.removeValue(forKey: outboundID) }?.turns(ended)
+    func beginTurns(of callID: String, ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
+        state.withLock { $0.awaited.removeValue(forKey: callID) }?.turns(ended)
     }
 }

@@ -4,8 +4,10 @@ internal import Logging
 internal import Net
 internal import Pipeline
 internal import Realtime
+internal import Store
 
-/// One attempt over our own SIP leg: INVITE, ringing, conversation, hang-up; or a call that came in. An actor of the call's event loop.
+/// One attempt over our own SIP leg: INVITE, ringing, conversation, hang-up; or a call that came in. An actor of the
+/// call's event loop.
 actor SIPAttempt: CallAttempt, GraphCall {
     /// Milliseconds between the last sample played and BYE: the callee's own jitter buffer is drained too.
     private static let drainMs: UInt64 = 300
@@ -55,7 +57,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
     /// Call-IDs of those who took the far end's place.
     private var takenOverBy: [String] = []
     /// By its gateway, not straight to an address.
-    private var goesThroughTrunk: Bool { incoming == nil && !call.calleeNumber.lowercased().hasPrefix("sip:") }
+    private var goesThroughTrunk: Bool { incoming == nil && !call.remoteNumber.lowercased().hasPrefix("sip:") }
     /// A provisional answer has come.
     private var hasRung = false
     private var isConnected = false
@@ -67,7 +69,8 @@ actor SIPAttempt: CallAttempt, GraphCall {
     private var done: CheckedContinuation<Void, Never>?
 
     init(
-        loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date, incoming: IncomingCall? = nil,
+        loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date,
+        incoming: IncomingCall? = nil,
         person: Handover.Target? = nil
     ) {
         self.incoming = incoming
@@ -77,7 +80,8 @@ actor SIPAttempt: CallAttempt, GraphCall {
         self.line = line
         self.settings = settings
         self.now = now
-        journal = CallJournal(call, carrier: "sip", store: line.store, settings: settings, logger: line.logger, now: now)
+        journal = CallJournal(
+            call, carrier: "sip", store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     // MARK: Commands
@@ -87,7 +91,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
             done = continuation
             if let incoming { receive(incoming) } else { begin() }
         }
-        line.levels.end(call.outboundID)
+        line.levels.end(call.id)
         await journal.close()
         // The answer to a BYE is part of it.
         Task { [line, call, begunAt] in
@@ -95,9 +99,12 @@ actor SIPAttempt: CallAttempt, GraphCall {
             // An INVITE that came was there before we were; an attempt before this one has kept its own.
             let since = incoming == nil ? begunAt : .distantPast
             let callIDs = Set([incoming?.dialog.callID ?? ""] + takenOverBy)
-            let messages = line.userAgent.trace.messages(of: callIDs, holding: call.outboundID).filter { $0.at >= since }
-            do { try await line.store.appendTrace(messages, to: call.outboundID) } catch {
-                line.logger.error("the SIP messages of a call cannot be kept: \(error)", metadata: ["call": "\(call.outboundID)"])
+            let messages = line.userAgent.trace.messages(of: callIDs, holding: call.id).filter {
+                $0.at >= since
+            }
+            do { try await line.store.appendTrace(messages, to: call.id) } catch {
+                line.logger.error(
+                    "the SIP messages of a call cannot be kept: \(error)", metadata: ["call": "\(call.id)"])
             }
         }
     }
@@ -118,7 +125,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
     private func begin() {
         let route: Routing.SIPRoute
         do throws(Routing.Refusal) {
-            guard case .sip(let found) = try settings.routing.route(to: call.calleeNumber) else {
+            guard case .sip(let found) = try settings.routing.route(to: call.remoteNumber) else {
                 return attemptEnded(AttemptOutcome(state: .failed, reason: "the number is not reached by SIP"))
             }
             route = found
@@ -126,7 +133,8 @@ actor SIPAttempt: CallAttempt, GraphCall {
             return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
         }
         let rtp: RTPSession
-        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
+        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch
+        {
             return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
         }
         self.rtp = rtp
@@ -139,21 +147,24 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     private func invite(through route: Routing.SIPRoute, _ rtp: RTPSession) {
         self.route = route
-        let id = call.outboundID
-        let callID = "outbound-\(id)-\(Call.hex(.random(in: .min ... .max)))"
-        journal.placed(callID: callID)
+        let id = call.id
+        let callID = "outbound-\(id)-\(ShortID.random())"
+        journal.placed(providerCallID: callID)
         let host = line.userAgent.advertised
         var negotiation = OfferAnswer(
-            host: host, port: rtp.localPort, isSecure: settings.srtp.isOffered(over: route.isSecure), session: sessionID,
+            host: host, port: rtp.localPort, isSecure: settings.srtp.isOffered(over: route.isSecure),
+            session: sessionID,
             peer: route.host)
         let offer = negotiation.offer()
         self.negotiation = negotiation
         let display = UserAgentText.quoted(call.brief.callerDisplayName)
-        let caller = Routing.normalize(call.callerNumber) ?? "anonymous"
+        let caller = Routing.normalize(call.localNumber) ?? "anonymous"
         let invitation = Invitation(
             requestURI: route.requestURI,
-            from: "\(display)<sip:\(caller)@\(host)>;tag=outb-\(Call.hex(.random(in: .min ... .max)))", to: "<\(route.requestURI)>",
-            callID: callID, proxy: route.proxy, sdp: offer, headers: [("X-Outbound-Call-ID", id)], credentials: route.credentials)
+            from: "\(display)<sip:\(caller)@\(host)>;tag=outb-\(ShortID.random())",
+            to: "<\(route.requestURI)>",
+            callID: callID, proxy: route.proxy, sdp: offer, headers: [("X-Outbound-Call-ID", id)],
+            credentials: route.credentials)
         let loop = loop
         round += 1
         dialog = line.userAgent.invite(invitation) { [weak self, round] event in
@@ -170,7 +181,9 @@ actor SIPAttempt: CallAttempt, GraphCall {
             invite(through: routes.removeFirst(), rtp)
             return true
         }
-        if (300..<400).contains(status), let contact, let next = settings.routing.redirect(to: contact, from: route), redirects < Self.redirectLimit {
+        if (300..<400).contains(status), let contact, let next = settings.routing.redirect(to: contact, from: route),
+            redirects < Self.redirectLimit
+        {
             redirects += 1
             invite(through: next, rtp)
             return true
@@ -195,11 +208,13 @@ actor SIPAttempt: CallAttempt, GraphCall {
         guard !isFinished else { return finish() }
         dialog = incoming.dialog
         journal.arrived(call)
-        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
+        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch
+        {
             return refuse(503, error.message)
         }
         var negotiation = OfferAnswer(
-            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, isSecure: settings.srtp == .required, session: sessionID,
+            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, isSecure: settings.srtp == .required,
+            session: sessionID,
             peer: incoming.source)
         // Without a body it is we who offer, in the answer.
         if let sdp = incoming.sdp {
@@ -286,7 +301,9 @@ actor SIPAttempt: CallAttempt, GraphCall {
         }
         if let at = giveUpAt, now >= at {
             giveUpAt = nil
-            handle(isConnected ? .ended(byRemote: false) : .failed(status: 408, phrase: "no response", retryAfterSeconds: nil))
+            handle(
+                isConnected
+                    ? .ended(byRemote: false) : .failed(status: 408, phrase: "no response", retryAfterSeconds: nil))
         }
     }
 
@@ -314,14 +331,17 @@ actor SIPAttempt: CallAttempt, GraphCall {
         case .reoffer(let sdp): reoffer(sdp)
         case .replaced(let call): replaced(by: call)
         case .cancelled where isConnected: handle(.ended(byRemote: true))
-        case .cancelled: attemptEnded(AttemptOutcome(state: .failed, code: 487, reason: "the caller gave up before the answer"))
+        case .cancelled:
+            attemptEnded(AttemptOutcome(state: .failed, code: 487, reason: "the caller gave up before the answer"))
         case .referral(let status): referred(status)
         case .reanswered, .reofferRefused, .referralRequested: break
         case .failed(let status, let phrase, _, _):
             guard !isConnected else { return conversationEnded(outcome, reason: .providerError) }
             attemptEnded(AttemptOutcome(sipStatus: status, phrase: phrase))
         case .ended:
-            guard isConnected else { return attemptEnded(AttemptOutcome(state: .failed, reason: "the far end gave the call up")) }
+            guard isConnected else {
+                return attemptEnded(AttemptOutcome(state: .failed, reason: "the far end gave the call up"))
+            }
             if outcome != nil || pendingEnd != nil {
                 finishConversation()
             } else if let graph {
@@ -345,7 +365,8 @@ actor SIPAttempt: CallAttempt, GraphCall {
         if isCancelled {
             ended = AttemptOutcome(state: .cancelled, code: ended.code, reason: "cancelled by an operator")
         } else if didRingTimeOut {
-            ended = AttemptOutcome(state: .noAnswer, code: ended.code, reason: "not answered within \(Int(settings.ringTimeout)) s")
+            ended = AttemptOutcome(
+                state: .noAnswer, code: ended.code, reason: "not answered within \(Int(settings.ringTimeout)) s")
         }
         journal.attemptEnded(ended)
         finish()
@@ -356,12 +377,16 @@ actor SIPAttempt: CallAttempt, GraphCall {
     /// Blind: the far end is asked to call the operator instead of us.
     private func refer(_ choice: TransferChoice) -> Bool {
         let routes =
-            if case .anybody = choice, let number = settings.operatorNumber { line.targets(settings, choice: .number(number)) } else {
+            if case .anybody = choice, let number = settings.operatorNumber {
+                line.targets(settings, choice: .number(number))
+            } else {
                 line.targets(settings, choice: choice)
             }
         guard let dialog, let route = routes.first?.routes.first else { return false }
         transferDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
-        dialog.refer(to: route.requestURI, by: "sip:\(Routing.normalize(call.callerNumber) ?? "anonymous")@\(line.userAgent.advertised)")
+        dialog.refer(
+            to: route.requestURI,
+            by: "sip:\(Routing.normalize(call.localNumber) ?? "anonymous")@\(line.userAgent.advertised)")
         return true
     }
 
@@ -396,7 +421,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         isConnected = true
         rtp.begin()
         journal.connected()
-        let id = call.outboundID
+        let id = call.id
         let start = StreamStart(
             streamID: "MZ" + id.replacing("-", with: ""), callID: dialog?.callID ?? id, parameters: streamParameters())
         if let url = settings.streamURL {
@@ -408,12 +433,16 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     private func converse(start: StreamStart, rtp: RTPSession) {
         let pair = MediaStreamPair.make()
-        let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
+        let recording = journal.recordingName.flatMap {
+            Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
+        }
         let loop = loop
         let graph = CallGraph(
-            loop: loop, stream: pair.application, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: TransferDesk.hasSomebody(line, settings)), usage: journal.usage,
-            levels: line.levels.begin(call.outboundID), recording: recording
+            loop: loop, stream: pair.application, modes: line.modes(call.brief.language, journal.usage),
+            brief: call.brief,
+            settings: settings.conversation(of: call, canTransfer: TransferDesk.hasSomebody(line, settings)),
+            usage: journal.usage,
+            levels: line.levels.begin(call.id), recording: recording
         ) { [weak self] event in
             self?.assumeIsolated { $0.handle(event) }
         }
@@ -431,13 +460,15 @@ actor SIPAttempt: CallAttempt, GraphCall {
         guard let target = WebSocketURL(url) else { return streamFailed("bridge.stream_url is no ws: URL") }
         Task {
             // Names are resolved off the loop.
-            let resolved = await Task.detached { Result { try SocketAddress.resolve(target.host, port: target.port) } }.value
+            let resolved = await Task.detached { Result { try SocketAddress.resolve(target.host, port: target.port) } }
+                .value
             guard !isFinished else { return }
             switch resolved {
             case .failure(let error): streamFailed("\(error)")
             case .success(let address):
                 let socket = loop.connect(target, address: address)
-                let media = WebSocketMediaStream(socket, dialect: TwilioDialect(role: .carrier, streamSid: start.streamID))
+                let media = WebSocketMediaStream(
+                    socket, dialect: TwilioDialect(role: .carrier, streamSid: start.streamID))
                 let leg = Confined(Leg(rtp: rtp, stream: media, start: start), to: loop)
                 media.onClose = { [weak self] reason in self?.assumeIsolated { $0.streamFailed(reason) } }
                 socket.onOpen = { [weak self] in self?.assumeIsolated { $0.open(leg.value) } }
@@ -453,9 +484,11 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     private func streamParameters() -> [String: String] {
         guard settings.streamURL != nil else { return [:] }
-        var parameters = ["outbound_id": call.outboundID]
+        var parameters = ["outbound_id": call.id]
         if let token = settings.streamToken { parameters["token"] = token }
-        if let brief = try? JSONEncoder().encode(call.brief) { parameters["brief"] = String(decoding: brief, as: UTF8.self) }
+        if let brief = try? JSONEncoder().encode(call.brief) {
+            parameters["brief"] = String(decoding: brief, as: UTF8.self)
+        }
         return parameters
     }
 
@@ -510,7 +543,9 @@ actor SIPAttempt: CallAttempt, GraphCall {
         var negotiation = OfferAnswer(
             host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
             isSecure: settings.srtp == .required, session: sessionID, peer: call.source)
-        guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
+        guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else {
+            return call.dialog.reject(488)
+        }
         self.negotiation = negotiation
         isOfferOpen = false
         round += 1

@@ -3,13 +3,16 @@ internal import Foundation
 internal import Logging
 public import Net
 public import Realtime
+internal import Store
 
-/// `/media/twilio` and `/twilio/stream`: a carrier, or another Trunkline with `bridge.stream_url`, streams a call to us.
+/// `/media/twilio` and `/twilio/stream`: a carrier, or another Trunkline with `bridge.stream_url`, streams a call to
+/// us.
 ///
 /// A stream is let in by a one-time token of `POST /twilio/voice`, by the signature of its upgrade (a TwiML Bin has no
 /// token), or by the shared token of another Trunkline. No model is asked for anything before that has been checked.
 public struct StreamServer: Sendable {
-    /// Where a page in a browser brings its microphone and speaker, with a one-time token of `POST /api/outbound/{id}/browser`.
+    /// Where a page in a browser brings its microphone and speaker, with a one-time token of `POST
+    /// /api/outbound/{id}/browser`.
     public static let browserPath = "/media/browser"
     public static let paths: Set<String> = ["/media/twilio", "/twilio/stream", browserPath]
     /// Milliseconds from the upgrade to a valid `start`.
@@ -34,11 +37,14 @@ public struct StreamServer: Sendable {
     private let tickets: StreamTickets
     private let arrivals: ProviderArrivals
     /// Puts a person into a call in progress.
-    private let takeOver: @Sendable (_ outboundID: String, _ name: String, Confined<any MediaStream>, EventLoop) async -> Bool
+    private let takeOver:
+        @Sendable (_ callID: String, _ name: String, Confined<any MediaStream>, EventLoop) async -> Bool
 
     public init(
         line: CallLine, calls: CallSettings, settings: Settings, tickets: StreamTickets, arrivals: ProviderArrivals,
-        takeOver: @escaping @Sendable (_ outboundID: String, _ name: String, Confined<any MediaStream>, EventLoop) async -> Bool
+        takeOver:
+            @escaping @Sendable (_ callID: String, _ name: String, Confined<any MediaStream>, EventLoop) async ->
+            Bool
     ) {
         self.takeOver = takeOver
         self.line = line
@@ -59,7 +65,9 @@ public struct StreamServer: Sendable {
     }
 
     private func isSigned(_ path: String, _ headers: [String: String]) -> Bool {
-        guard let signature = settings.signature, let base = settings.publicURL, let given = headers["x-twilio-signature"] else { return false }
+        guard let signature = settings.signature, let base = settings.publicURL,
+            let given = headers["x-twilio-signature"]
+        else { return false }
         return signature.isValid(given, url: base + path)
     }
 
@@ -85,14 +93,15 @@ public struct StreamServer: Sendable {
                 socket.close(code: 1008)
             case .unasked(let call):
                 let streamed = StreamedCall(
-                    loop: loop, call: call, providerCallID: start.callID, line: server.line, settings: server.calls, journal: nil)
+                    loop: loop, call: call, providerCallID: start.callID, line: server.line, settings: server.calls,
+                    journal: nil)
                 streamed.assumeIsolated { $0.run(box) }
-            case .awaited(let outboundID, let user):
-                if server.line.calls.deliver(box, on: loop, of: start.callID, to: outboundID, from: user) { return }
+            case .awaited(let callID, let user):
+                if server.line.calls.deliver(box, on: loop, of: start.callID, to: callID, from: user) { return }
                 guard let user else { return socket.close(code: 1008) }
                 let refused = Confined(socket, to: loop)
                 Task {
-                    guard await server.takeOver(outboundID, user, box, loop) == false else { return }
+                    guard await server.takeOver(callID, user, box, loop) == false else { return }
                     loop.post { refused.value.close(code: 1008) }
                 }
             }
@@ -109,7 +118,7 @@ public struct StreamServer: Sendable {
         /// Another Trunkline's call, or an open stream.
         case unasked(Call)
         /// The stream of a call that we had placed, or that came in.
-        case awaited(outboundID: String, user: String?)
+        case awaited(callID: String, user: String?)
     }
 
     /// The call that a stream belongs to; nil: it is not let in.
@@ -119,34 +128,38 @@ public struct StreamServer: Sendable {
             return Self.briefed(start).map { .unasked($0) }
         }
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
-            return .awaited(outboundID: ticket.outboundID, user: ticket.user)
+            return .awaited(callID: ticket.callID, user: ticket.user)
         }
         // A wrong token is a wrong token, whoever signed the upgrade; and nobody's browser comes without one.
         guard given == nil, !isBrowser else { return nil }
         if isSigned {
             // A TwiML Bin: nothing was told of the call before, and its numbers are known if the Bin gives them.
             let number = { (name: String) in start.parameters[name].flatMap { $0.isEmpty ? nil : $0 } }
-            guard case .taken(let id) = arrivals.arrive(start.callID, from: number("from"), to: number("to")) else { return nil }
-            return .awaited(outboundID: id, user: nil)
+            guard case .taken(let id) = arrivals.arrive(start.callID, from: number("from"), to: number("to")) else {
+                return nil
+            }
+            return .awaited(callID: id, user: nil)
         }
         guard settings.isOpen else { return nil }
         return .unasked(
             Call(
-                providerCallID: start.callID, from: start.parameters["from"] ?? "stream", to: start.parameters["to"] ?? "stream",
+                providerCallID: start.callID, from: start.parameters["from"] ?? "stream",
+                to: start.parameters["to"] ?? "stream",
                 brief: settings.brief, maxDuration: calls.maxCallDuration, requestedBy: "open stream", at: Date()))
     }
 
     /// Another Trunkline tells the brief with the stream.
     private static func briefed(_ start: StreamStart) -> Call? {
-        guard let json = start.parameters["brief"], let brief = try? JSONDecoder().decode(Brief.self, from: Data(json.utf8)),
+        guard let json = start.parameters["brief"],
+            let brief = try? JSONDecoder().decode(Brief.self, from: Data(json.utf8)),
             (1...20).contains(brief.questions.count), brief.purpose.count <= 2_000
         else { return nil }
         let id = start.parameters["outbound_id"] ?? ""
-        let isWellFormed = id.count == 11 && id.hasPrefix("ob-") && id.dropFirst(3).allSatisfy { $0.isHexDigit }
         var call = Call(
-            outboundID: isWellFormed ? id : Call.newID(), callerNumber: "stream", calleeNumber: String(start.callID.prefix(256)), brief: brief,
+            id: CallDirection(id: id) == .outbound ? id : nil, localNumber: "stream",
+            remoteNumber: String(start.callID.prefix(256)), brief: brief,
             requestedBy: "stream", createdAt: Date())
-        call.callID = String(start.callID.prefix(256))
+        call.providerCallID = String(start.callID.prefix(256))
         return call
     }
 }

@@ -1,7 +1,8 @@
 internal import Foundation
 internal import Synchronization
 
-/// One-time tokens that let a provider's media stream in, each bound to one call. A token is good for a minute and once.
+/// One-time tokens that let a provider's media stream in, each bound to one call. A token is good for a minute and
+/// once.
 public final class StreamTickets: Sendable {
     public static let lifetimeMs: UInt64 = 60_000
     /// Tokens waiting to be used; the oldest gives way.
@@ -12,17 +13,17 @@ public final class StreamTickets: Sendable {
         /// The provider's id of the call, e.g. Twilio's `CallSid`.
         public var providerCallID: String
         /// The record's id: of a call that we had placed, or that came in.
-        public var outboundID: String
+        public var callID: String
         /// Whose browser brings the stream; nil: a provider's.
         public var user: String?
         /// Of a browser: to answer a call that rings for its user, or to take over one in progress.
-        public init(user: String, outboundID: String) {
-            self.init(providerCallID: outboundID, outboundID: outboundID)
+        public init(user: String, callID: String) {
+            self.init(providerCallID: callID, callID: callID)
             self.user = user
         }
-        public init(providerCallID: String, outboundID: String) {
+        public init(providerCallID: String, callID: String) {
             self.providerCallID = providerCallID
-            self.outboundID = outboundID
+            self.callID = callID
         }
     }
 
@@ -40,7 +41,9 @@ public final class StreamTickets: Sendable {
         let token = (0..<4).map { _ in String(UInt64.random(in: .min ... .max) | 1 << 63, radix: 36) }.joined()
         let now = nowMs()
         state.withLock { state in
-            while let oldest = state.order.first, state.order.count >= Self.limit || state.tickets[oldest].map({ $0.expires <= now }) ?? true {
+            while let oldest = state.order.first,
+                state.order.count >= Self.limit || state.tickets[oldest].map({ $0.expires <= now }) ?? true
+            {
                 state.order.removeFirst()
                 state.tickets[oldest] = nil
             }
@@ -54,7 +57,8 @@ public final class StreamTickets: Sendable {
     public func redeem(_ token: String, providerCallID: String) -> Ticket? {
         let now = nowMs()
         return state.withLock { state in
-            guard let found = state.tickets.removeValue(forKey: token), found.expires > now, found.ticket.providerCallID == providerCallID
+            guard let found = state.tickets.removeValue(forKey: token), found.expires > now,
+                found.ticket.providerCallID == providerCallID
             else { return nil }
             return found.ticket
         }
@@ -64,7 +68,9 @@ public final class StreamTickets: Sendable {
     public func revoke(providerCallID: String) -> Bool {
         let now = nowMs()
         return state.withLock { state in
-            guard let found = state.tickets.first(where: { $0.value.ticket.providerCallID == providerCallID }) else { return false }
+            guard let found = state.tickets.first(where: { $0.value.ticket.providerCallID == providerCallID }) else {
+                return false
+            }
             state.tickets[found.key] = nil
             return found.value.expires > now
         }

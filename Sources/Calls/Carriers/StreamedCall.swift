@@ -18,7 +18,10 @@ actor StreamedCall: CarriedConversation, GraphCall {
     private(set) var desk: TransferDesk?
 
     /// - Parameter providerCallID: as the stream told it, e.g. Twilio's `CallSid`.
-    init(loop: EventLoop, call: Call, providerCallID: String, line: CallLine, settings: CallSettings, journal: CallJournal?) {
+    init(
+        loop: EventLoop, call: Call, providerCallID: String, line: CallLine, settings: CallSettings,
+        journal: CallJournal?
+    ) {
         self.loop = loop
         self.call = call
         self.line = line
@@ -32,14 +35,17 @@ actor StreamedCall: CarriedConversation, GraphCall {
         let journal =
             attempt
             ?? CallJournal(
-                call, carrier: TwilioREST.isSID(providerCallID) ? "twilio" : "stream", store: line.store, settings: settings, logger: line.logger,
+                call, carrier: TwilioREST.isSID(providerCallID) ? "twilio" : "stream", store: line.store,
+                settings: settings, logger: line.logger,
                 now: { Date() })
         if attempt == nil { journal.insert(call) } else { journal.connected() }
-        let recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
+        let recording = journal.recordingName.flatMap {
+            Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
+        }
         let graph = CallGraph(
             loop: loop, stream: stream.value, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
             settings: settings.conversation(of: call, canTransfer: hasSomebody), usage: journal.usage,
-            levels: line.levels.begin(call.outboundID), recording: recording
+            levels: line.levels.begin(call.id), recording: recording
         ) { [weak self] event in
             if case .transfer = event { self?.assumeIsolated { $0.desk?.begin() } }
             guard let outcome = journal.took(event) else { return }
@@ -47,14 +53,15 @@ actor StreamedCall: CarriedConversation, GraphCall {
             self?.assumeIsolated { $0.close(stream, journal) { ended(outcome.endReason) } }
         }
         self.graph = graph
-        let desk = TransferDesk(loop: loop, line: line, settings: settings, journal: journal, call: call) { [weak self] choice in
+        let desk = TransferDesk(loop: loop, line: line, settings: settings, journal: journal, call: call) {
+            [weak self] choice in
             self?.assumeIsolated { $0.redirect(choice) } ?? false
         }
         desk.graph = graph
         self.desk = desk
         graph.start()
         graph.streamStarted()
-        line.calls.add(call.outboundID, self)
+        line.calls.add(call.id, self)
     }
 
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }
@@ -74,7 +81,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
         guard let twilio = line.twilio, TwilioREST.isSID(providerCallID), let number else { return nil }
         let language = LanguageTag.primary(call.brief.language)
         return TwiML.dial(
-            number, callerID: Routing.normalize(call.callerNumber), ringSeconds: Int(settings.ringTimeout),
+            number, callerID: Routing.normalize(call.localNumber), ringSeconds: Int(settings.ringTimeout),
             next: "\(twilio.publicURL)/twilio/transferred?language=\(language)")
     }
 
@@ -91,15 +98,17 @@ actor StreamedCall: CarriedConversation, GraphCall {
         return true
     }
 
-    private func close(_ stream: Confined<any MediaStream>, _ journal: CallJournal, _ ended: @escaping @Sendable () -> Void) {
+    private func close(
+        _ stream: Confined<any MediaStream>, _ journal: CallJournal, _ ended: @escaping @Sendable () -> Void
+    ) {
         // The carrier plays what it has; the close ends the stream (and, at Twilio, goes on with the TwiML).
         desk?.close()
         desk = nil
         stream.value.close()
         graph = nil
-        line.levels.end(call.outboundID)
+        line.levels.end(call.id)
         let isOwn = attempt == nil
-        let id = call.outboundID
+        let id = call.id
         Task { [line] in
             if isOwn { await journal.close() }
             // Only now: a shutdown waits until nothing is left here.

@@ -2,11 +2,11 @@ public import Foundation
 public import Pipeline
 public import Realtime
 
-/// A conversation by turns, for trunks that cannot stream media: our turn is played from a file, what the caller says after it
-/// is recorded, and each recording is transcribed, answered, and the answer synthesised.
+/// A conversation by turns, for trunks that cannot stream media: our turn is played from a file, what the caller says
+/// after it is recorded, and each recording is transcribed, answered, and the answer synthesised.
 ///
-/// The same `DialogueMachine` decides as on a stream. Its clock is that of the recording we make: our turns and the caller's,
-/// one after the other.
+/// The same `DialogueMachine` decides as on a stream. Its clock is that of the recording we make: our turns and the
+/// caller's, one after the other.
 public actor TurnBasedCall: CarriedConversation {
     /// One turn of ours.
     public struct Turn: Sendable, Equatable {
@@ -37,9 +37,8 @@ public actor TurnBasedCall: CarriedConversation {
     private static let thinkLimitMs = 10_000
     /// Seconds beyond a turn of ours and the longest recording after which the provider has forgotten the call.
     private static let absenceLimit = 20.0
-    /// Audio kept before and behind the speech that is recognised, frames.
+    /// Audio kept before the speech that is recognised, frames.
     private static let prefixFrames = 15
-    private static let tailFrames = 10
 
     private let call: Call
     private let engines: SpeechEngines
@@ -64,16 +63,18 @@ public actor TurnBasedCall: CarriedConversation {
     private var turns: [Int: Turn] = [:]
     private var watchdog: Task<Void, Never>?
 
-    // The engines run as on a stream, for the whole call.
-    private let toRecognizer: Edge<RecognizerInput>
-    private let transcripts: Edge<TranscriptEvent>
-    private let sentences: Edge<Sentence>
-    private let audio: Edge<SynthesizedAudio>
-    private let stages: Graph
+    // The same stages and engines as on a stream, for the whole call.
+    private let cascade: Cascade
+    private var feed: RecognizerFeed
+    private let scene = QuietScene()
+    private var callerChain: CallerChain
+    private var spokenChain = SpokenChain()
+    private var meters = CascadeMeters()
     private var services: Task<Void, Never>?
 
     init(
-        call: Call, engines: SpeechEngines, settings: CallSettings, journal: CallJournal, release: (@Sendable () async -> Void)? = nil,
+        call: Call, engines: SpeechEngines, settings: CallSettings, journal: CallJournal,
+        release: (@Sendable () async -> Void)? = nil,
         onEnd: @escaping @Sendable () -> Void
     ) {
         self.call = call
@@ -84,16 +85,21 @@ public actor TurnBasedCall: CarriedConversation {
         self.release = release
         machine = DialogueMachine(
             brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
-            policy: settings.conversation(of: call, canTransfer: false).turns)
-        recording = journal.recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: journal) }
-        var stages = Graph()
-        toRecognizer = stages.edge("toRecognizer", limit: 4_096, overflow: .dropOldest)
-        transcripts = stages.edge("transcripts", limit: 64, overflow: .wait)
-        sentences = stages.edge("sentences", limit: 128, overflow: .wait)
-        audio = stages.edge("audio", limit: 256, overflow: .wait)
-        stages.add("speech-to-text", engines.speechToText, from: toRecognizer, to: transcripts)
-        stages.add("text-to-speech", engines.textToSpeech, from: sentences, to: audio)
-        self.stages = stages
+            policy: settings.conversation(of: call, canTransfer: false).policy)
+        recording = journal.recordingName.flatMap {
+            Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
+        }
+        cascade = Cascade(engines)
+        feed = RecognizerFeed(to: cascade.heard, sampleRate: engines.speechToText.sampleRate, prefixMs: 0)
+        callerChain = CallerChain(CallLayout.callerStages(settings.conversation, scene: scene))
+    }
+
+    /// Our turn is a file: nobody cuts it off.
+    private final class QuietScene: CallScene {
+        let isAISpeaking = false
+        let isInterruptible = false
+        let callerWords: Int? = nil
+        let endOfTurnSilenceMs: Int? = nil
     }
 
     deinit { services?.cancel() }
@@ -108,7 +114,9 @@ public actor TurnBasedCall: CarriedConversation {
         guard (0...Self.turnLimit).contains(number) else { return Turn(number: 0, audio: [], isLast: true) }
         if let known = turns[number + 1] { return known }
         if let production, production.number == number + 1 { return await production.task.value }
-        guard !isOver, production == nil, number == (turns.keys.max() ?? 0) else { return Turn(number: number + 1, audio: [], isLast: true) }
+        guard !isOver, production == nil, number == (turns.keys.max() ?? 0) else {
+            return Turn(number: number + 1, audio: [], isLast: true)
+        }
         let task = Task { await self.produce(number + 1, heard) }
         production = (number + 1, task)
         let turn = await task.value
@@ -124,9 +132,10 @@ public actor TurnBasedCall: CarriedConversation {
 
     private func produce(_ number: Int, _ heard: Heard) async -> Turn {
         watchdog?.cancel()
-        var latency = TurnLatency(endOfTurnMs: Self.endSilenceMs, speechToTextMs: 0, languageModelMs: 0, textToSpeechMs: 0, queueingMs: 0)
+        var latency = TurnLatency(
+            endOfTurnMs: Self.endSilenceMs, speechToTextMs: 0, languageModelMs: 0, textToSpeechMs: 0, queueingMs: 0)
         if number == 1 {
-            services = Task { [stages] in
+            services = Task { [stages = cascade.stages()] in
                 do { try await stages.run() } catch is CancellationError {} catch { self.failed("\(error)") }
             }
             await perform(machine.mediaStarted(at: clock), &latency)
@@ -144,12 +153,11 @@ public actor TurnBasedCall: CarriedConversation {
             latencies.append(latency)
         }
         var samples: [Int16] = []
-        var encoder = MuLawEncoder()
         var encoded: [EncodedFrame] = []
         let start = clock
         for frame in frames {
             frame.withSamples { samples += $0 }
-            encoder.process(frame, into: &encoded)
+            spokenChain.process(frame, into: &encoded)
         }
         for frame in encoded {
             recording?.ai(frame, startMs: clock)
@@ -161,10 +169,13 @@ public actor TurnBasedCall: CarriedConversation {
         let isLast = ending != nil || machine.isClosing || isOver
         let playMs = clock - start
         watch(Double(playMs) / 1_000 + (isLast ? 1 : Double(Self.recordingLimit) + Self.absenceLimit), isLast: isLast)
-        return Turn(number: number, audio: samples.isEmpty ? [] : WaveFile(sampleRate: 8_000, samples: samples).bytes, isLast: isLast)
+        return Turn(
+            number: number, audio: samples.isEmpty ? [] : WaveFile(sampleRate: 8_000, samples: samples).bytes,
+            isLast: isLast)
     }
 
-    /// Whoever asks for the next turn has heard the last one to its end. One who hung up has heard as much as there was time for.
+    /// Whoever asks for the next turn has heard the last one to its end. One who hung up has heard as much as there was
+    /// time for.
     private func spokenIsHeard(_ latency: inout TurnLatency, isCutOff: Bool = false) async {
         guard let spoken else { return }
         self.spoken = nil
@@ -177,14 +188,15 @@ public actor TurnBasedCall: CarriedConversation {
         }
         append(entry)
         let heard = entry.heardText ?? entry.text
-        await perform(machine.turnHeard(heard, turn: spoken.turn, isInterrupted: entry.isInterrupted, at: clock), &latency)
+        await perform(
+            machine.turnHeard(heard, turn: spoken.turn, isInterrupted: entry.isInterrupted, at: clock), &latency)
     }
 
     private func take(_ heard: Heard, _ latency: inout TurnLatency) async {
         switch heard {
         case .silence:
             clock += Self.endSilenceMs
-            await perform(machine.tick(at: clock + settings.conversation.turns.silencePromptMs), &latency)
+            await perform(machine.tick(at: clock + settings.conversation.policy.silencePromptMs), &latency)
         case .keys(let keys):
             for key in keys.prefix(32) { await perform(machine.key(key, at: clock), &latency) }
             // No more will follow: a number is complete.
@@ -196,12 +208,17 @@ public actor TurnBasedCall: CarriedConversation {
 
     private func listen(to file: WaveFile, _ latency: inout TurnLatency) async {
         let frames = Self.frames(file)
-        var detector = VoiceActivityDetector(settings.conversation.voiceActivity)
-        let speech = frames.indices.filter { detector.detect(frames[$0]).isSpeech }
+        var heard = HeardFrame()
+        var speech: [Int] = []
+        var sound: [EncodedFrame] = []
         let start = clock
-        for frame in frames {
+        for (index, frame) in frames.enumerated() {
             clock += EncodedFrame.milliseconds
             recording?.caller(frame, now: clock)
+            heard.begin(frame)
+            callerChain.process(&heard)
+            sound.append(heard.frame)
+            if heard.activity.isSpeech { speech.append(index) }
         }
         recording?.flush(now: clock)
         guard let first = speech.first, let last = speech.last else { return await take(.silence, &latency) }
@@ -210,19 +227,23 @@ public actor TurnBasedCall: CarriedConversation {
         let began = ContinuousClock.now
         var text = ""
         if machine.conversation.canRecognizeSpeech {
-            let heard = frames[max(0, first - Self.prefixFrames)..<min(frames.count, last + 1 + Self.tailFrames)]
+            let heard = sound[
+                max(0, first - Self.prefixFrames)..<min(sound.count, last + 1 + RecognizerFeed.tailFrames)]
             journal.usage.add(.speechToText, .milliseconds, heard.count * EncodedFrame.milliseconds)
             text = await recognize(heard) ?? ""
         }
         latency.speechToTextMs = Self.milliseconds(since: began)
-        await perform(machine.speechEnded(spokenMs: (last - first + 1) * EncodedFrame.milliseconds, at: clock), &latency)
+        await perform(
+            machine.speechEnded(spokenMs: (last - first + 1) * EncodedFrame.milliseconds, at: clock), &latency)
         machine.transcriptLength(entries.count)
         await perform(machine.transcript(.final(text: text, confidence: nil), at: clock), &latency)
     }
 
     /// 20 ms frames at 8 kHz; what is no whole frame at the end is dropped.
     private static func frames(_ file: WaveFile) -> [EncodedFrame] {
-        guard var chain = try? Resampler(from: file.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000)) else { return [] }
+        guard var chain = try? Resampler(from: file.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000)) else {
+            return []
+        }
         var frames: [AudioFrame] = []
         try? chain.process(samples: file.samples[...], sampleRate: file.sampleRate, into: &frames)
         var encoder = MuLawEncoder()
@@ -232,18 +253,19 @@ public actor TurnBasedCall: CarriedConversation {
     }
 
     private func recognize(_ frames: ArraySlice<EncodedFrame>) async -> String? {
-        guard var chain = try? MuLawDecoder().then(Resampler(from: 8_000, to: engines.speechToText.sampleRate)) else { return nil }
-        var pieces: [AudioFrame] = []
-        for frame in frames { try? chain.process(frame, into: &pieces) }
-        for piece in pieces { toRecognizer.offer(.audio(piece)) }
-        toRecognizer.offer(.turnEnded)
-        let transcripts = transcripts
-        return await Self.within(Self.thinkLimitMs) {
+        for frame in frames { feed.recognize(frame) }
+        meters.speechToText.count(frames.count)
+        feed.endTurn()
+        let began = ContinuousClock.now
+        let transcripts = cascade.transcripts
+        let text: String? = await Self.within(Self.thinkLimitMs) {
             while let signal = await transcripts.next() {
                 if case .data(.final(let text, _)) = signal { return text }
             }
             return nil
         }
+        meters.speechToText.took(milliseconds: Self.milliseconds(since: began))
+        return text
     }
 
     // MARK: Deciding
@@ -256,23 +278,34 @@ public actor TurnBasedCall: CarriedConversation {
                 pending.append(text)
                 journal.usage.add(.textToSpeech, .characters, text.count)
             case .flushSpeech: pending = []
-            case .expect(let hints): toRecognizer.offer(.expect(hints))
+            case .expect(let hints): cascade.heard.offer(.expect(hints))
             case .progress(let tracker): journal.progress(tracker)
             case .customerSaid(let entry): append(entry)
             case .hangUp(let reason): ending = ending ?? reason
-            case .cancelModel, .turnComplete, .awaitSilence, .source, .press, .transfer: break  // one response is awaited after the other
+            // one response is awaited after the other
+            case .cancelModel, .turnComplete, .awaitSilence, .source, .press, .transfer: break
             }
         }
     }
 
     private func request(_ conversation: Conversation, _ generation: Int, _ latency: inout TurnLatency) async {
         let began = ContinuousClock.now
-        let model = engines.languageModel
+        let responses = cascade.responses
+        meters.languageModel.count()
+        cascade.requests.offer(ModelRequest(conversation: conversation, generation: generation))
         let events: [LanguageModelEvent]? = await Self.within(Self.thinkLimitMs) {
             var events: [LanguageModelEvent] = []
-            do { for try await event in model.respond(to: conversation) { events.append(event) } } catch { return nil }
-            return events
+            while case .data(let reply)? = await responses.next() {
+                guard reply.generation == generation else { continue }
+                switch reply.piece {
+                case .event(let event): events.append(event)
+                case .finished: return events
+                case .failed: return nil
+                }
+            }
+            return nil
         }
+        meters.languageModel.took(milliseconds: Self.milliseconds(since: began))
         latency.languageModelMs += Self.milliseconds(since: began)
         guard let events else {
             failure = "language-model: no response"
@@ -287,9 +320,11 @@ public actor TurnBasedCall: CarriedConversation {
         let texts = pending
         guard !texts.isEmpty, !isOver else { return [] }
         for (index, text) in texts.enumerated() {
-            sentences.offer(Sentence(utterance: index, turn: machine.turn, text: text, language: call.brief.language))
+            cascade.sentences.offer(
+                Sentence(utterance: index, turn: machine.turn, text: text, language: call.brief.language))
+            meters.textToSpeech.count()
         }
-        let audio = audio
+        let audio = cascade.audio
         let frames: [AudioFrame]? = await Self.within(Self.thinkLimitMs) {
             var frames: [AudioFrame] = []
             while let signal = await audio.next() {
@@ -304,6 +339,7 @@ public actor TurnBasedCall: CarriedConversation {
             return nil
         }
         latency.textToSpeechMs = Self.milliseconds(since: began)
+        meters.textToSpeech.took(milliseconds: latency.textToSpeechMs)
         if frames == nil {
             failure = failure ?? "text-to-speech: no speech"
             ending = .providerError
@@ -318,11 +354,15 @@ public actor TurnBasedCall: CarriedConversation {
     }
 
     /// The result, or nil when it takes too long.
-    private static func within<Result: Sendable>(_ limitMs: Int, _ body: @escaping @Sendable () async -> Result?) async -> Result? {
+    private static func within<Result: Sendable>(_ limitMs: Int, _ body: @escaping @Sendable () async -> Result?) async
+        -> Result?
+    {
         (try? await Patience.wait(milliseconds: limitMs, body)) ?? nil
     }
 
-    private static func milliseconds(since start: ContinuousClock.Instant) -> Int { Int(start.duration(to: .now) / .milliseconds(1)) }
+    private static func milliseconds(since start: ContinuousClock.Instant) -> Int {
+        Int(start.duration(to: .now) / .milliseconds(1))
+    }
 
     private func append(_ entry: TranscriptEntry) {
         entries.append(entry)
@@ -330,11 +370,21 @@ public actor TurnBasedCall: CarriedConversation {
         machine.transcriptLength(entries.count)
     }
 
-    var edges: [EdgeReading] { stages.edges }
+    var reading: GraphReading? {
+        let caller = callerChain.names
+        var edges = cascade.edges
+        for index in edges.indices where edges[index].from == CallLayout.endOfCallerStages {
+            edges[index].from = caller.last ?? ""
+        }
+        return GraphReading(
+            mode: "turn-based", stages: callerChain.readings + meters.readings + spokenChain.readings,
+            links: LinkReading.chain(caller), edges: edges)
+    }
 
     // MARK: The end
 
-    /// After our last turn the goodbye has time to be heard; otherwise a provider that does not come back has lost the call.
+    /// After our last turn the goodbye has time to be heard; otherwise a provider that does not come back has lost the
+    /// call.
     private func watch(_ seconds: Double, isLast: Bool) {
         watchdog?.cancel()
         watchdog = Task {
@@ -364,18 +414,19 @@ public actor TurnBasedCall: CarriedConversation {
         guard !isOver else { return }
         isOver = true
         watchdog?.cancel()
-        var latency = TurnLatency(endOfTurnMs: 0, speechToTextMs: 0, languageModelMs: 0, textToSpeechMs: 0, queueingMs: 0)
+        var latency = TurnLatency(
+            endOfTurnMs: 0, speechToTextMs: 0, languageModelMs: 0, textToSpeechMs: 0, queueingMs: 0)
         await spokenIsHeard(&latency, isCutOff: true)
         machine.stop()
-        toRecognizer.finish()
-        sentences.finish()
+        cascade.finish()
         services?.cancel()
         var tracker = machine.conversation.tracker
         tracker.close()
         let outcome = Outcome(
-            endReason: reason ?? ending ?? .taskCompleted, tracker: tracker, answeredBy: machine.answeredBy, transcript: entries,
+            endReason: reason ?? ending ?? .taskCompleted, tracker: tracker, answeredBy: machine.answeredBy,
+            transcript: entries,
             latencies: latencies,
-            interruptions: 0, failure: failure)
+            interruptions: 0, failure: failure, graph: reading)
         if let recording { await withCheckedContinuation { done in recording.finish(now: clock) { done.resume() } } }
         journal.conversationEnded(outcome, reason: outcome.endReason)
         onEnd()

@@ -12,14 +12,16 @@ public final class TurnServer: Sendable {
     /// - Parameter providerCallID: e.g. Twilio's `CallSid`.
     public func conversation(of providerCallID: String) -> TurnBasedCall? { calls.withLock { $0[providerCallID] } }
 
-    /// - Parameter outboundID: of the call's record, which awaits its media.
+    /// - Parameter callID: of the call's record, which awaits its media.
     /// - Returns: nil: it cannot be held.
-    public func begin(_ providerCallID: String, outboundID: String) -> TurnBasedCall? {
+    public func begin(_ providerCallID: String, callID: String) -> TurnBasedCall? {
         if let known = conversation(of: providerCallID) { return known }
         // Not every provider tells of the end: what is over is forgotten without it.
         let forget: @Sendable () -> Void = { [weak self] in self?.forget(providerCallID) }
-        guard let conversation = line.calls.beginTurns(of: outboundID, ended: forget) else {
-            line.logger.error("a call by turns cannot be held: it needs recogniser, language model and voice (agent.fallback, or agent.mode cascade)")
+        guard let conversation = line.calls.beginTurns(of: callID, ended: forget) else {
+            line.logger.error(
+                "a call by turns cannot be held: it needs recogniser, language model and voice (agent.fallback, or agent.mode cascade)"
+            )
             return nil
         }
         calls.withLock { $0[providerCallID] = conversation }

@@ -4,6 +4,7 @@ internal import Logging
 internal import Net
 internal import Pipeline
 internal import Realtime
+internal import Store
 
 /// Calls placed through Twilio: how to reach it, and how it reaches us.
 public struct TwilioCarrier: Sendable {
@@ -20,7 +21,7 @@ public struct TwilioCarrier: Sendable {
     }
 
     /// Webhook of one call; Twilio's signature covers the query.
-    func webhook(_ path: String, of outboundID: String) -> String { "\(publicURL)/twilio/\(path)?call=\(outboundID)" }
+    func webhook(_ path: String, of callID: String) -> String { "\(publicURL)/twilio/\(path)?call=\(callID)" }
 }
 
 /// What Twilio tells of a call (twilio.com/docs/voice/api/call-resource#statuscallback).
@@ -58,9 +59,11 @@ public struct TwilioReport: Sendable, Equatable {
     }
 }
 
-/// One attempt that Twilio carries: placed by its REST API, its media streamed to us, its states told to `/twilio/status`.
+/// One attempt that Twilio carries: placed by its REST API, its media streamed to us, its states told to
+/// `/twilio/status`.
 ///
-/// What Twilio tells may be late, doubled or lost: the states only go forward, and where it is silent too long it is asked.
+/// What Twilio tells may be late, doubled or lost: the states only go forward, and where it is silent too long it is
+/// asked.
 actor TwilioAttempt: CarriedAttempt {
     /// Seconds beyond the ringing in which Twilio must have told how it ended.
     private static let ringingGrace = 10.0
@@ -88,29 +91,35 @@ actor TwilioAttempt: CarriedAttempt {
     private var watchdog: Task<Void, Never>?
     private var done: CheckedContinuation<Void, Never>?
 
-    init(call: Call, carrier: TwilioCarrier, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
+    init(
+        call: Call, carrier: TwilioCarrier, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date
+    ) {
         self.call = call
         self.carrier = carrier
         self.line = line
         self.settings = settings
-        journal = CallJournal(call, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
+        journal = CallJournal(
+            call, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     // MARK: Commands
 
     func run() async {
         line.calls.await(
-            call.outboundID,
+            call.id,
             .init(
                 stream: { [call, line, settings, journal] stream, loop, sid in
                     let conversation = StreamedCall(
                         loop: loop, call: call, providerCallID: sid, line: line, settings: settings, journal: journal)
                     Task { await self.began(conversation) }
-                    conversation.assumeIsolated { $0.run(stream) { reason in Task { await self.conversationEnded(reason) } } }
+                    conversation.assumeIsolated {
+                        $0.run(stream) { reason in Task { await self.conversationEnded(reason) } }
+                    }
                 },
                 turns: { [call, line, settings, journal] ended in
                     guard let engines = line.cascade(call.brief.language, journal.usage) else { return nil }
-                    let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal) {
+                    let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal)
+                    {
                         Task { await self.conversationEnded(nil) }
                     }
                     Task { await self.began(conversation) }
@@ -118,7 +127,7 @@ actor TwilioAttempt: CarriedAttempt {
                 }))
         await place()
         if !isOver { await withCheckedContinuation { done = $0 } }
-        line.calls.stopAwaiting(call.outboundID)
+        line.calls.stopAwaiting(call.id)
         watchdog?.cancel()
         await journal.close()
     }
@@ -131,14 +140,19 @@ actor TwilioAttempt: CarriedAttempt {
 
     func hangUp(_ reason: EndReason) {
         guard journal.isConnected else { return cancel() }
-        if let conversation { Task { await conversation.hangUp(reason) } } else { over { $0.conversationEnded(nil, reason: reason) } }
+        if let conversation {
+            Task { await conversation.hangUp(reason) }
+        } else {
+            over { $0.conversationEnded(nil, reason: reason) }
+        }
     }
 
     // MARK: Placing
 
     private func place() async {
-        let id = call.outboundID
-        guard case .twilio(let to)? = try? settings.routing.route(to: call.calleeNumber), let from = settings.routing.plan.e164(call.callerNumber)
+        let id = call.id
+        guard case .twilio(let to)? = try? settings.routing.route(to: call.remoteNumber),
+            let from = settings.routing.plan.e164(call.localNumber)
         else {
             return over { $0.attemptEnded(AttemptOutcome(state: .failed, reason: "no route for this number")) }
         }
@@ -146,21 +160,30 @@ actor TwilioAttempt: CarriedAttempt {
         do {
             let placed = try await carrier.rest.place(
                 .init(
-                    to: to, from: from, url: carrier.webhook("voice", of: id), statusCallback: carrier.webhook("status", of: id),
-                    machineCallback: carrier.detectsMachines ? carrier.webhook("status", of: id) : nil, ringSeconds: Int(settings.ringTimeout),
+                    to: to, from: from, url: carrier.webhook("voice", of: id),
+                    statusCallback: carrier.webhook("status", of: id),
+                    machineCallback: carrier.detectsMachines ? carrier.webhook("status", of: id) : nil,
+                    ringSeconds: Int(settings.ringTimeout),
                     timeLimit: min(call.maxDuration, settings.maxCallDuration) + 60))
             sid = placed.sid
             line.trunk.worked()
-            journal.placed(callID: placed.sid)
+            journal.placed(providerCallID: placed.sid)
             if isOver { return leave() }
             if isCancelled { return end() }
             watch(settings.ringTimeout + Self.ringingGrace) { await $0.askHowItEnded() }
         } catch {
             let failure = error as? TwilioREST.Failure
             line.trunk.failed("Twilio: " + (failure.map { "status \($0.status ?? 0)" } ?? "not reached"))
-            // A call that may have been placed all the same is hung up by `/twilio/voice`, which does not know it any more.
-            logger.warning("Twilio did not place the call", metadata: ["code": "\(failure?.code ?? 0)", "status": "\(failure?.status ?? 0)"])
-            over { $0.attemptEnded(AttemptOutcome(state: isCancelled ? .cancelled : .failed, code: failure?.status, reason: "\(error)")) }
+            // A call that may have been placed all the same is hung up by `/twilio/voice`, which does not know it any
+            // more.
+            logger.warning(
+                "Twilio did not place the call",
+                metadata: ["code": "\(failure?.code ?? 0)", "status": "\(failure?.status ?? 0)"])
+            over {
+                $0.attemptEnded(
+                    AttemptOutcome(state: isCancelled ? .cancelled : .failed, code: failure?.status, reason: "\(error)")
+                )
+            }
         }
     }
 
@@ -187,10 +210,14 @@ actor TwilioAttempt: CarriedAttempt {
         case .inProgress: answered()
         case .completed: completed()
         case .busy: over { $0.attemptEnded(AttemptOutcome(state: .busy, code: report.sipCode, reason: "busy")) }
-        case .noAnswer: over { $0.attemptEnded(AttemptOutcome(state: .noAnswer, code: report.sipCode, reason: "not answered")) }
+        case .noAnswer:
+            over { $0.attemptEnded(AttemptOutcome(state: .noAnswer, code: report.sipCode, reason: "not answered")) }
         case .canceled:
             let reason = isCancelled ? "cancelled by an operator" : "not answered"
-            over { $0.attemptEnded(AttemptOutcome(state: isCancelled ? .cancelled : .noAnswer, code: report.sipCode, reason: reason)) }
+            over {
+                $0.attemptEnded(
+                    AttemptOutcome(state: isCancelled ? .cancelled : .noAnswer, code: report.sipCode, reason: reason))
+            }
         case .failed: over { $0.attemptEnded(Self.failure(report.sipCode)) }
         }
         return true
@@ -223,7 +250,11 @@ actor TwilioAttempt: CarriedAttempt {
         guard !journal.isEnded else { return }
         watchdog?.cancel()
         conversation = arrived
-        if isCancelled || isEnding { Task { await arrived.hangUp(.operatorHangup) } } else if isMachine { Task { await arrived.answeringMachine() } }
+        if isCancelled || isEnding {
+            Task { await arrived.hangUp(.operatorHangup) }
+        } else if isMachine {
+            Task { await arrived.answeringMachine() }
+        }
     }
 
     private func noStream() {
@@ -231,7 +262,8 @@ actor TwilioAttempt: CarriedAttempt {
         over { $0.conversationEnded(nil, reason: .providerError) }
     }
 
-    /// The conversation is over and its stream closed: Twilio hangs up and says so. A call that went to an operator is his.
+    /// The conversation is over and its stream closed: Twilio hangs up and says so. A call that went to an operator is
+    /// his.
     private func conversationEnded(_ reason: EndReason?) {
         guard !isOver else { return }
         if reason == .transferred { isGone = true }
@@ -248,7 +280,9 @@ actor TwilioAttempt: CarriedAttempt {
         } else if journal.isConnected {
             over { $0.conversationEnded(nil, reason: .calleeHangup) }
         } else {
-            over { $0.attemptEnded(AttemptOutcome(state: .failed, reason: "the call ended before its media stream came")) }
+            over {
+                $0.attemptEnded(AttemptOutcome(state: .failed, reason: "the call ended before its media stream came"))
+            }
         }
     }
 

@@ -4,12 +4,8 @@ public import Net
 public import Pipeline
 public import Realtime
 
-/// The path of one frame through a call, in flow order.
-///
-///     stream.media ─→ Recording (left), VAD ─→ TurnDetector ─→ Talker   (a speech model, or recogniser → model → voice)
-///                                      └────→ BargeIn ─→ pause, resume, interrupt    │
-///     stream.media ←───── Speaker ←──────────────────────────────────────────────────┘
-///                            └─ heard ─→ HeardLedger, transcript, Recording (right)
+/// A call's graph at work: runs each frame through the stages that `CallLayout` declares, and hands the conversation
+/// from one way of holding it to the next.
 ///
 /// Confined to its event loop: socket callbacks run a frame through to the end, without a queue or a task switch.
 public final class CallGraph {
@@ -25,7 +21,7 @@ public final class CallGraph {
     }
 
     public struct Settings: Sendable {
-        public var turns = TurnPolicy()
+        public var policy = ConversationPolicy()
         /// Sound kept from before the detected start of speech, ms.
         public var prefixMs = 300
         public var detector = TurnDetector.Configuration()
@@ -33,8 +29,8 @@ public final class CallGraph {
         /// Makes a trained detector for a call; nil: the built-in one is used.
         public var trainedDetector: (@Sendable () -> (any TrainedDetector)?)?
         public var bargeIn = BargeIn.Configuration()
-        public var realtime = RealtimePolicy()
-        /// A stream from elsewhere that brings no media for so long is dead, ms. (A leg of ours watches its RTP itself.)
+        /// A stream from elsewhere that brings no media for so long is dead, ms. (A leg of ours watches its RTP
+        /// itself.)
         public var mediaTimeoutMs = 30_000
         /// Milliseconds since the answer at which the polite close begins.
         public var maxDurationMs = 180_000
@@ -55,6 +51,8 @@ public final class CallGraph {
     private var failedAt: [Int: Int] = [:]
     private var takeovers = 0
     private var talker: (any Talker)?
+    /// The figures of a conversation that failed.
+    private var lastConversation = GraphReading()
 
     /// Milliseconds for which a way that failed is tried after all others.
     private static let modeCoolDownMs = 15_000
@@ -62,12 +60,12 @@ public final class CallGraph {
     private static let takeoverLimit = 6
 
     // Listening.
-    private var detector: VoiceActivityDetector
-    private let trainedDetector: (any TrainedDetector)?
-    private var turns: TurnDetector
-    private var bargeIn: BargeIn
-    private var turnEvents: [TurnEvent] = []
-    private var interruptions: [Interruption] = []
+    private let scene = Scene()
+    private var callerChain: CallerChain
+    private var heardFrame = HeardFrame()
+    private var receiving = StageMeter()
+    /// Silence that ends the caller's turn in progress, ms; nil: as configured.
+    private var endOfTurnSilenceMs: Int?
     private var interruptionCount = 0
     private var lastSpeechAt = 0
 
@@ -102,7 +100,8 @@ public final class CallGraph {
     private var lastFrameAt = 0
 
     public init(
-        loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings, usage: UsageMeter = UsageMeter(),
+        loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings,
+        usage: UsageMeter = UsageMeter(),
         levels: CallLevels = CallLevels(), recording: Recording?, observer: @escaping (Event) -> Void
     ) {
         self.levels = levels
@@ -115,10 +114,18 @@ public final class CallGraph {
         self.recording = recording
         self.observer = observer
         speaker = Speaker(stream: stream, recording: recording)
-        detector = VoiceActivityDetector(settings.voiceActivity)
-        trainedDetector = settings.trainedDetector?()
-        turns = TurnDetector(settings.detector)
-        bargeIn = BargeIn(settings.bargeIn)
+        callerChain = CallerChain(CallLayout.callerStages(settings, scene: scene))
+        scene.graph = self
+    }
+
+    /// What the stages may ask. Not the graph itself: whoever asks must not hold it.
+    private final class Scene: CallScene {
+        // The graph owns it.
+        unowned var graph: CallGraph?
+        var isAISpeaking: Bool { graph?.speaker.isSpeaking == true }
+        var isInterruptible: Bool { graph?.talker?.isInterruptible == true }
+        var callerWords: Int? { graph?.talker?.callerWords }
+        var endOfTurnSilenceMs: Int? { graph?.endOfTurnSilenceMs }
     }
 
     /// Begins the conversation; the answer is now.
@@ -143,8 +150,22 @@ public final class CallGraph {
     /// Milliseconds since the answer.
     var now: Int { Int(loop.timeMs &- min(loop.timeMs, startedAt)) }
 
-    /// Depth, age and drops of the queues.
-    public var edges: [EdgeReading] { talker?.edges ?? [] }
+    /// The stages and queues with their figures, in flow order.
+    public var reading: GraphReading {
+        let pacer = speaker.reading(at: now)
+        let conversation = talker?.reading ?? lastConversation
+        let caller = [CallLayout.receive] + callerChain.names
+        let spoken = conversation.stages.filter { $0.lane == .ai }.map(\.name)
+        var edges = conversation.edges + [pacer.edge]
+        for index in edges.indices where edges[index].from == CallLayout.endOfCallerStages {
+            edges[index].from = caller.last ?? CallLayout.receive
+        }
+        return GraphReading(
+            mode: conversation.mode ?? (isTransferring ? "person" : nil),
+            stages: [receiving.reading(CallLayout.receive, .caller)] + callerChain.readings + conversation.stages
+                + [pacer.stage],
+            links: LinkReading.chain(caller) + conversation.links + LinkReading.chain(spoken), edges: edges)
+    }
 
     // MARK: Listeners
 
@@ -200,6 +221,7 @@ public final class CallGraph {
     private func heard(_ frame: EncodedFrame) {
         let now = now
         lastFrameAt = now
+        receiving.count()
         recording?.caller(frame, now: now)
         if !listeners.isEmpty { tell(frame, .inbound) }
         guard !isTransferring else {
@@ -207,34 +229,25 @@ public final class CallGraph {
             partner?.send(.media(frame))
             return
         }
-        // Look at the μ-law bytes as they are.
-        var verdict = detector.detect(frame)
-        if let trainedDetector { verdict.isSpeech = trainedDetector.isSpeech(frame) && !frame.isConcealed }
-        levels.far(decibels: verdict.level)
-        if verdict.isSpeech { lastSpeechAt = now }
-        turns.process(verdict, into: &turnEvents)
-        talker?.heard(frame, isSpeech: verdict.isSpeech, isInTurn: turns.isInTurn, at: now)
+        heardFrame.begin(frame)
+        callerChain.process(&heardFrame)
+        let activity = heardFrame.activity
+        levels.far(decibels: activity.level)
+        if activity.isSpeech { lastSpeechAt = now }
+        talker?.heard(heardFrame, at: now)
         // Most frames mean nothing to either.
-        if !turnEvents.isEmpty {
-            for event in turnEvents where !isOver { handle(event, at: now) }
-            turnEvents.removeAll(keepingCapacity: true)
-        }
-        bargeIn.process(
-            BargeInInput(
-                isCallerSpeech: verdict.isSpeech, isAISpeaking: speaker.isSpeaking, isMuted: talker?.isInterruptible != true,
-                words: bargeIn.isUndecided ? talker?.callerWords : nil),
-            into: &interruptions)
-        if !interruptions.isEmpty {
-            for interruption in interruptions where !isOver { handle(interruption, at: now) }
-            interruptions.removeAll(keepingCapacity: true)
-        }
+        for event in heardFrame.turns where !isOver { handle(event, at: now) }
+        for interruption in heardFrame.interruptions where !isOver { handle(interruption, at: now) }
     }
 
     private func handle(_ event: TurnEvent, at now: Int) {
         switch event {
-        case .speechStarted: talker?.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds)
+        case .speechStarted:
+            endOfTurnSilenceMs = nil
+            talker?.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds)
         case .paused: talker?.paused(at: now)
-        case .speechEnded(let spokenMs): talker?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - turns.silentMs, at: now)
+        case .speechEnded(let spokenMs):
+            talker?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - heardFrame.silentMs, at: now)
         case .monologue: talker?.monologue(at: now)
         }
     }
@@ -256,7 +269,7 @@ public final class CallGraph {
     func drawn(on source: String, turn: Int32) { sources[turn, default: []].append(source) }
 
     /// So long a silence ends the caller's turn in progress, ms.
-    func awaitSilence(ms: Int) { if turns.isInTurn { turns.silenceMs = ms } }
+    func awaitSilence(ms: Int) { if heardFrame.isInTurn { endOfTurnSilenceMs = ms } }
 
     /// When the caller was last heard to speak.
     var lastSpeechMs: Int { lastSpeechAt }
@@ -313,7 +326,8 @@ public final class CallGraph {
         let now = now
         speaker.flush(now: now, keeping: keeping)
         let ledger = speaker.ledger
-        for turn in Set(ledger.utterances.filter(\.isInterrupted).map(\.turn)).sorted() where !closedTurns.contains(turn) {
+        for turn in Set(ledger.utterances.filter(\.isInterrupted).map(\.turn)).sorted()
+        where !closedTurns.contains(turn) {
             closeTurn(turn)
             talker?.turnHeard(ledger.heardText(turn: turn), turn: turn, isInterrupted: true, at: now)
         }
@@ -435,7 +449,8 @@ public final class CallGraph {
     /// What whoever takes the call should know.
     public var briefing: Briefing {
         Briefing(
-            purpose: brief.isIncoming == true ? nil : brief.purpose, questions: brief.questions, answers: talker?.tracker.answers ?? [],
+            purpose: brief.isIncoming == true ? nil : brief.purpose, questions: brief.questions,
+            answers: talker?.tracker.answers ?? [],
             lastWords: transcript.last { $0.speaker == .customer && !$0.text.isEmpty }?.text, language: brief.language)
     }
 
@@ -457,7 +472,9 @@ public final class CallGraph {
     /// What has been said, for whoever takes the conversation over.
     var history: [ConversationItem] {
         transcript.map { entry in
-            entry.speaker == .ai ? .assistant(heard: entry.heardText ?? entry.text, isInterrupted: entry.isInterrupted) : .caller(entry.text)
+            entry.speaker == .ai
+                ? .assistant(heard: entry.heardText ?? entry.text, isInterrupted: entry.isInterrupted)
+                : .caller(entry.text)
         }
     }
 
@@ -470,6 +487,7 @@ public final class CallGraph {
         observer(.warning(reason))
         let tracker = talker?.tracker
         talker?.stop()
+        lastConversation = talker?.reading ?? GraphReading()
         talker = nil
         flushSpeech()
         if let mode { failedAt[mode] = now }
@@ -482,16 +500,21 @@ public final class CallGraph {
     private func nextTalker(tracker: TaskTracker?) {
         let others = modes.indices.filter { $0 != mode }
         let rested = others.first { failedAt[$0].map { now - $0 >= Self.modeCoolDownMs } ?? true }
-        guard let next = rested ?? others.min(by: { failedAt[$0, default: 0] < failedAt[$1, default: 0] }) else { return }
+        guard let next = rested ?? others.min(by: { failedAt[$0, default: 0] < failedAt[$1, default: 0] }) else {
+            return
+        }
         mode = next
         switch modes[next] {
         case .cascade(let engines):
-            talker = CascadeTalker(graph: self, loop: loop, engines: engines, brief: brief, tracker: tracker, settings: settings)
+            talker = CascadeTalker(
+                graph: self, loop: loop, engines: engines, brief: brief, tracker: tracker, settings: settings)
         case .realtime(let model):
             talker = RealtimeTalker(
-                graph: self, loop: loop, stream: stream, model: model, brief: brief, tracker: tracker, policy: settings.realtime)
+                graph: self, loop: loop, model: model, brief: brief, tracker: tracker,
+                policy: settings.policy)
         }
         talker?.start()
+        if let talker { speaker.plan = talker.speechPlan }
     }
 
     // MARK: The end
@@ -516,42 +539,15 @@ public final class CallGraph {
         partner?.close()
         partner = nil
         talker?.stop()
+        let figures = reading
         var tracker = talker?.tracker ?? TaskTracker(questions: brief.questions)
         tracker.close()
         let outcome = Outcome(
-            endReason: reason, tracker: tracker, answeredBy: talker?.answeredBy ?? .unknown, transcript: transcript, latencies: latencies,
-            interruptions: interruptionCount, failure: failure)
+            endReason: reason, tracker: tracker, answeredBy: talker?.answeredBy ?? .unknown, transcript: transcript,
+            latencies: latencies,
+            interruptions: interruptionCount, failure: failure, graph: figures)
         let report = Confined({ [observer] in observer(.ended(outcome)) }, to: loop)
         let post: @Sendable () -> Void = { [loop] in loop.post { report.value() } }
         if let recording { recording.finish(now: now, completion: post) } else { post() }
-    }
-}
-
-/// Stamps the steps between a caller's last word and our first.
-struct LatencyProbe {
-    private var speechEnded: Int?
-    private var decided = 0
-    private var transcript: Int?
-    private var words: Int?
-    private var sound: Int?
-    private var wire: Int?
-
-    mutating func begin(speechEndedAt: Int, now: Int) {
-        self = LatencyProbe()
-        speechEnded = speechEndedAt
-        decided = now
-    }
-    mutating func transcribed(_ now: Int) { if transcript == nil { transcript = now } }
-    mutating func worded(_ now: Int) { if words == nil { words = now } }
-    mutating func synthesized(_ now: Int) { if sound == nil { sound = now } }
-    mutating func sent(_ now: Int) { if wire == nil { wire = now } }
-
-    /// The whole answer, once; nil where a turn of ours answered nobody.
-    mutating func take() -> TurnLatency? {
-        defer { self = LatencyProbe() }
-        guard let speechEnded, let transcript, let words, let sound, let wire else { return nil }
-        return TurnLatency(
-            endOfTurnMs: decided - speechEnded, speechToTextMs: transcript - decided, languageModelMs: words - transcript,
-            textToSpeechMs: sound - words, queueingMs: wire - sound)
     }
 }

@@ -1,7 +1,8 @@
 internal import Foundation
 internal import Synchronization
 
-/// How loud the two sides of a call are now, 0 to 100: 0 is -60 dBFS or less, 100 full scale. Written by the call, read by whoever wants.
+/// How loud the two sides of a call are now, 0 to 100: 0 is -60 dBFS or less, 100 full scale. Written by the call, read
+/// by whoever wants.
 public final class CallLevels: Sendable {
     private static let range: Float = 60
     private let farLevel = Atomic<UInt8>(0), ownLevel = Atomic<UInt8>(0)
@@ -38,5 +39,7 @@ public final class LiveLevels: Sendable {
     }
     func end(_ id: String) { calls.withLock { $0[id] = nil } }
 
-    public var current: [(id: String, far: Int, own: Int)] { calls.withLock { $0.map { ($0.key, $0.value.far, $0.value.own) } } }
+    public var current: [(id: String, far: Int, own: Int)] {
+        calls.withLock { $0.map { ($0.key, $0.value.far, $0.value.own) } }
+    }
 }

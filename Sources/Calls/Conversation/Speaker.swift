@@ -1,13 +1,16 @@
 internal import Bridge
+internal import DequeModule
 internal import Pipeline
 
-/// Our speech on its way to the caller's ear: paced out, followed until it has played, and written down as it was heard.
+/// Our speech on its way to the caller's ear: paced out, followed until it has played, and written down as it was
+/// heard.
 ///
 ///     frame → outgoing ─ pace ─→ stream, inFlight ─ played ─→ HeardLedger, Recording
 ///
 /// The far end tells what was heard. Behind the first frame of a burst, and behind every second of it, goes a mark; it
 /// comes back when that frame has played, and puts the burst on the far end's clock. Only what has played is written
-/// down, so ledger, transcript and recording agree. Reads no clock: times are ms since the answer. Confined to its loop.
+/// down, so ledger, transcript and recording agree. Reads no clock: times are ms since the answer. Confined to its
+/// loop.
 final class Speaker {
     /// Frames sent ahead of the clock, at the least, for the network's jitter; a barge-in drops them at the far end.
     static let leadFrames = 3
@@ -19,8 +22,6 @@ final class Speaker {
     static let anchorToleranceMs = 20
     /// A turn's mark that is not echoed this long after its audio must have played counts as reached, ms.
     static let markTimeoutMs = 2_000
-    /// Frames that may wait to be sent (10 s); the speech engine waits beyond.
-    static let outgoingLimit = 500
 
     private struct Sent {
         var frame: EncodedFrame
@@ -35,8 +36,15 @@ final class Speaker {
     private let recording: Recording?
     private(set) var ledger = HeardLedger()
 
-    private var outgoing: [(frame: EncodedFrame, utterance: Int)] = []
-    private var outgoingHead = 0
+    /// Frames that wait to be sent; `at`: since when.
+    private var outgoing: Deque<(frame: EncodedFrame, utterance: Int, at: Int)> = []
+    /// How many may wait, and what happens then; each way of holding the conversation has its own.
+    var plan = CallLayout.speech
+    private var meter = StageMeter()
+    private var peak = 0
+    private var queued = 0
+    private var dropped = 0
+    private var waits = 0
     private var message: [EncodedFrame] = []
     private var inFlight: [Sent] = []
     /// When the last frame sent ends, were there no network: the clock we send by.
@@ -62,11 +70,24 @@ final class Speaker {
     }
 
     /// Something is being said, on its way, or held back.
-    var isSpeaking: Bool { !inFlight.isEmpty || outgoingHead < outgoing.count || markedTurn != nil }
-    /// More is refused for now: the speech engine is to wait.
-    var isFull: Bool { outgoing.count - outgoingHead >= Self.outgoingLimit }
-    /// The engine may go on.
-    var hasRoom: Bool { outgoing.count - outgoingHead < Self.outgoingLimit / 2 }
+    var isSpeaking: Bool { !inFlight.isEmpty || !outgoing.isEmpty || markedTurn != nil }
+    /// The source of our speech is to wait.
+    var isFull: Bool { outgoing.count >= plan.limit }
+    /// It may go on.
+    var hasRoom: Bool { outgoing.count < plan.limit / 2 }
+
+    /// The source waits from now on.
+    func sourceWaits() { waits += 1 }
+
+    /// - Parameter now: as everywhere here, ms since the answer.
+    func reading(at now: Int) -> (stage: StageReading, edge: EdgeReading) {
+        (
+            meter.reading(CallLayout.pacer, .ai),
+            EdgeReading(
+                plan, depth: outgoing.count, peakDepth: peak, oldestMs: outgoing.first.map { max(0, now - $0.at) } ?? 0,
+                sent: queued, dropped: dropped, waits: waits)
+        )
+    }
 
     // MARK: What is to be said
 
@@ -80,8 +101,15 @@ final class Speaker {
     /// A frame of an utterance; the first of a burst leaves at once, the beat sends the rest.
     /// - Returns: whether it left.
     func say(_ frame: EncodedFrame, of utterance: Int, now: Int) -> Bool {
+        // The source was told to wait long ago; whatever comes all the same is not kept for ever.
+        guard outgoing.count < 2 * plan.limit else {
+            dropped += 1
+            return false
+        }
         ledger.generated(EncodedFrame.milliseconds, of: utterance)
-        outgoing.append((frame, utterance))
+        outgoing.append((frame, utterance, now))
+        queued += 1
+        peak = max(peak, outgoing.count)
         return playsUntil <= now && pace(now)
     }
 
@@ -107,10 +135,11 @@ final class Speaker {
     private func pace(_ now: Int) -> Bool {
         var hasSent = false
         guard !isPaused else { return false }
-        while outgoingHead < outgoing.count, playsUntil - now < Self.leadFrames * EncodedFrame.milliseconds {
-            // Where the far end has run dry, a frame leaves alone: it is to be heard, and its mark to come back, at once.
+        while !outgoing.isEmpty, playsUntil - now < Self.leadFrames * EncodedFrame.milliseconds {
+            // Where the far end has run dry, a frame leaves alone: it is to be heard, and its mark to come back, at
+            // once.
             let hasRunDry = playsUntil <= now
-            let count = hasRunDry ? 1 : min(stream.framesPerMessage, outgoing.count - outgoingHead)
+            let count = hasRunDry ? 1 : min(stream.framesPerMessage, outgoing.count)
             guard send(count) else { break }
             hasSent = true
             if hasRunDry {
@@ -119,13 +148,13 @@ final class Speaker {
                 burstFrames = 0
                 isAnchored = false
             }
-            let needsAnchor = burstFrames == 0 || burstFrames / Self.anchorFrames != (burstFrames + count) / Self.anchorFrames
+            let needsAnchor =
+                burstFrames == 0 || burstFrames / Self.anchorFrames != (burstFrames + count) / Self.anchorFrames
             for _ in 0..<count {
-                let (frame, utterance) = outgoing[outgoingHead]
+                guard let (frame, utterance, _) = outgoing.popFirst() else { break }
                 ledger.sent(EncodedFrame.milliseconds, of: utterance)
                 let startMs = playsUntil + (isAnchored ? lagMs : 0)
                 inFlight.append(Sent(frame: frame, utterance: utterance, burst: burst, startMs: startMs, anchor: nil))
-                outgoingHead += 1
                 burstFrames += 1
                 playsUntil += EncodedFrame.milliseconds
             }
@@ -135,17 +164,16 @@ final class Speaker {
                 stream.send(.mark("at-\(anchors)"))
             }
         }
-        if outgoingHead == outgoing.count {
-            outgoing.removeAll(keepingCapacity: true)
-            outgoingHead = 0
-        }
         return hasSent
     }
 
     private func send(_ count: Int) -> Bool {
-        if count == 1 { return stream.send(.media(outgoing[outgoingHead].frame)) }
+        let begin = StageMeter.now()
+        defer { meter.took(nanoseconds: StageMeter.now() &- begin) }
+        meter.count(count)
+        if count == 1 { return stream.send(.media(outgoing[0].frame)) }
         message.removeAll(keepingCapacity: true)
-        for item in outgoing[outgoingHead..<(outgoingHead + count)] { message.append(item.frame) }
+        for index in 0..<count { message.append(outgoing[index].frame) }
         return message.withUnsafeBufferPointer { stream.send($0) }
     }
 
@@ -154,13 +182,16 @@ final class Speaker {
     func reached(mark name: String, at now: Int) -> Int32? {
         if let marked = markedTurn, name == "turn-\(marked.turn)" { return heard(turn: marked.turn) }
         // After a flush the far end echoes the marks it dropped: they are of nothing any more.
-        guard name.hasPrefix("at-"), let anchor = Int(name.dropFirst(3)), let index = inFlight.firstIndex(where: { $0.anchor == anchor })
+        guard name.hasPrefix("at-"), let anchor = Int(name.dropFirst(3)),
+            let index = inFlight.firstIndex(where: { $0.anchor == anchor })
         else { return nil }
         let anchored = inFlight[index].burst
         let shift = now - EncodedFrame.milliseconds - inFlight[index].startMs
         let isFirst = anchored == burst && !isAnchored
         if isFirst || abs(shift) > Self.anchorToleranceMs {
-            for later in index..<inFlight.count where inFlight[later].burst == anchored { inFlight[later].startMs += shift }
+            for later in index..<inFlight.count where inFlight[later].burst == anchored {
+                inFlight[later].startMs += shift
+            }
             if anchored == burst { lagMs = isFirst ? shift : lagMs + shift }
             if isFirst { roundTripMs = min(roundTripMs ?? .max, max(0, shift)) }
         }
@@ -204,11 +235,11 @@ final class Speaker {
         guard !isPaused, isSpeaking else { return }
         takeBack(now: now)
         isPaused = true
-        let rest = inFlight.map { (frame: $0.frame, utterance: $0.utterance) }
-        for item in rest { ledger.returned(EncodedFrame.milliseconds, of: item.utterance) }
+        for sent in inFlight.reversed() {
+            ledger.returned(EncodedFrame.milliseconds, of: sent.utterance)
+            outgoing.prepend((sent.frame, sent.utterance, now))
+        }
         inFlight.removeAll(keepingCapacity: true)
-        outgoing.replaceSubrange(..<outgoingHead, with: rest)
-        outgoingHead = 0
         playsUntil = now
         if let marked = markedTurn {
             completeTurn = marked.turn
@@ -224,7 +255,6 @@ final class Speaker {
         inFlight.removeAll(keepingCapacity: true)
         ledger.flush(keeping: keeping)
         outgoing.removeAll(keepingCapacity: true)
-        outgoingHead = 0
         playsUntil = now
         completeTurn = nil
         markedTurn = nil

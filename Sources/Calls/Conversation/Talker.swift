@@ -15,7 +15,8 @@ public enum ConversationMode: Sendable {
     }
 }
 
-/// The mind behind a call: is told what the caller does, and speaks through the graph's `Speaker`. Confined to the loop.
+/// The mind behind a call: is told what the caller does, and speaks through the graph's `Speaker`. Confined to the
+/// loop.
 ///
 /// Times are milliseconds since the answer.
 protocol Talker: AnyObject {
@@ -23,13 +24,16 @@ protocol Talker: AnyObject {
     var isInterruptible: Bool { get }
     var tracker: TaskTracker { get }
     var answeredBy: AnsweredBy { get }
-    var edges: [EdgeReading] { get }
+    /// The conversation's stages and queues, and the AI's side up to the pacer's queue.
+    var reading: GraphReading { get }
+    /// The queue in front of the pacer.
+    var speechPlan: EdgePlan { get }
 
     func start()
     /// Media flows: the greeting may begin.
     func mediaStarted(at now: Int)
-    /// Every frame of the caller, in order; `isInTurn`: the turn detector takes it as part of a turn.
-    func heard(_ frame: EncodedFrame, isSpeech: Bool, isInTurn: Bool, at now: Int)
+    /// Every frame of the caller, in order, as the stages of the caller's side leave it.
+    func heard(_ heard: borrowing HeardFrame, at now: Int)
     func speechStarted(at now: Int)
     /// `spokenMs` from the first to the last speech of the turn; `lastSpeechAt` is when that ended.
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int)

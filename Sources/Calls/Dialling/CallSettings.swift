@@ -1,6 +1,7 @@
 public import Bridge
 internal import Foundation
 internal import Realtime
+public import Store
 
 /// Settings of outbound calls; the configuration keys are named in `trunkline/Configuration.swift`.
 public struct CallSettings: Sendable {
@@ -51,7 +52,9 @@ public struct CallSettings: Sendable {
         /// Only where the far end offers it.
         case off
 
-        func isOffered(over isSecureSignalling: Bool) -> Bool { self == .required || self == .auto && isSecureSignalling }
+        func isOffered(over isSecureSignalling: Bool) -> Bool {
+            self == .required || self == .auto && isSecureSignalling
+        }
     }
 
     /// Where legs are streamed to instead of into this process, a `ws:` URL.
@@ -81,11 +84,9 @@ public struct CallSettings: Sendable {
         var settings = conversation
         settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
         settings.canTransfer = canTransfer
-        settings.turns.canTransfer = canTransfer
-        settings.turns.detectsMachines = !call.isInbound
-        settings.realtime.detectsMachines = !call.isInbound
-        settings.turns.voicemailMessage = voicemailMessage(of: call)
-        settings.realtime.voicemailMessage = settings.turns.voicemailMessage
+        settings.policy.canTransfer = canTransfer
+        settings.policy.detectsMachines = call.direction == .outbound
+        settings.policy.voicemailMessage = voicemailMessage(of: call)
         return settings
     }
 }

@@ -32,7 +32,9 @@ public struct CallingHours: Sendable, Equatable {
             weekdays = []
             for item in parts[0].split(separator: ",") {
                 let days = item.split(separator: "-").compactMap { name in Self.dayNames.firstIndex(of: String(name)) }
-                guard days.count == item.split(separator: "-").count, let first = days.first, let last = days.last, days.count <= 2 else {
+                guard days.count == item.split(separator: "-").count, let first = days.first, let last = days.last,
+                    days.count <= 2
+                else {
                     return nil
                 }
                 var day = first
@@ -49,7 +51,8 @@ public struct CallingHours: Sendable, Equatable {
 
     private static func minutes(_ text: Substring) -> Int? {
         let parts = text.split(separator: ":")
-        guard parts.count == 2, parts[1].count == 2, let hour = Int(parts[0]), let minute = Int(parts[1]), (0...24).contains(hour),
+        guard parts.count == 2, parts[1].count == 2, let hour = Int(parts[0]), let minute = Int(parts[1]),
+            (0...24).contains(hour),
             (0...59).contains(minute), hour * 60 + minute <= 1_440
         else { return nil }
         return hour * 60 + minute

@@ -3,13 +3,13 @@ public import Foundation
 /// Calls waiting to be dialled: by priority, then by age. A value; time is told to it.
 public struct DialQueue: Sendable {
     public struct Entry: Sendable, Equatable {
-        public var outboundID: String
+        public var callID: String
         public var priority: Int
         public var createdAt: Date
         public var notBefore: Date?
         public var callee: String
-        public init(outboundID: String, priority: Int, createdAt: Date, notBefore: Date?, callee: String) {
-            self.outboundID = outboundID
+        public init(callID: String, priority: Int, createdAt: Date, notBefore: Date?, callee: String) {
+            self.callID = callID
             self.priority = priority
             self.createdAt = createdAt
             self.notBefore = notBefore
@@ -31,30 +31,35 @@ public struct DialQueue: Sendable {
     public var isFull: Bool { entries.count >= Self.capacity }
 
     public mutating func add(_ entry: Entry) {
-        entries[entry.outboundID] = (entry, nextPlace)
+        entries[entry.callID] = (entry, nextPlace)
         nextPlace &+= 1
     }
 
     @discardableResult
-    public mutating func remove(_ outboundID: String) -> Bool {
-        entries.removeValue(forKey: outboundID) != nil
+    public mutating func remove(_ callID: String) -> Bool {
+        entries.removeValue(forKey: callID) != nil
     }
 
     /// Takes the call to dial now: due, its callee not on another call, highest priority, longest waiting.
     public mutating func next(at now: Date, busyCallees: Set<String>) -> Entry? {
         var best: (entry: Entry, priority: Int, place: UInt64)?
-        for (entry, place) in entries.values where (entry.notBefore ?? .distantPast) <= now && !busyCallees.contains(entry.callee) {
+        for (entry, place) in entries.values
+        where (entry.notBefore ?? .distantPast) <= now && !busyCallees.contains(entry.callee) {
             let waited = max(0, now.timeIntervalSince(max(entry.createdAt, entry.notBefore ?? .distantPast)))
             let priority = entry.priority + Int(min(1_000, waited / priorityAgeing))
             if let known = best {
-                guard (-priority, entry.createdAt, place) < (-known.priority, known.entry.createdAt, known.place) else { continue }
+                guard (-priority, entry.createdAt, place) < (-known.priority, known.entry.createdAt, known.place) else {
+                    continue
+                }
             }
             best = (entry, priority, place)
         }
-        if let best { entries[best.entry.outboundID] = nil }
+        if let best { entries[best.entry.callID] = nil }
         return best?.entry
     }
 
     /// When the next call that is not due yet becomes due.
-    public func nextDue(after now: Date) -> Date? { entries.values.compactMap(\.entry.notBefore).filter { $0 > now }.min() }
+    public func nextDue(after now: Date) -> Date? {
+        entries.values.compactMap(\.entry.notBefore).filter { $0 > now }.min()
+    }
 }

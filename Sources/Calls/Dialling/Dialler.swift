@@ -4,6 +4,7 @@ internal import Logging
 public import Net
 public import Pipeline
 internal import Realtime
+public import Store
 
 /// Takes requests, dials them when their turn comes, and answers for every call that is not ended.
 public actor Dialler {
@@ -25,7 +26,9 @@ public actor Dialler {
     private var mayDialAt = ContinuousClock.now
     private var isStopping = false
 
-    public init(line: CallLine, loops: [EventLoop], settings: CallSettings, now: @escaping @Sendable () -> Date = { Date() }) {
+    public init(
+        line: CallLine, loops: [EventLoop], settings: CallSettings, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
         self.store = line.store
         self.line = line
         self.loops = loops
@@ -50,18 +53,22 @@ public actor Dialler {
         for call in try await store.calls(in: [.dialing, .ringing, .connected]) {
             switch call.state {
             case .dialing, .ringing:
-                try await store.update(call.outboundID) { call in
-                    let state: CallState = call.isInbound ? .failed : .noAnswer
+                try await store.update(call.id) { call in
+                    let state: CallState = call.direction == .inbound ? .failed : .noAnswer
                     return try retry.conclude(
-                        &call, with: AttemptOutcome(state: state, reason: "the server was restarted during the attempt"), at: at)
+                        &call,
+                        with: AttemptOutcome(state: state, reason: "the server was restarted during the attempt"),
+                        at: at)
                 }
             case .connected:
-                try await store.update(call.outboundID) { call in
+                try await store.update(call.id) { call in
                     try call.apply(.recovered)
                     call.completedAt = at
                     call.endReason = .serverRestart
                     call.failureReason = EndReason.serverRestart.rawValue
-                    for index in call.answers.indices where call.answers[index].status == .pending { call.answers[index].status = .unclear }
+                    for index in call.answers.indices where call.answers[index].status == .pending {
+                        call.answers[index].status = .unclear
+                    }
                     call.summary = TemplateSummary.of(call)
                     if !call.attempts.isEmpty {
                         call.attempts[call.attempts.count - 1].endedAt = at
@@ -78,8 +85,9 @@ public actor Dialler {
     private func enqueue(_ call: Call) {
         queue.add(
             DialQueue.Entry(
-                outboundID: call.outboundID, priority: call.priority, createdAt: call.createdAt, notBefore: call.nextAttemptAt,
-                callee: store.calleeKey(call.calleeNumber)))
+                callID: call.id, priority: call.priority, createdAt: call.createdAt,
+                notBefore: call.nextAttemptAt,
+                callee: store.calleeKey(call.remoteNumber)))
         alarm.ring()
     }
 
@@ -87,29 +95,34 @@ public actor Dialler {
 
     /// Stores and queues a call, unless a rule forbids it; on return it is on disk.
     public func create(
-        _ call: Call, request: CallStore.RepeatableRequest? = nil, audit: AuditEntry? = nil
+        _ call: Call, request: RepeatableRequest? = nil, audit: AuditEntry? = nil
     ) async throws(StoreError) -> CallStore.Insertion {
         guard !isStopping else { throw StoreError(.unavailable, "the server is shutting down") }
-        guard !queue.isFull else { throw StoreError(.unavailable, "\(DialQueue.capacity) calls are waiting: try again later") }
+        guard !queue.isFull else {
+            throw StoreError(.unavailable, "\(DialQueue.capacity) calls are waiting: try again later")
+        }
         let event = CallEvent(
-            kind: "queued", at: call.createdAt, outboundID: call.outboundID,
-            payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
+            kind: "queued", at: call.createdAt, of: call,
+            payload: CallEvent.payload(["callee_number": call.remoteNumber, "purpose": call.brief.purpose]))
         let insertion = try await store.insert(
-            call, events: [event], request: request, window: call.isForBrowser ? nil : settings.policy.duplicateWindow, audit: audit, at: now())
+            call, events: [event], request: request, window: call.isForBrowser ? nil : settings.policy.duplicateWindow,
+            audit: audit, at: now())
         if insertion == .stored { enqueue(call) }
         return insertion
     }
 
     /// Gives up a call that is not connected yet.
-    public func cancel(_ outboundID: String) async throws(StoreError) {
-        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
+    public func cancel(_ callID: String) async throws(StoreError) {
+        guard let call = try await store.call(callID) else {
+            throw StoreError(.notFound, "there is no call \(callID)")
+        }
         guard [.queued, .dialing, .ringing].contains(call.state) else {
             throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be cancelled")
         }
-        if let active = live[outboundID] { return await active.attempt.cancel() }
-        queue.remove(outboundID)
+        if let active = live[callID] { return await active.attempt.cancel() }
+        queue.remove(callID)
         let at = now()
-        try await store.update(outboundID) { call in
+        try await store.update(callID) { call in
             try call.apply(.cancel)
             call.completedAt = at
             call.nextAttemptAt = nil
@@ -119,9 +132,9 @@ public actor Dialler {
     }
 
     /// Dials an ended call anew.
-    public func retry(_ outboundID: String) async throws(StoreError) -> Call {
+    public func retry(_ callID: String) async throws(StoreError) -> Call {
         let at = now()
-        let call = try await store.update(outboundID) { call in
+        let call = try await store.update(callID) { call in
             try call.apply(.retry)
             call.completedAt = nil
             call.answeredAt = nil
@@ -136,62 +149,90 @@ public actor Dialler {
             call.answers = TaskTracker(questions: call.brief.questions).answers
             return [
                 CallEvent(
-                    kind: "queued", at: at, outboundID: outboundID,
-                    payload: CallEvent.payload(["callee_number": call.calleeNumber, "purpose": call.brief.purpose]))
+                    kind: "queued", at: at, of: call,
+                    payload: CallEvent.payload(["callee_number": call.remoteNumber, "purpose": call.brief.purpose]))
             ]
         }
         // While the ended attempt is still being wound up (its BYE is under way), `ended` queues it.
-        if live[outboundID] == nil { enqueue(call) }
+        if live[callID] == nil { enqueue(call) }
         return call
     }
 
     /// Ends a connected call.
-    public func hangUp(_ outboundID: String) async throws(StoreError) {
-        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
-        guard call.state == .connected else { throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up") }
-        guard let live = inProgress(outboundID) else {
+    public func hangUp(_ callID: String) async throws(StoreError) {
+        guard let call = try await store.call(callID) else {
+            throw StoreError(.notFound, "there is no call \(callID)")
+        }
+        guard call.state == .connected else {
+            throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
+        }
+        guard let live = inProgress(callID) else {
             throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
         }
         await live.hangUp(.operatorHangup)
     }
 
     /// Has something said in a connected call, at once.
-    public func say(_ text: String, in outboundID: String) async throws(StoreError) {
-        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
-        guard call.state == .connected else { throw StoreError(.conflict, "nobody hears it: the call is \(call.state.rawValue)") }
-        guard await inProgress(outboundID)?.say(text) == true else { throw StoreError(.conflict, "nothing can be put into this call now") }
+    public func say(_ text: String, in callID: String) async throws(StoreError) {
+        guard let call = try await store.call(callID) else {
+            throw StoreError(.notFound, "there is no call \(callID)")
+        }
+        guard call.state == .connected else {
+            throw StoreError(.conflict, "nobody hears it: the call is \(call.state.rawValue)")
+        }
+        guard await inProgress(callID)?.say(text) == true else {
+            throw StoreError(.conflict, "nothing can be put into this call now")
+        }
     }
 
     /// Has the other party of a connected call handed to a person, who is told what it is about.
-    public func transfer(_ outboundID: String, to choice: TransferChoice, mode: CallSettings.TransferMode?) async throws(StoreError) {
-        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
-        guard call.state == .connected else { throw StoreError(.conflict, "nobody can be handed over: the call is \(call.state.rawValue)") }
-        guard await inProgress(outboundID)?.transfer(to: choice, mode: mode) == true else {
+    public func transfer(_ callID: String, to choice: TransferChoice, mode: CallSettings.TransferMode?)
+        async throws(StoreError)
+    {
+        guard let call = try await store.call(callID) else {
+            throw StoreError(.notFound, "there is no call \(callID)")
+        }
+        guard call.state == .connected else {
+            throw StoreError(.conflict, "nobody can be handed over: the call is \(call.state.rawValue)")
+        }
+        guard await inProgress(callID)?.transfer(to: choice, mode: mode) == true else {
             throw StoreError(.conflict, "this call cannot be handed over now")
         }
     }
 
     /// Whom a call may be handed to now.
-    public nonisolated func canHand(to choice: TransferChoice) -> Bool { !line.targets(settings, choice: choice).isEmpty }
-
-    /// Whether a call waits to be answered in this user's browser.
-    public nonisolated func rings(_ outboundID: String, inBrowserOf user: String) -> Bool { line.calls.isAwaited(outboundID, from: user) }
-
-    /// Queue depths of a live call; nil when it is not live.
-    public func edges(of outboundID: String) async -> [EdgeReading]? {
-        await inProgress(outboundID)?.edges
+    public nonisolated func canHand(to choice: TransferChoice) -> Bool {
+        !line.targets(settings, choice: choice).isEmpty
     }
 
-    private func inProgress(_ outboundID: String) -> (any LiveCall)? { live[outboundID]?.attempt ?? line.calls.call(outboundID) }
+    /// Whether a call waits to be answered in this user's browser.
+    public nonisolated func rings(_ callID: String, inBrowserOf user: String) -> Bool {
+        line.calls.isAwaited(callID, from: user)
+    }
+
+    /// The stages and queues of a live call; nil when it is not live.
+    public func graph(of callID: String) async -> GraphReading? {
+        await inProgress(callID)?.reading
+    }
+
+    private func inProgress(_ callID: String) -> (any LiveCall)? {
+        live[callID]?.attempt ?? line.calls.call(callID)
+    }
 
     /// A person at a media stream of his own takes the AI's place. False: it cannot be done now.
-    public func takeOver(_ outboundID: String, by name: String, _ stream: Confined<any MediaStream>, on loop: EventLoop) async -> Bool {
-        await inProgress(outboundID)?.takeOver(StreamedPerson(name: name, stream: stream, loop: loop)) ?? false
+    public func takeOver(_ callID: String, by name: String, _ stream: Confined<any MediaStream>, on loop: EventLoop)
+        async -> Bool
+    {
+        await inProgress(callID)?.takeOver(StreamedPerson(name: name, stream: stream, loop: loop)) ?? false
     }
 
     /// Somebody hears a connected call. False: it cannot be done now.
-    public func listen(to outboundID: String, _ listener: CallListener) async -> Bool { await inProgress(outboundID)?.listen(listener) ?? false }
-    public func stopListening(to outboundID: String, _ id: CallListener.ID) async { await inProgress(outboundID)?.stopListening(id) }
+    public func listen(to callID: String, _ listener: CallListener) async -> Bool {
+        await inProgress(callID)?.listen(listener) ?? false
+    }
+    public func stopListening(to callID: String, _ id: CallListener.ID) async {
+        await inProgress(callID)?.stopListening(id)
+    }
 
     /// Stops dialling and lets the calls in progress end, up to `drainLimit`; the rest is hung up.
     public func stop() async {
@@ -200,7 +241,9 @@ public actor Dialler {
         alarm.ring()
         let deadline = ContinuousClock.now + .seconds(Self.drainLimit)
         for entry in live.values { await entry.attempt.cancel() }
-        while !live.isEmpty || line.calls.count > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(100)) }
+        while !live.isEmpty || line.calls.count > 0, ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(100))
+        }
         for entry in live.values { await entry.attempt.hangUp(.serverRestart) }
         line.calls.hangUpAll(.serverRestart)
         for _ in 0..<30 where !live.isEmpty || line.calls.count > 0 { try? await Task.sleep(for: .milliseconds(100)) }
@@ -231,7 +274,7 @@ public actor Dialler {
     private func dial(_ entry: DialQueue.Entry) async {
         let call: Call
         do {
-            switch try await store.admit(entry.outboundID, by: settings.policy, at: now()) {
+            switch try await store.admit(entry.callID, by: settings.policy, at: now()) {
             case .dial(let admitted): call = admitted
             case .held(let held):
                 log(held.blocks?.last, of: held)
@@ -240,49 +283,50 @@ public actor Dialler {
             case .gone: return
             }
         } catch {
-            line.logger.error("cannot read a queued call: \(error)", metadata: ["call": "\(entry.outboundID)"])
+            line.logger.error("cannot read a queued call: \(error)", metadata: ["call": "\(entry.callID)"])
             var later = entry
             later.notBefore = now().addingTimeInterval(Self.longestNap)
             queue.add(later)
             return
         }
         let attempt: any CallAttempt
-        let route = try? settings.routing.route(to: call.calleeNumber)
+        let route = try? settings.routing.route(to: call.remoteNumber)
         if case .twilio? = route, let twilio = line.twilio {
             attempt = TwilioAttempt(call: call, carrier: twilio, line: line, settings: settings, now: now)
-            live[call.outboundID] = (attempt, entry.callee, nil)
+            live[call.id] = (attempt, entry.callee, nil)
         } else if case .browser? = route {
             attempt = BrowserAttempt(call: call, line: line, settings: settings, now: now)
-            live[call.outboundID] = (attempt, entry.callee, nil)
+            live[call.id] = (attempt, entry.callee, nil)
         } else {
             let loads = live.values.reduce(into: [Int: Int]()) { if let loop = $1.loop { $0[loop, default: 0] += 1 } }
             let place = loops.indices.min { loads[$0, default: 0] < loads[$1, default: 0] } ?? 0
             attempt = SIPAttempt(loop: loops[place], call: call, line: line, settings: settings, now: now)
-            live[call.outboundID] = (attempt, entry.callee, place)
+            live[call.id] = (attempt, entry.callee, place)
         }
         Task {
             await attempt.run()
-            await self.ended(call.outboundID)
+            await self.ended(call.id)
         }
     }
 
     private func log(_ block: Call.Block?, of call: Call) {
         guard let block else { return }
         line.logger.notice(
-            "a rule stands in the way of a dial", metadata: ["call": "\(call.outboundID)", "rule": "\(block.rule.rawValue)"])
+            "a rule stands in the way of a dial",
+            metadata: ["call": "\(call.id)", "rule": "\(block.rule.rawValue)"])
     }
 
     // MARK: What a provider tells of the calls it places for us
 
     /// False: there is no such call, or the report is of another one.
-    public func take(_ report: TwilioReport, of outboundID: String) async -> Bool {
-        guard let attempt = live[outboundID]?.attempt as? TwilioAttempt else { return false }
+    public func take(_ report: TwilioReport, of callID: String) async -> Bool {
+        guard let attempt = live[callID]?.attempt as? TwilioAttempt else { return false }
         return await attempt.take(report)
     }
 
-    private func ended(_ outboundID: String) async {
-        live[outboundID] = nil
-        if let call = try? await store.call(outboundID), call.state == .queued { enqueue(call) }
+    private func ended(_ callID: String) async {
+        live[callID] = nil
+        if let call = try? await store.call(callID), call.state == .queued { enqueue(call) }
         alarm.ring()
     }
 }

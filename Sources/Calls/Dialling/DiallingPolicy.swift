@@ -1,5 +1,6 @@
 public import Foundation
 internal import Realtime
+internal import Store
 
 /// What may stand in the way of a dial (SPEC §2).
 public enum DialRule: String, Sendable, Codable, CaseIterable {
@@ -70,22 +71,29 @@ public struct DiallingPolicy: Sendable {
         if history.isOnDoNotCallList { return .block(.doNotCall, detail: "the callee is on the do-not-call list") }
         do throws(Routing.Refusal) {
             // Who tries an agent on himself disturbs nobody.
-            if case .browser = try routing.route(to: call.calleeNumber) { return .dial }
+            if case .browser = try routing.route(to: call.remoteNumber) { return .dial }
         } catch {
             return .block(error.code.rule ?? .noRoute, detail: error.message)
         }
         if let hours = callingHours {
-            let zones = zones(of: call.calleeNumber)
+            let zones = zones(of: call.remoteNumber)
             guard let next = hours.next(from: now, in: zones) else {
                 return .block(.callingHours, detail: "the calling hours leave no time in \(Self.names(zones))")
             }
-            if next > now { return .hold(.callingHours, until: next, detail: "it is outside of the calling hours in \(Self.names(zones))") }
+            if next > now {
+                return .hold(
+                    .callingHours, until: next, detail: "it is outside of the calling hours in \(Self.names(zones))")
+            }
         }
         if let cap = history.callerCap ?? dailyCap, history.callerDialsToday >= cap {
-            return .hold(.dailyCap, until: dayAfter(now), detail: "the caller number has been shown \(history.callerDialsToday) times today")
+            return .hold(
+                .dailyCap, until: dayAfter(now),
+                detail: "the caller number has been shown \(history.callerDialsToday) times today")
         }
         if duplicateWindow > 0, let last = history.calleeDialledAt, now.timeIntervalSince(last) < duplicateWindow {
-            return .hold(.duplicate, until: last.addingTimeInterval(duplicateWindow), detail: "another call was for the same callee")
+            return .hold(
+                .duplicate, until: last.addingTimeInterval(duplicateWindow),
+                detail: "another call was for the same callee")
         }
         return .dial
     }
@@ -113,7 +121,9 @@ extension Call {
 
     private mutating func note(_ block: Block) {
         // Held by the same rule again: the later end counts.
-        if let last = blocks?.last, last.rule == block.rule, last.until != nil, attempts.last.map({ $0.startedAt < last.at }) ?? true {
+        if let last = blocks?.last, last.rule == block.rule, last.until != nil,
+            attempts.last.map({ $0.startedAt < last.at }) ?? true
+        {
             blocks?.removeLast()
         }
         blocks = (blocks ?? []).suffix(Self.blockLimit - 1) + [block]
@@ -129,8 +139,9 @@ extension Call {
         answers = TaskTracker(questions: brief.questions).answers
         endReason = nil
         failureReason = nil
-        callID = nil
-        return CallEvent(kind: "dialing", at: now, outboundID: outboundID, payload: CallEvent.payload(["attempt": attempts.count]))
+        providerCallID = nil
+        return CallEvent(
+            kind: "dialing", at: now, of: self, payload: CallEvent.payload(["attempt": attempts.count]))
     }
 
     /// Not now.
@@ -139,13 +150,15 @@ extension Call {
         nextAttemptAt = until
         return [
             CallEvent(
-                kind: "retry_scheduled", at: now, outboundID: outboundID,
+                kind: "retry_scheduled", at: now, of: self,
                 payload: CallEvent.payload(["at": CallEvent.time(until), "blocked_by": rule.rawValue]))
         ]
     }
 
     /// Never.
-    mutating func block(by rule: DialRule, detail: String, at now: Date) throws(CallStateMachine.ImpossibleTransition) -> [CallEvent] {
+    mutating func block(by rule: DialRule, detail: String, at now: Date) throws(CallStateMachine.ImpossibleTransition)
+        -> [CallEvent]
+    {
         try apply(.attemptEnded(.failed, willRetry: false))
         note(Block(at: now, rule: rule, detail: detail, until: nil))
         nextAttemptAt = nil

@@ -2,8 +2,8 @@ internal import Foundation
 
 /// Telephone numbers as people write them → E.164 (ITU-T E.164 §6), and what a number's country says of it.
 ///
-/// A table of our own: there is no such library for Swift on Linux. It holds what dialling needs, no more: country code, trunk prefix, time
-/// zones and numbers that cost extra.
+/// A table of our own: there is no such library for Swift on Linux. It holds what dialling needs, no more: country
+/// code, trunk prefix, time zones and numbers that cost extra.
 public struct NumberingPlan: Sendable, Equatable {
     public struct Country: Sendable, Equatable {
         /// ISO 3166-1.
@@ -30,34 +30,55 @@ public struct NumberingPlan: Sendable, Equatable {
 
     public static let countries: [Country] = [
         Country(
-            name: "KR", code: "82", trunkPrefix: "0", internationalPrefixes: ["001", "002", "005", "006", "008", "00700", "00755", "00"],
+            name: "KR", code: "82", trunkPrefix: "0",
+            internationalPrefixes: ["001", "002", "005", "006", "008", "00700", "00755", "00"],
             zones: ["Asia/Seoul"], premium: ["60"]),
         Country(
             name: "US", code: "1", trunkPrefix: "1", internationalPrefixes: ["011"],
-            zones: ["America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "America/Anchorage", "Pacific/Honolulu"],
+            zones: [
+                "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "America/Anchorage",
+                "Pacific/Honolulu",
+            ],
             premium: ["900", "976"]),
-        Country(name: "JP", code: "81", trunkPrefix: "0", internationalPrefixes: ["010"], zones: ["Asia/Tokyo"], premium: ["990", "180"]),
+        Country(
+            name: "JP", code: "81", trunkPrefix: "0", internationalPrefixes: ["010"], zones: ["Asia/Tokyo"],
+            premium: ["990", "180"]),
         Country(name: "CN", code: "86", trunkPrefix: "0", zones: ["Asia/Shanghai"], premium: ["168"]),
-        Country(name: "TW", code: "886", trunkPrefix: "0", internationalPrefixes: ["002", "00"], zones: ["Asia/Taipei"], premium: ["204", "209"]),
-        Country(name: "HK", code: "852", trunkPrefix: "", internationalPrefixes: ["001", "00"], zones: ["Asia/Hong_Kong"], premium: ["900"]),
-        Country(name: "SG", code: "65", trunkPrefix: "", internationalPrefixes: ["001", "00"], zones: ["Asia/Singapore"], premium: ["1900"]),
+        Country(
+            name: "TW", code: "886", trunkPrefix: "0", internationalPrefixes: ["002", "00"], zones: ["Asia/Taipei"],
+            premium: ["204", "209"]),
+        Country(
+            name: "HK", code: "852", trunkPrefix: "", internationalPrefixes: ["001", "00"], zones: ["Asia/Hong_Kong"],
+            premium: ["900"]),
+        Country(
+            name: "SG", code: "65", trunkPrefix: "", internationalPrefixes: ["001", "00"], zones: ["Asia/Singapore"],
+            premium: ["1900"]),
         Country(name: "VN", code: "84", trunkPrefix: "0", zones: ["Asia/Ho_Chi_Minh"], premium: ["1900"]),
-        Country(name: "TH", code: "66", trunkPrefix: "0", internationalPrefixes: ["001", "00"], zones: ["Asia/Bangkok"], premium: ["1900"]),
+        Country(
+            name: "TH", code: "66", trunkPrefix: "0", internationalPrefixes: ["001", "00"], zones: ["Asia/Bangkok"],
+            premium: ["1900"]),
         Country(name: "PH", code: "63", trunkPrefix: "0", zones: ["Asia/Manila"]),
-        Country(name: "ID", code: "62", trunkPrefix: "0", zones: ["Asia/Jakarta", "Asia/Makassar", "Asia/Jayapura"], premium: ["809"]),
+        Country(
+            name: "ID", code: "62", trunkPrefix: "0", zones: ["Asia/Jakarta", "Asia/Makassar", "Asia/Jayapura"],
+            premium: ["809"]),
         Country(name: "IN", code: "91", trunkPrefix: "0", zones: ["Asia/Kolkata"]),
         Country(
             name: "RU", code: "7", trunkPrefix: "8", internationalPrefixes: ["810", "00"],
             zones: [
-                "Europe/Kaliningrad", "Europe/Moscow", "Asia/Yekaterinburg", "Asia/Novosibirsk", "Asia/Irkutsk", "Asia/Vladivostok", "Asia/Kamchatka",
+                "Europe/Kaliningrad", "Europe/Moscow", "Asia/Yekaterinburg", "Asia/Novosibirsk", "Asia/Irkutsk",
+                "Asia/Vladivostok", "Asia/Kamchatka",
             ],
             premium: ["809"]),
-        Country(name: "UZ", code: "998", trunkPrefix: "", internationalPrefixes: ["810", "00"], zones: ["Asia/Tashkent"]),
+        Country(
+            name: "UZ", code: "998", trunkPrefix: "", internationalPrefixes: ["810", "00"], zones: ["Asia/Tashkent"]),
         Country(name: "UA", code: "380", trunkPrefix: "0", zones: ["Europe/Kyiv"], premium: ["900"]),
-        Country(name: "GB", code: "44", trunkPrefix: "0", zones: ["Europe/London"], premium: ["9", "70", "871", "872", "873"]),
+        Country(
+            name: "GB", code: "44", trunkPrefix: "0", zones: ["Europe/London"],
+            premium: ["9", "70", "871", "872", "873"]),
         Country(name: "IE", code: "353", trunkPrefix: "0", zones: ["Europe/Dublin"], premium: ["15"]),
         Country(name: "DE", code: "49", trunkPrefix: "0", zones: ["Europe/Berlin"], premium: ["900", "137", "118"]),
-        Country(name: "AT", code: "43", trunkPrefix: "0", zones: ["Europe/Vienna"], premium: ["900", "901", "930", "931"]),
+        Country(
+            name: "AT", code: "43", trunkPrefix: "0", zones: ["Europe/Vienna"], premium: ["900", "901", "930", "931"]),
         Country(name: "CH", code: "41", trunkPrefix: "0", zones: ["Europe/Zurich"], premium: ["900", "901", "906"]),
         Country(name: "FR", code: "33", trunkPrefix: "0", zones: ["Europe/Paris"], premium: ["89"]),
         Country(name: "ES", code: "34", trunkPrefix: "", zones: ["Europe/Madrid"], premium: ["803", "806", "807"]),
@@ -71,14 +92,21 @@ public struct NumberingPlan: Sendable, Equatable {
         Country(name: "AE", code: "971", trunkPrefix: "0", zones: ["Asia/Dubai"], premium: ["900"]),
         Country(
             name: "AU", code: "61", trunkPrefix: "0", internationalPrefixes: ["0011"],
-            zones: ["Australia/Sydney", "Australia/Brisbane", "Australia/Adelaide", "Australia/Darwin", "Australia/Perth"], premium: ["190"]),
+            zones: [
+                "Australia/Sydney", "Australia/Brisbane", "Australia/Adelaide", "Australia/Darwin", "Australia/Perth",
+            ], premium: ["190"]),
         Country(name: "NZ", code: "64", trunkPrefix: "0", zones: ["Pacific/Auckland"], premium: ["900"]),
-        Country(name: "BR", code: "55", trunkPrefix: "0", zones: ["America/Sao_Paulo", "America/Manaus", "America/Rio_Branco"], premium: ["900"]),
-        Country(name: "MX", code: "52", trunkPrefix: "", zones: ["America/Mexico_City", "America/Hermosillo", "America/Tijuana"], premium: ["900"]),
+        Country(
+            name: "BR", code: "55", trunkPrefix: "0",
+            zones: ["America/Sao_Paulo", "America/Manaus", "America/Rio_Branco"], premium: ["900"]),
+        Country(
+            name: "MX", code: "52", trunkPrefix: "",
+            zones: ["America/Mexico_City", "America/Hermosillo", "America/Tijuana"], premium: ["900"]),
         Country(name: "ZA", code: "27", trunkPrefix: "0", zones: ["Africa/Johannesburg"], premium: ["862"]),
     ]
 
-    /// Beyond countries, and dear everywhere: satellites and international premium numbers (ITU-T E.164 list of assigned codes).
+    /// Beyond countries, and dear everywhere: satellites and international premium numbers (ITU-T E.164 list of
+    /// assigned codes).
     static let expensiveCodes = ["870", "878", "881", "882", "883", "888", "979"]
 
     /// Never dialled, however they are written.
@@ -102,8 +130,9 @@ public struct NumberingPlan: Sendable, Equatable {
 
     /// Digits with `+` kept: what may be dialled, as it was written.
     ///
-    /// A digit is what Unicode calls a decimal number (general category Nd): full-width and Arabic-Indic ones too, as keyboards give them. Other
-    /// signs have a value and are no digits: ①, ¹, Ⅷ, 三. All digits of a number are of one script: who mixes them hides a number.
+    /// A digit is what Unicode calls a decimal number (general category Nd): full-width and Arabic-Indic ones too, as
+    /// keyboards give them. Other signs have a value and are no digits: ①, ¹, Ⅷ, 三. All digits of a number are of one
+    /// script: who mixes them hides a number.
     static func stripped(_ text: String) -> String? {
         var stripped = ""
         var zero: UInt32?
@@ -123,7 +152,9 @@ public struct NumberingPlan: Sendable, Equatable {
         let digits = stripped.hasPrefix("+") ? stripped.dropFirst() : stripped[...]
         // With a carrier's prefix it may be longer; what is in E.164 may not.
         let limit = stripped.hasPrefix("00") ? digitLimit + prefixLimit : digitLimit
-        guard digits.count >= 3, digits.count <= limit, digits.allSatisfy({ $0.isASCII && $0.isNumber }) else { return nil }
+        guard digits.count >= 3, digits.count <= limit, digits.allSatisfy({ $0.isASCII && $0.isNumber }) else {
+            return nil
+        }
         return stripped
     }
 
@@ -137,7 +168,9 @@ public struct NumberingPlan: Sendable, Equatable {
         guard let home = Self.country(named: home) else { return number.hasPrefix("+") ? number : nil }
         if number.hasPrefix("+") {
             // "+82 010…" is written often, and wrong: no number of such a country begins with its trunk prefix.
-            guard let country = Self.country(of: number), country.trunkPrefix == "0", number.dropFirst(1 + country.code.count).first == "0" else {
+            guard let country = Self.country(of: number), country.trunkPrefix == "0",
+                number.dropFirst(1 + country.code.count).first == "0"
+            else {
                 return number.count >= 6 ? number : nil
             }
             return "+" + country.code + number.dropFirst(2 + country.code.count)
@@ -155,10 +188,12 @@ public struct NumberingPlan: Sendable, Equatable {
         return "+" + home.code + number
     }
 
-    /// What two spellings of one callee have in common: E.164, or the digits, also of the number that a SIP address stands for; of any other SIP
-    /// address its lower case.
+    /// What two spellings of one callee have in common: E.164, or the digits, also of the number that a SIP address
+    /// stands for; of any other SIP address its lower case.
     public func key(_ callee: String) -> String {
-        guard let spelling = CallAddress(callee)?.spelling else { return callee.prefix(4).lowercased() == "sip:" ? callee.lowercased() : callee }
+        guard let spelling = CallAddress(callee)?.spelling else {
+            return callee.prefix(4).lowercased() == "sip:" ? callee.lowercased() : callee
+        }
         return e164(spelling) ?? Self.stripped(spelling) ?? callee
     }
 
@@ -186,7 +221,9 @@ public struct NumberingPlan: Sendable, Equatable {
 
     /// All time zones that the callee may be in; empty where his number does not tell.
     func zones(of callee: String) -> [TimeZone] {
-        guard let spelling = CallAddress(callee)?.spelling, let number = e164(spelling), let country = Self.country(of: number) else { return [] }
+        guard let spelling = CallAddress(callee)?.spelling, let number = e164(spelling),
+            let country = Self.country(of: number)
+        else { return [] }
         return country.zones.compactMap { TimeZone(identifier: $0) }
     }
 }

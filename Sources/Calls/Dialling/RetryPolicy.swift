@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Realtime
+internal import Store
 
 /// What follows an attempt that was not answered.
 struct RetryPolicy: Sendable {
@@ -7,7 +8,9 @@ struct RetryPolicy: Sendable {
     init(_ settings: CallSettings.Retry) { self.settings = settings }
 
     func retries(_ call: Call, after state: CallState) -> Bool {
-        guard !call.isInbound, settings.isEnabled, settings.retryOn.contains(state), state != .noAnswer || call.retryOnNoAnswer else { return false }
+        guard call.direction == .outbound, settings.isEnabled, settings.retryOn.contains(state),
+            state != .noAnswer || call.retryOnNoAnswer
+        else { return false }
         return call.attemptsThisRound <= call.maxRetries
     }
 
@@ -24,8 +27,9 @@ struct RetryPolicy: Sendable {
         let outcome = AttemptOutcome(state: .noAnswer, reason: "an answering machine had the call")
         return [
             CallEvent(
-                kind: "attempt_failed", at: now, outboundID: call.outboundID,
-                payload: CallEvent.payload(AttemptPayload(attempt: call.attempts.count, outcome: outcome))), next(&call, at: now),
+                kind: "attempt_failed", at: now, of: call,
+                payload: CallEvent.payload(AttemptPayload(attempt: call.attempts.count, outcome: outcome))),
+            next(&call, at: now),
         ]
     }
 
@@ -33,7 +37,8 @@ struct RetryPolicy: Sendable {
         let next = now.addingTimeInterval(settings.interval)
         call.nextAttemptAt = next
         return CallEvent(
-            kind: "retry_scheduled", at: now, outboundID: call.outboundID, payload: CallEvent.payload(["at": CallEvent.time(next)]))
+            kind: "retry_scheduled", at: now, of: call,
+            payload: CallEvent.payload(["at": CallEvent.time(next)]))
     }
 
     /// Ends the attempt in the record, and either queues the next or ends the call. Returns the events that tell of it.
@@ -51,10 +56,10 @@ struct RetryPolicy: Sendable {
             try call.apply(.attemptEnded(outcome.state, willRetry: willRetry))
         }
         var events: [CallEvent] = []
-        if outcome.state != .cancelled, !call.isInbound {
+        if outcome.state != .cancelled, call.direction == .outbound {
             events.append(
                 CallEvent(
-                    kind: "attempt_failed", at: now, outboundID: call.outboundID,
+                    kind: "attempt_failed", at: now, of: call,
                     payload: CallEvent.payload(AttemptPayload(attempt: call.attempts.count, outcome: outcome))))
         }
         if willRetry {

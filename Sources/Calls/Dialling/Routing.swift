@@ -72,11 +72,15 @@ public struct Routing: Sendable, Equatable {
         var host: String {
             let uri = proxy ?? requestURI
             let rest = uri.split(separator: "@").last ?? ""
-            let bare = rest.lowercased().hasPrefix("sip:") ? rest.dropFirst(4) : rest.lowercased().hasPrefix("sips:") ? rest.dropFirst(5) : rest
+            let bare =
+                rest.lowercased().hasPrefix("sip:")
+                ? rest.dropFirst(4) : rest.lowercased().hasPrefix("sips:") ? rest.dropFirst(5) : rest
             return String(bare.prefix { !":;?>".contains($0) })
         }
         /// The signalling is TLS.
-        var isSecure: Bool { (proxy ?? requestURI).lowercased().contains("transport=tls") || requestURI.lowercased().hasPrefix("sips:") }
+        var isSecure: Bool {
+            (proxy ?? requestURI).lowercased().contains("transport=tls") || requestURI.lowercased().hasPrefix("sips:")
+        }
     }
 
     /// Digits of a number, `+` kept; nil if it is none (ITU-T E.164: at most 15 digits).
@@ -89,31 +93,44 @@ public struct Routing: Sendable, Equatable {
             let isSIP = callee.prefix(4).lowercased() == "sip:" || callee.prefix(5).lowercased() == "sips:"
             throw Refusal(
                 code: .invalid,
-                message: isSIP ? "is no sip: address of the form sip:user@host[:port]" : "must be a number of 3 to 15 digits, or a sip: address")
+                message: isSIP
+                    ? "is no sip: address of the form sip:user@host[:port]"
+                    : "must be a number of 3 to 15 digits, or a sip: address")
         }
         let international = address.spelling.flatMap(plan.e164)
         if let number = address.number { try check(number, international: international) }
         if case .sip(let user, let host) = address.kind {
             let bare = Self.bare(host)
-            let allowed = sipHosts.map { $0.contains(bare) || $0.contains(host) } ?? (isBoundToLoopback && SocketAddress.isLoopback(bare))
+            let allowed =
+                sipHosts.map { $0.contains(bare) || $0.contains(host) }
+                ?? (isBoundToLoopback && SocketAddress.isLoopback(bare))
             guard allowed else {
                 throw Refusal(code: .noRoute, message: "the host \(bare) is not in outbound.sip_hosts")
             }
             return .sip(SIPRoute(requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: nil))
         }
-        guard let number = address.number else { throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address") }
+        guard let number = address.number else {
+            throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address")
+        }
         switch gateway {
-        case nil: throw Refusal(code: .noRoute, message: "no gateway is configured: set outbound.default_gateway, or call a sip: address")
+        case nil:
+            throw Refusal(
+                code: .noRoute,
+                message: "no gateway is configured: set outbound.default_gateway, or call a sip: address")
         case .sip(let trunks):
             let user = numberFormat == .e164 ? international ?? number : number
             let routes = trunks.map {
-                SIPRoute(requestURI: "sip:\(user)@\($0.address)", proxy: $0.outboundProxy, credentials: $0.credentials, trunk: $0.address)
+                SIPRoute(
+                    requestURI: "sip:\(user)@\($0.address)", proxy: $0.outboundProxy, credentials: $0.credentials,
+                    trunk: $0.address)
             }
             guard var route = routes.first else { throw Refusal(code: .noRoute, message: "no gateway is configured") }
             route.alternatives = Array(routes.dropFirst())
             return .sip(route)
         case .twilio:
-            guard let international else { throw Refusal(code: .noRoute, message: "Twilio wants a number in E.164, e.g. +821098765432") }
+            guard let international else {
+                throw Refusal(code: .noRoute, message: "Twilio wants a number in E.164, e.g. +821098765432")
+            }
             return .twilio(to: international)
         }
     }
@@ -121,17 +138,25 @@ public struct Routing: Sendable, Equatable {
     /// As `route(to:)`, for somebody else than the asker: his own browser is none.
     public func route(toSomebody callee: String) throws(Refusal) -> Route {
         let route = try route(to: callee)
-        if case .browser = route { throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address") }
+        if case .browser = route {
+            throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address")
+        }
         return route
     }
 
     /// The rules that a number breaks or keeps by itself, wherever it is dialled.
     private func check(_ number: String, international: String?) throws(Refusal) {
-        guard !plan.isEmergency(number) else { throw Refusal(code: .emergency, message: "emergency numbers are never dialled") }
-        guard !plan.isPremium(international ?? number) else { throw Refusal(code: .premium, message: "numbers that cost extra are never dialled") }
+        guard !plan.isEmergency(number) else {
+            throw Refusal(code: .emergency, message: "emergency numbers are never dialled")
+        }
+        guard !plan.isPremium(international ?? number) else {
+            throw Refusal(code: .premium, message: "numbers that cost extra are never dialled")
+        }
         guard let allowedPrefixes else { return }
         let isAllowed = allowedPrefixes.contains { (international ?? number).hasPrefix($0) }
-        guard isAllowed else { throw Refusal(code: .prefix, message: "the number begins with none of outbound.allowed_prefixes") }
+        guard isAllowed else {
+            throw Refusal(code: .prefix, message: "the number begins with none of outbound.allowed_prefixes")
+        }
     }
 
     /// Without its port.
@@ -142,17 +167,25 @@ public struct Routing: Sendable, Equatable {
 
     /// Where a 3xx leads; nil: it is not followed. Only to hosts that we call anyway.
     func redirect(to contact: String, from route: SIPRoute?) -> SIPRoute? {
-        guard followsRedirects, let address = CallAddress(contact.split(separator: ";").first.map(String.init) ?? contact),
+        guard followsRedirects,
+            let address = CallAddress(contact.split(separator: ";").first.map(String.init) ?? contact),
             case .sip(let user, let host) = address.kind
         else { return nil }
         let bare = Self.bare(host)
-        let known = [route?.trunk, route?.requestURI.split(separator: "@").last.map(String.init)].compactMap { $0 }.map {
+        let known = [route?.trunk, route?.requestURI.split(separator: "@").last.map(String.init)].compactMap { $0 }.map
+        {
             Self.bare($0.split(separator: ";").first.map(String.init) ?? "")
         }
-        guard known.contains(bare) || sipHosts?.contains(bare) == true || sipHosts?.contains(host) == true else { return nil }
-        if let number = address.number, (try? check(number, international: address.spelling.flatMap(plan.e164))) == nil { return nil }
+        guard known.contains(bare) || sipHosts?.contains(bare) == true || sipHosts?.contains(host) == true else {
+            return nil
+        }
+        if let number = address.number, (try? check(number, international: address.spelling.flatMap(plan.e164))) == nil
+        {
+            return nil
+        }
         return SIPRoute(
-            requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: known.contains(bare) ? route?.credentials : nil, trunk: route?.trunk)
+            requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: known.contains(bare) ? route?.credentials : nil,
+            trunk: route?.trunk)
     }
 
     /// - Parameter route: the callee's, where there is one.
@@ -167,7 +200,9 @@ public struct Routing: Sendable, Equatable {
         }
         if let allowedCallers {
             guard allowedCallers.contains(where: { plan.key($0) == plan.key(normalized) }) else {
-                throw Refusal(code: .callerNotAllowed, message: "the caller number is not on the whitelist (outbound.allowed_callers)")
+                throw Refusal(
+                    code: .callerNotAllowed,
+                    message: "the caller number is not on the whitelist (outbound.allowed_callers)")
             }
         } else if !isBoundToLoopback {
             throw Refusal(code: .callerNotAllowed, message: "no caller whitelist is set (outbound.allowed_callers)")

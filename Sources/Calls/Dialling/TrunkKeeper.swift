@@ -100,11 +100,14 @@ public final class TrunkKeeper: Sendable {
             change(&standing)
             standing.lastStatus = status
             state.standings[address] = standing
-            return before.isReachable != standing.isReachable || before.isRegistered != standing.isRegistered ? standing : nil
+            return before.isReachable != standing.isReachable || before.isRegistered != standing.isRegistered
+                ? standing : nil
         }
         guard let turned, let place = trunks.firstIndex(where: { $0.address == address }) else { return }
         let isBad = turned.isReachable == false || turned.isRegistered == false
-        logger.log(level: isBad ? .warning : .notice, "trunk \(place + 1) is \(isBad ? "not usable" : "there")", metadata: ["status": "\(status)"])
+        logger.log(
+            level: isBad ? .warning : .notice, "trunk \(place + 1) is \(isBad ? "not usable" : "there")",
+            metadata: ["status": "\(status)"])
     }
 
     // MARK: Registering
@@ -114,7 +117,8 @@ public final class TrunkKeeper: Sendable {
         let host = trunk.address.split(separator: ";").first.map(String.init) ?? trunk.address
         let address = trunk.address
         let enrolment = userAgent.register(
-            "sip:\(trunk.credentials?.user ?? caller)@\(host)", at: "sip:\(address)", proxy: trunk.outboundProxy, credentials: trunk.credentials,
+            "sip:\(trunk.credentials?.user ?? caller)@\(host)", at: "sip:\(address)", proxy: trunk.outboundProxy,
+            credentials: trunk.credentials,
             seconds: settings.registrationSeconds
         ) { [weak self] status in self?.registered(trunk, status) }
         state.withLock { $0.enrolments[address] = enrolment }

@@ -1,3 +1,5 @@
+internal import Store
+
 /// What is done when an answering machine has the call.
 public enum VoicemailAction: String, Sendable, Codable, CaseIterable {
     /// The call is ended.
@@ -29,7 +31,8 @@ extension CallSettings {
 
     /// Another attempt follows when a machine has this one.
     func retriesVoicemail(of call: Call) -> Bool {
-        !call.isInbound && voicemail(of: call).action == .retry && retry.isEnabled && call.attemptsThisRound <= call.maxRetries
+        call.direction == .outbound && voicemail(of: call).action == .retry && retry.isEnabled
+            && call.attemptsThisRound <= call.maxRetries
     }
 
     /// What is left on a machine in this attempt; nil: the call is ended.

@@ -4,11 +4,12 @@ internal import Logging
 internal import Net
 internal import Pipeline
 internal import Realtime
+internal import Store
 
 /// A call that a provider brings in: told of by its webhook, carried by its media stream or by turns.
 ///
-/// What the provider tells of its end may be late, doubled or lost: the states only go forward, and a call whose media does
-/// not come is given up.
+/// What the provider tells of its end may be late, doubled or lost: the states only go forward, and a call whose media
+/// does not come is given up.
 actor ArrivedCall: CarriedAttempt {
     /// Seconds from the webhook to the media.
     private static let mediaLimit = 15.0
@@ -28,15 +29,16 @@ actor ArrivedCall: CarriedAttempt {
         self.record = record
         self.line = line
         self.settings = settings
-        journal = CallJournal(record, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
+        journal = CallJournal(
+            record, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     /// Stores the call as one that rings. On return its media may come.
     nonisolated func expect() {
         journal.arrived(record)
-        line.calls.add(record.outboundID, self)
+        line.calls.add(record.id, self)
         line.calls.await(
-            record.outboundID,
+            record.id,
             .init(
                 stream: { [self] stream, loop, sid in
                     let carried = StreamedCall(
@@ -72,9 +74,9 @@ actor ArrivedCall: CarriedAttempt {
         }
         if !isOver { await withCheckedContinuation { done = $0 } }
         watchdog?.cancel()
-        line.calls.stopAwaiting(record.outboundID)
+        line.calls.stopAwaiting(record.id)
         await journal.close()
-        line.calls.remove(record.outboundID)
+        line.calls.remove(record.id)
     }
 
     private func began(_ carried: any CarriedConversation) {
@@ -94,7 +96,7 @@ actor ArrivedCall: CarriedAttempt {
 
     private func unanswered(_ reason: String, code: Int? = nil) {
         guard !isOver, !journal.isConnected else { return }
-        line.calls.stopAwaiting(record.outboundID)
+        line.calls.stopAwaiting(record.id)
         journal.attemptEnded(AttemptOutcome(state: .failed, code: code, reason: reason))
         over()
     }
@@ -110,7 +112,7 @@ actor ArrivedCall: CarriedAttempt {
 
     /// Has the provider hang up, where nothing else makes it.
     private func release() async {
-        guard let sid = record.callID, TwilioREST.isSID(sid), let rest = line.twilio?.rest else { return }
+        guard let sid = record.providerCallID, TwilioREST.isSID(sid), let rest = line.twilio?.rest else { return }
         do { _ = try await rest.complete(sid) } catch {
             journal.logger.warning("Twilio did not hang up: \((error as? TwilioREST.Failure)?.status ?? 0)")
         }

@@ -3,8 +3,8 @@ public import Net
 internal import Realtime
 internal import Synchronization
 
-/// Decides what is done with a call that comes in, by SIP or by a provider: whose number it is for, what the AI is to do
-/// there, and whether there is room. Nothing here waits: the SIP thread asks too.
+/// Decides what is done with a call that comes in, by SIP or by a provider: whose number it is for, what the AI is to
+/// do there, and whether there is room. Nothing here waits: the SIP thread asks too.
 public final class InboundRouter: Sendable {
     private struct State {
         /// nil: not ready to answer yet.
@@ -68,14 +68,19 @@ public final class InboundRouter: Sendable {
             guard listed.contains(where: { plan.key($0) == key }) else { throw .unknownNumber }
         }
         var brief = own ?? inbound.brief
-        if let known { brief.greetingTemplate = known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language) }
+        if let known {
+            brief.greetingTemplate =
+                known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language)
+        }
         return Destination(person: known, brief: brief)
     }
 
     /// Takes a place for a call, which `release` gives back.
     func admit() throws(Refusal) -> (line: CallLine, loop: EventLoop) {
         let admitted = state.withLock { state -> (CallLine, EventLoop)? in
-            guard let line = state.line, !state.isStopping, state.live < settings.inbound.maxConcurrentCalls, !loops.isEmpty else { return nil }
+            guard let line = state.line, !state.isStopping, state.live < settings.inbound.maxConcurrentCalls,
+                !loops.isEmpty
+            else { return nil }
             state.live += 1
             state.next = (state.next + 1) % loops.count
             return (line, loops[state.next])

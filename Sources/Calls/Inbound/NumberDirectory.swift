@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Realtime
+public import Store
 internal import Synchronization
 
 /// What the AI does for the callers of each number, in memory for the SIP thread.

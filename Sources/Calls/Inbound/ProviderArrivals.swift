@@ -37,7 +37,7 @@ public final class ProviderArrivals: Sendable {
     ///   - to: the number dialled, nil where that is not told.
     public func arrive(_ providerCallID: String, from: String?, to: String?) -> Verdict {
         state.withLock { state in
-            if let known = state.calls[providerCallID] { return .taken(known.record.outboundID) }
+            if let known = state.calls[providerCallID] { return .taken(known.record.id) }
             guard !state.ended.contains(providerCallID) else { return .over }
             let destination: InboundRouter.Destination, line: CallLine
             do throws(InboundRouter.Refusal) {
@@ -55,7 +55,7 @@ public final class ProviderArrivals: Sendable {
                 self.forget(providerCallID)
                 router.release()
             }
-            return .taken(record.outboundID)
+            return .taken(record.id)
         }
     }
 

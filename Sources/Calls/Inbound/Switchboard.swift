@@ -2,6 +2,7 @@ public import Bridge
 internal import Foundation
 internal import Net
 public import Realtime
+internal import Store
 
 /// Calls that come in, and what is done with them.
 public struct InboundSettings: Sendable {
@@ -24,8 +25,11 @@ public struct InboundSettings: Sendable {
     public static let messageTaking = Brief(
         purpose: "You answer a call for somebody who cannot take it. Take a message.",
         questions: [
-            Question(id: "q1", text: "What is your call about?"), Question(id: "q2", text: "Should we call you back?", kind: .boolean),
-        ], greetingTemplate: "Hello, nobody can take your call right now. I am an automated assistant, and I take a message.")
+            Question(id: "q1", text: "What is your call about?"),
+            Question(id: "q2", text: "Should we call you back?", kind: .boolean),
+        ],
+        greetingTemplate:
+            "Hello, nobody can take your call right now. I am an automated assistant, and I take a message.")
 }
 
 /// Takes calls that come in over SIP: refuses what must be refused, and lets the AI answer the rest.
@@ -60,7 +64,8 @@ public final class Switchboard: Sendable {
         let isTrustedSource = inbound.trustedSources?.contains(call.source) ?? false
         if call.authorization != nil || call.replaces != nil || call.replacesUnknown {
             let accounts = inbound.accounts
-            let verdict = operators.authenticator.verify(call.authorization, method: "INVITE", now: router.now()) { user in
+            let verdict = operators.authenticator.verify(call.authorization, method: "INVITE", now: router.now()) {
+                user in
                 accounts[user] ?? operators.secret(of: user)
             }
             switch verdict {
@@ -68,15 +73,20 @@ public final class Switchboard: Sendable {
             case .malformed: throw Refusal(status: 400)
             case .challenge(let challenges):
                 // Who need not prove anything is not kept out by a password that another trunk of his knows.
-                if call.replaces == nil, !call.replacesUnknown, isTrustedSource || inbound.trustedSources == nil { break }
+                if call.replaces == nil, !call.replacesUnknown, isTrustedSource || inbound.trustedSources == nil {
+                    break
+                }
                 throw Refusal(status: 401, headers: challenges.map { ("WWW-Authenticate", $0) })
             }
         }
         if isTrustedSource { return .trunk }
         guard inbound.trustedSources != nil else { return .anybody }
         // Everybody hears the same, whatever number he tries.
-        guard !inbound.accounts.isEmpty || operators.all.contains(where: { $0.secret != nil }) else { throw Refusal(status: 403) }
-        throw Refusal(status: 401, headers: operators.authenticator.challenges(at: router.now()).map { ("WWW-Authenticate", $0) })
+        guard !inbound.accounts.isEmpty || operators.all.contains(where: { $0.secret != nil }) else {
+            throw Refusal(status: 403)
+        }
+        throw Refusal(
+            status: 401, headers: operators.authenticator.challenges(at: router.now()).map { ("WWW-Authenticate", $0) })
     }
 
     /// On the SIP thread.
@@ -92,14 +102,18 @@ public final class Switchboard: Sendable {
                 replaced.replace(by: call)
                 return { _ in }
             }
-            do throws(InboundRouter.Refusal) { destination = try router.destination(of: call.to) } catch { throw refusal(error) }
+            do throws(InboundRouter.Refusal) { destination = try router.destination(of: call.to) } catch {
+                throw refusal(error)
+            }
             if call.rejectsSDP { throw Refusal(status: 406) }
             if let type = call.contentType, type.lowercased() != "application/sdp" {
                 throw Refusal(status: 415, headers: [("Accept", "application/sdp")])
             }
             do throws(InboundRouter.Refusal) { (line, loop) = try router.admit() } catch { throw refusal(error) }
         } catch {
-            if error.status == 404 || error.status == 403 || error.status == 401 && call.authorization != nil { onFailure() }
+            if error.status == 404 || error.status == 403 || error.status == 401 && call.authorization != nil {
+                onFailure()
+            }
             call.dialog.reject(error.status, headers: error.headers)
             return { _ in }
         }
@@ -110,12 +124,13 @@ public final class Switchboard: Sendable {
         case .operator(let known): named.from = known.number ?? known.sipUser
         }
         let record = Call(
-            arrivalOf: call.dialog.callID, from: named.from, to: call.to, at: destination, maxDuration: settings.maxCallDuration,
+            arrivalOf: call.dialog.callID, from: named.from, to: call.to, at: destination,
+            maxDuration: settings.maxCallDuration,
             createdAt: router.now())
         let person = destination.person.flatMap { line.target($0, settings) }
         let attempt = SIPAttempt(
             loop: loop, call: record, line: line, settings: settings, now: router.now, incoming: named, person: person)
-        let id = record.outboundID
+        let id = record.id
         line.calls.add(id, attempt)
         Task {
             await attempt.run()
@@ -134,27 +149,25 @@ public final class Switchboard: Sendable {
 }
 
 extension Call {
-    /// Came in: `outboundID` begins with `in-`, and who called stands in `calleeNumber`, as the other party of every call does.
-    public var isInbound: Bool { Self.isInbound(outboundID) }
-
-    /// Of a call's id.
-    public static func isInbound(_ id: String) -> Bool { id.hasPrefix(inboundPrefix) }
-    static let inboundPrefix = "in-"
-
-    /// Rings in the browser of whoever asks for it: `callee_number` is `browser:` and his name, so that each has one such call at a time.
+    /// Rings in the browser of whoever asks for it: its remote number is `browser:` and the user's name, so that
+    /// each user has one such call at a time.
     public static let browserPrefix = "browser:"
-    public var isForBrowser: Bool { calleeNumber.hasPrefix(Self.browserPrefix) }
+    public var isForBrowser: Bool { remoteNumber.hasPrefix(Self.browserPrefix) }
     /// Characters of a caller's name.
     private static let nameLimit = 100
 
     /// Of a call that came in.
-    /// - Parameter callID: of the carrier: a SIP Call-ID, or the provider's id.
-    init(arrivalOf callID: String, from: String, to: String, at destination: InboundRouter.Destination, maxDuration: Int, createdAt: Date) {
+    /// - Parameter providerCallID: a SIP Call-ID, or the provider's id.
+    init(
+        arrivalOf providerCallID: String, from: String, to: String, at destination: InboundRouter.Destination,
+        maxDuration: Int, createdAt: Date
+    ) {
         self.init(
-            outboundID: Self.inboundPrefix + Self.hex(.random(in: .min ... .max)), callerNumber: String(to.prefix(256)),
-            calleeNumber: String(from.prefix(256)), brief: destination.brief, maxDuration: maxDuration, retryOnNoAnswer: false, maxRetries: 0,
+            direction: .inbound, localNumber: String(to.prefix(256)), remoteNumber: String(from.prefix(256)),
+            brief: destination.brief, maxDuration: maxDuration,
+            retryOnNoAnswer: false, maxRetries: 0,
             requestedBy: "caller", createdAt: createdAt)
-        self.callID = String(callID.prefix(256))
+        self.providerCallID = String(providerCallID.prefix(256))
         brief.callerDisplayName = ""
         brief.isIncoming = true
         operatorName = destination.person?.name

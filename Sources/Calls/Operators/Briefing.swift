@@ -42,10 +42,12 @@ struct Announcement {
     private static let limitMs = 10_000
 
     /// All of it, as the line takes it. What the voice does not make in time is left out.
-    static func frames(_ sentences: [String], language: String, voice: any TextToSpeech, usage: UsageMeter) async -> [EncodedFrame] {
+    static func frames(_ sentences: [String], language: String, voice: any TextToSpeech, usage: UsageMeter) async
+        -> [EncodedFrame]
+    {
         var graph = Graph()
-        let texts: Edge<Sentence> = graph.edge("announcement", limit: 64, overflow: .wait)
-        let sounds: Edge<SynthesizedAudio> = graph.edge("announced", limit: 512, overflow: .wait)
+        let texts = Edge<Sentence>("announcement", limit: 64, whenFull: .wait)
+        let sounds = Edge<SynthesizedAudio>("announced", limit: 512, whenFull: .wait)
         graph.add("text-to-speech", voice, from: texts, to: sounds)
         for (index, text) in sentences.enumerated() {
             usage.add(.textToSpeech, .characters, text.count)

@@ -5,7 +5,8 @@ internal import Net
 internal import Pipeline
 internal import Realtime
 
-/// Hands a call to a person (RFC 3725): rings one after the other, tells who answers what it is about, and joins the two.
+/// Hands a call to a person (RFC 3725): rings one after the other, tells who answers what it is about, and joins the
+/// two.
 ///
 /// The caller's side is a `CallGraph`, whoever carries it. Confined to its loop.
 final class Handover {
@@ -68,7 +69,8 @@ final class Handover {
     static let targetLimit = 10
 
     init(
-        loop: EventLoop, line: CallLine, settings: CallSettings, journal: CallJournal, caller: (number: String, name: String), targets: [Target],
+        loop: EventLoop, line: CallLine, settings: CallSettings, journal: CallJournal,
+        caller: (number: String, name: String), targets: [Target],
         briefing: Briefing?, onEvent: @escaping (Event) -> Void
     ) {
         self.loop = loop
@@ -90,11 +92,14 @@ final class Handover {
         self.target = target
         journal.transfer(to: target.name, operatorID: target.operatorID, .ringing)
         round += 1
-        let call = OperatorCall(loop: loop, line: line, settings: settings) { [weak self, round] event in self?.handle(event, of: round) }
+        let call = OperatorCall(loop: loop, line: line, settings: settings) { [weak self, round] event in
+            self?.handle(event, of: round)
+        }
         self.call = call
         if let id = target.operatorID { line.operators?.engage(id) }
         engaged = target.operatorID
-        call.ring(target.routes, caller: caller, id: journal.outboundID, seconds: target.ringSeconds, place: target.place)
+        call.ring(
+            target.routes, caller: caller, id: journal.callID, seconds: target.ringSeconds, place: target.place)
     }
 
     private func handle(_ event: OperatorCall.Event, of round: Int) {
@@ -206,14 +211,16 @@ final class Handover {
 
     // MARK: Sending on
 
-    /// The person's phone asks for somebody else in his place: a colleague, for outside there are trunks that cost money.
-    /// Where he has asked the colleague himself before, he gives up his own place in that call (RFC 5589 §7).
+    /// The person's phone asks for somebody else in his place: a colleague, for outside there are trunks that cost
+    /// money. Where he has asked the colleague himself before, he gives up his own place in that call (RFC 5589 §7).
     private func refer(_ referral: Referral) {
         guard let call, let stream, let target, referrer == nil else { return }
         let reference = referral.reference
         let user = referral.target.drop { $0 != ":" }.dropFirst().prefix { $0 != "@" && $0 != ";" && $0 != "?" }
         let place = referral.replaces.map { Place(replaces: $0, isOurs: referral.replacesOurs) }
-        guard let next = self.next(String(user), place), !next.routes.isEmpty else { return call.report(404, reference: reference) }
+        guard let next = self.next(String(user), place), !next.routes.isEmpty else {
+            return call.report(404, reference: reference)
+        }
         call.report(100, reference: reference)
         referrer = Referrer(call: call, stream: stream, reference: reference, engaged: engaged, target: target)
         engaged = nil
@@ -226,7 +233,9 @@ final class Handover {
     private func next(_ user: String, _ place: Place?) -> Target? {
         let colleague = line.operators?.with(number: user)
         guard let place else { return colleague.flatMap { line.target($0, settings) } }
-        var target = Target(operatorID: colleague?.id, name: colleague?.name ?? user, routes: [], ringSeconds: Self.joinSeconds, place: place)
+        var target = Target(
+            operatorID: colleague?.id, name: colleague?.name ?? user, routes: [], ringSeconds: Self.joinSeconds,
+            place: place)
         if place.isOurs {
             let (host, port) = line.userAgent.inside
             target.routes = [Routing.SIPRoute(requestURI: "sip:join@\(host):\(port)", proxy: nil, credentials: nil)]
@@ -256,13 +265,19 @@ extension CallLine {
     /// How an operator is rung; nil: he is not to be, or cannot.
     func target(_ known: Operator, _ settings: CallSettings) -> Handover.Target? {
         guard let operators, operators.canRing(known) else { return nil }
-        return Handover.Target(operatorID: known.id, name: known.name, routes: routes(to: known, settings), ringSeconds: known.ringSeconds)
+        return Handover.Target(
+            operatorID: known.id, name: known.name, routes: routes(to: known, settings), ringSeconds: known.ringSeconds)
     }
 
     /// An operator's registered phones, or else his address.
     func routes(to known: Operator, _ settings: CallSettings) -> [Routing.SIPRoute] {
-        let phones = operators?.phones(of: known).map { Routing.SIPRoute(requestURI: $0.contact, proxy: $0.route, credentials: nil) } ?? []
-        guard phones.isEmpty, let address = known.address, case .sip(let route)? = try? settings.routing.route(to: address) else { return phones }
+        let phones =
+            operators?.phones(of: known).map {
+                Routing.SIPRoute(requestURI: $0.contact, proxy: $0.route, credentials: nil)
+            } ?? []
+        guard phones.isEmpty, let address = known.address,
+            case .sip(let route)? = try? settings.routing.route(to: address)
+        else { return phones }
         return [route]
     }
 
@@ -273,7 +288,9 @@ extension CallLine {
         case .operator(let id): return operators?.with(id: id).flatMap { target($0, settings) }.map { [$0] } ?? []
         case .number(let number):
             guard case .sip(let route)? = try? settings.routing.route(to: number) else { return [] }
-            return [Handover.Target(operatorID: nil, name: number, routes: [route], ringSeconds: Int(settings.ringTimeout))]
+            return [
+                Handover.Target(operatorID: nil, name: number, routes: [route], ringSeconds: Int(settings.ringTimeout))
+            ]
         case .anybody:
             var found = operators?.available.compactMap { target($0, settings) } ?? []
             if let number = settings.operatorNumber { found += targets(settings, choice: .number(number)) }

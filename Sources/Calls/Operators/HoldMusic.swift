@@ -5,7 +5,9 @@ internal import Pipeline
 struct HoldMusic {
     /// Frames of the loop: 8 s, four chords of eight notes.
     private static let loop: [EncodedFrame] = {
-        let chords: [[Double]] = [[261.63, 329.63, 392.00], [220.00, 261.63, 329.63], [174.61, 220.00, 261.63], [196.00, 246.94, 293.66]]
+        let chords: [[Double]] = [
+            [261.63, 329.63, 392.00], [220.00, 261.63, 329.63], [174.61, 220.00, 261.63], [196.00, 246.94, 293.66],
+        ]
         let noteSamples = 2_000
         var samples = [Int16](repeating: 0, count: chords.count * 8 * noteSamples)
         for (index, chord) in chords.enumerated() {
@@ -21,7 +23,8 @@ struct HoldMusic {
                 }
             }
         }
-        return stride(from: 0, to: samples.count - EncodedFrame.byteCount + 1, by: EncodedFrame.byteCount).map { start in
+        return stride(from: 0, to: samples.count - EncodedFrame.byteCount + 1, by: EncodedFrame.byteCount).map {
+            start in
             var frame = EncodedFrame(law: .muLaw)
             for index in 0..<EncodedFrame.byteCount { frame.bytes[index] = MuLaw.encode(samples[start + index]) }
             return frame

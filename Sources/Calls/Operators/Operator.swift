@@ -1,5 +1,6 @@
 public import Bridge
 public import Foundation
+public import Store
 
 /// Somebody who answers calls at a telephone.
 public struct Operator: Sendable, Equatable, Codable {
@@ -32,7 +33,8 @@ public struct Operator: Sendable, Equatable, Codable {
     public var updatedAt: Date
 
     public init(
-        id: String = "op-" + Call.hex(.random(in: .min ... .max)), name: String, number: String? = nil, sipUser: String, createdAt: Date
+        id: String = "op-" + ShortID.random(), name: String, number: String? = nil, sipUser: String,
+        createdAt: Date
     ) {
         self.id = id
         self.name = name

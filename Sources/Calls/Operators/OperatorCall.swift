@@ -3,6 +3,7 @@ internal import Foundation
 internal import Logging
 internal import Net
 internal import Pipeline
+internal import Store
 
 /// A call of ours to a person: all his phones ring, and the first to answer has it. Confined to its loop.
 final class OperatorCall {
@@ -44,9 +45,13 @@ final class OperatorCall {
     ///   - routes: where his phones are; they ring together.
     ///   - caller: number and name that the phones show.
     ///   - place: whose place the caller takes there, instead of ringing.
-    func ring(_ routes: [Routing.SIPRoute], caller: (number: String, name: String), id: String, seconds: Int, place: Handover.Place? = nil) {
+    func ring(
+        _ routes: [Routing.SIPRoute], caller: (number: String, name: String), id: String, seconds: Int,
+        place: Handover.Place? = nil
+    ) {
         guard !routes.isEmpty else { return fail("no phone is registered") }
-        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch {
+        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch
+        {
             return fail(error.message)
         }
         deadline = EventLoop.nowMs() + UInt64(clamping: max(1, seconds)) * 1_000
@@ -55,7 +60,8 @@ final class OperatorCall {
         let isInside = place?.isOurs ?? false
         let host = isInside ? line.userAgent.inside.host : line.userAgent.advertised
         var negotiation = OfferAnswer(
-            host: host, port: rtp?.localPort ?? 0, isSecure: settings.srtp.isOffered(over: routes.allSatisfy(\.isSecure)),
+            host: host, port: rtp?.localPort ?? 0,
+            isSecure: settings.srtp.isOffered(over: routes.allSatisfy(\.isSecure)),
             peer: routes.map(\.host).first { SocketAddress.isLoopback($0) })
         let offer = negotiation.offer()
         self.negotiation = negotiation
@@ -64,9 +70,13 @@ final class OperatorCall {
             let index = dialogs.count
             var invitation = Invitation(
                 requestURI: route.requestURI,
-                from: "\(UserAgentText.quoted(caller.name))<sip:\(user)@\(host)>;tag=oper-\(Call.hex(.random(in: .min ... .max)))",
-                to: "<\(route.requestURI)>", callID: "operator-\(id)-\(Call.hex(.random(in: .min ... .max)))", proxy: route.proxy,
-                sdp: offer, headers: [("X-Trunkline-Call-ID", id)] + (place.map { [("Replaces", $0.replaces), ("Require", "replaces")] } ?? []),
+                from:
+                    "\(UserAgentText.quoted(caller.name))<sip:\(user)@\(host)>;tag=oper-\(ShortID.random())",
+                to: "<\(route.requestURI)>", callID: "operator-\(id)-\(ShortID.random())",
+                proxy: route.proxy,
+                sdp: offer,
+                headers: [("X-Trunkline-Call-ID", id)]
+                    + (place.map { [("Replaces", $0.replaces), ("Require", "replaces")] } ?? []),
                 credentials: route.credentials)
             invitation.isToOurselves = isInside
             dialogs.append(
@@ -115,7 +125,8 @@ final class OperatorCall {
         }
     }
 
-    /// One of his phones will not answer. One that declines (6xx) could end it for all (RFC 3261 §16.7), but another may be somebody else's hand.
+    /// One of his phones will not answer. One that declines (6xx) could end it for all (RFC 3261 §16.7), but another
+    /// may be somebody else's hand.
     private var silent: Set<Int> = []
     private func gone(_ place: Int) {
         silent.insert(place)
@@ -135,7 +146,8 @@ final class OperatorCall {
         ticker = nil
         rtp.negotiate(terms)
         let pair = MediaStreamPair.make()
-        let leg = Leg(rtp: rtp, stream: pair.carrier, start: StreamStart(streamID: "MZ" + dialog.callID, callID: dialog.callID))
+        let leg = Leg(
+            rtp: rtp, stream: pair.carrier, start: StreamStart(streamID: "MZ" + dialog.callID, callID: dialog.callID))
         self.leg = leg
         leg.onFailure = { [weak self] _ in self?.end() }
         leg.open()
@@ -176,7 +188,9 @@ final class OperatorCall {
         var negotiation = OfferAnswer(
             host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
             isSecure: settings.srtp == .required, peer: call.source)
-        guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else { return call.dialog.reject(488) }
+        guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else {
+            return call.dialog.reject(488)
+        }
         self.negotiation = negotiation
         isOfferOpen = false
         let place = dialogs.count, loop = loop, me = Confined(self, to: loop)

@@ -20,7 +20,10 @@ public final class OperatorDirectory: Sendable {
     public let registrations: AsyncStream<(user: String, isRegistered: Bool)>
     private let holder = Mutex<Registrar?>(nil)
 
-    public init(realm: String, algorithms: [DigestAuthenticator.Algorithm], plan: NumberingPlan, now: @escaping @Sendable () -> Date = { Date() }) {
+    public init(
+        realm: String, algorithms: [DigestAuthenticator.Algorithm], plan: NumberingPlan,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
         self.realm = realm
         self.plan = plan
         self.now = now
@@ -50,7 +53,9 @@ public final class OperatorDirectory: Sendable {
     }
 
     public var all: [Operator] { state.withLock { $0.operators } }
-    func secret(of user: String) -> DigestAuthenticator.Secret? { state.withLock { $0.operators.first { $0.sipUser == user }?.secret } }
+    func secret(of user: String) -> DigestAuthenticator.Secret? {
+        state.withLock { $0.operators.first { $0.sipUser == user }?.secret }
+    }
     public func with(id: String) -> Operator? { state.withLock { $0.operators.first { $0.id == id } } }
     public func with(user: String) -> Operator? { state.withLock { $0.operators.first { $0.sipUser == user } } }
 

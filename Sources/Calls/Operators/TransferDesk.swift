@@ -18,19 +18,21 @@ final class TransferDesk {
     private var handover: Handover?
 
     init(
-        loop: EventLoop, line: CallLine, settings: CallSettings, journal: CallJournal, call: Call, blind: ((TransferChoice) -> Bool)? = nil
+        loop: EventLoop, line: CallLine, settings: CallSettings, journal: CallJournal, call: Call,
+        blind: ((TransferChoice) -> Bool)? = nil
     ) {
         self.loop = loop
         self.line = line
         self.settings = settings
         self.journal = journal
-        caller = (call.calleeNumber, "")
+        caller = (call.remoteNumber, "")
         self.blind = blind
     }
 
     /// Whether there is anybody at all, now or later in the call.
     static func hasSomebody(_ line: CallLine, _ settings: CallSettings) -> Bool {
-        line.operators?.all.isEmpty == false || !line.targets(settings, choice: settings.operatorNumber.map { .number($0) } ?? .anybody).isEmpty
+        line.operators?.all.isEmpty == false
+            || !line.targets(settings, choice: settings.operatorNumber.map { .number($0) } ?? .anybody).isEmpty
     }
 
     /// An operator wants it; the caller is told first. False: it cannot be done now.
@@ -79,12 +81,14 @@ final class TransferDesk {
 
     private func hand(to targets: [Handover.Target], briefing: Briefing?) {
         handover = Handover(
-            loop: loop, line: line, settings: settings, journal: journal, caller: caller, targets: targets, briefing: briefing
+            loop: loop, line: line, settings: settings, journal: journal, caller: caller, targets: targets,
+            briefing: briefing
         ) { [weak self] event in self?.handle(event) }
         handover?.begin()
     }
 
-    /// Before the answer: the operator's phones ring while the caller's call rings. `onResult` hears once who took it; nil: nobody.
+    /// Before the answer: the operator's phones ring while the caller's call rings. `onResult` hears once who took it;
+    /// nil: nobody.
     func ring(_ target: Handover.Target, onResult: @escaping ((any MediaStream)?) -> Void) {
         self.onResult = onResult
         hand(to: [target], briefing: nil)

@@ -2,11 +2,12 @@ public import Foundation
 public import Logging
 internal import Net
 public import Realtime
+public import Store
 
 /// What is done with every call that has ended: a model sums it up, and the older orchestrator is told.
 ///
-/// A call's end never waits for it: the call has its template summary until the model's is there (`outbound_analyzed`). What is
-/// still to be done is on disk, in the transaction that ended the call, so that a restart goes on with it.
+/// A call's end never waits for it: the call has its template summary until the model's is there (`outbound_analyzed`).
+/// What is still to be done is on disk, in the transaction that ended the call, so that a restart goes on with it.
 public actor CallAnalyst {
     public struct Settings: Sendable {
         /// nil: summaries stay those of the template.
@@ -34,7 +35,9 @@ public actor CallAnalyst {
     private let alarm = Alarm()
     private var tasks: [Task<Void, Never>] = []
 
-    public init(_ settings: Settings, store: CallStore, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }) {
+    public init(
+        _ settings: Settings, store: CallStore, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
         self.settings = settings
         self.store = store
         self.logger = logger
@@ -48,7 +51,9 @@ public actor CallAnalyst {
         tasks.append(
             Task { [store, alarm] in
                 while !Task.isCancelled {
-                    for await event in store.feed.watch() where CallEvent.terminalNames.contains(event.name) { alarm.ring() }
+                    for await event in store.feed.watch() where CallEvent.terminalNames.contains(event.name) {
+                        alarm.ring()
+                    }
                     alarm.ring()
                 }
             })
@@ -72,10 +77,12 @@ public actor CallAnalyst {
         }
     }
 
-    private func analyze(_ outboundID: String) async {
+    private func analyze(_ callID: String) async {
         do {
-            guard let call = try await store.call(outboundID), call.state.isTerminal else { return try await store.forgetEnded(outboundID) }
-            let transcript = try await store.transcript(of: outboundID)
+            guard let call = try await store.call(callID), call.state.isTerminal else {
+                return try await store.forgetEnded(callID)
+            }
+            let transcript = try await store.transcript(of: callID)
             var review: CallReview?
             let usage = UsageMeter()
             if let reviewer = settings.reviewer, transcript.contains(where: { $0.speaker == .customer }) {
@@ -83,19 +90,21 @@ public actor CallAnalyst {
                     review = try await Patience.wait(milliseconds: Self.timeoutMs) { [brief = call.brief] in
                         try await reviewer.review(brief, transcript: transcript, usage: usage)
                     }
-                    if review == nil { logger.warning("no summary within \(Self.timeoutMs) ms", metadata: ["call": "\(outboundID)"]) }
-                } catch { logger.warning("no summary by the model: \(error)", metadata: ["call": "\(outboundID)"]) }
+                    if review == nil {
+                        logger.warning("no summary within \(Self.timeoutMs) ms", metadata: ["call": "\(callID)"])
+                    }
+                } catch { logger.warning("no summary by the model: \(error)", metadata: ["call": "\(callID)"]) }
             }
-            try await finish(outboundID, review, used: usage.usage)
+            try await finish(callID, review, used: usage.usage)
         } catch {
-            logger.error("cannot store what was made of a call: \(error)", metadata: ["call": "\(outboundID)"])
+            logger.error("cannot store what was made of a call: \(error)", metadata: ["call": "\(callID)"])
             try? await Task.sleep(for: .seconds(1))
         }
     }
 
-    private func finish(_ outboundID: String, _ review: CallReview?, used: [ComponentUsage]) async throws(StoreError) {
+    private func finish(_ callID: String, _ review: CallReview?, used: [ComponentUsage]) async throws(StoreError) {
         let at = now(), prices = settings.prices
-        let call = try await store.update(outboundID) { call in
+        let call = try await store.update(callID) { call in
             guard call.state.isTerminal else { return [] }
             if !used.isEmpty { call.charge(used, by: prices) }
             guard let review else { return [] }
@@ -105,34 +114,42 @@ public actor CallAnalyst {
             return [CallEvent.analyzed(call, at: at)]
         }
         if let url = settings.callbackURL, call.state.isTerminal { try await post(call, to: url, at: at) }
-        try await store.forgetEnded(outboundID)
+        try await store.forgetEnded(callID)
     }
 
     // MARK: The older orchestrator
 
     /// Posts a call's result to `result_callback_url`, again if it has been posted before.
-    public func postBack(_ outboundID: String) async throws(StoreError) {
+    public func postBack(_ callID: String) async throws(StoreError) {
         guard let url = settings.callbackURL else { throw StoreError(.conflict, "result_callback_url is not set") }
-        guard let call = try await store.call(outboundID) else { throw StoreError(.notFound, "there is no call \(outboundID)") }
-        guard call.state.isTerminal else { throw StoreError(.conflict, "a call that is \(call.state.rawValue) has no result yet") }
+        guard let call = try await store.call(callID) else {
+            throw StoreError(.notFound, "there is no call \(callID)")
+        }
+        guard call.state.isTerminal else {
+            throw StoreError(.conflict, "a call that is \(call.state.rawValue) has no result yet")
+        }
         try await post(call, to: url, at: now())
     }
 
     private func post(_ call: Call, to url: String, at: Date) async throws(StoreError) {
-        let transcript = try await store.transcript(of: call.outboundID)
+        let transcript = try await store.transcript(of: call.id)
         try await store.enqueue(
-            body: OrchestratorResult.body(of: call, transcript: transcript), named: "result_callback", to: url, of: call.outboundID, at: at)
+            body: OrchestratorResult.body(of: call, transcript: transcript), named: "result_callback", to: url,
+            of: call.id, at: at)
     }
 }
 
-/// A result in the form of the older orchestrator (SPEC §4): its own members back, the pairs, and what was made of the call.
+/// A result in the form of the older orchestrator (SPEC §4): its own members back, the pairs, and what was made of the
+/// call.
 enum OrchestratorResult {
     static func body(of call: Call, transcript: [TranscriptEntry]) -> String {
         var object: [String: Any] = [
-            "outbound_id": call.outboundID, "state": call.state.rawValue, "summary": call.summary ?? NSNull(),
+            "outbound_id": call.id, "state": call.state.rawValue, "summary": call.summary ?? NSNull(),
             "analysis": [
-                "task_completed": call.isTaskCompleted, "answered_by": call.answeredBy.rawValue, "end_reason": call.endReason?.rawValue ?? NSNull(),
-                "sentiment": call.sentiment?.rawValue ?? NSNull(), "duration_seconds": call.duration(at: call.completedAt ?? Date()) ?? NSNull(),
+                "task_completed": call.isTaskCompleted, "answered_by": call.answeredBy.rawValue,
+                "end_reason": call.endReason?.rawValue ?? NSNull(),
+                "sentiment": call.sentiment?.rawValue ?? NSNull(),
+                "duration_seconds": call.duration(at: call.completedAt ?? Date()) ?? NSNull(),
             ] as [String: Any],
             "questions": call.brief.questions.map { question -> [String: Any] in
                 let answer = call.answers.first { $0.questionID == question.id }
@@ -142,14 +159,18 @@ enum OrchestratorResult {
                 ]
             },
             "transcript": transcript.map {
-                ["speaker": $0.speaker.rawValue, "text": $0.heardText ?? $0.text, "timestamp": Double($0.startMs) / 1_000]
+                [
+                    "speaker": $0.speaker.rawValue, "text": $0.heardText ?? $0.text,
+                    "timestamp": Double($0.startMs) / 1_000,
+                ]
             },
         ]
-        object["call_id"] = call.callID ?? NSNull()
+        object["call_id"] = call.providerCallID ?? NSNull()
         let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
         guard let data else { return "{}" }
         // As they came: a decoder would make doubles of all numbers.
-        return String(decoding: data.dropLast(), as: UTF8.self) + own(call.metadata).map { ",\"\($0.name)\":\($0.json)" }.joined() + "}"
+        return String(decoding: data.dropLast(), as: UTF8.self)
+            + own(call.metadata).map { ",\"\($0.name)\":\($0.json)" }.joined() + "}"
     }
 
     /// The members of a call's metadata that the older orchestrator knows, as JSON texts.

@@ -50,9 +50,12 @@ public struct Price: Sendable, Equatable {
     /// Reads `COMPONENT UNIT AMOUNT`, e.g. `telephony/sip minute 0.012`; nil: it is something else.
     public init?(_ text: String) {
         let parts = text.split(whereSeparator: \.isWhitespace).map(String.init)
-        guard parts.count == 3, parts[0].contains("/"), let unit = Unit(rawValue: parts[1]), parts[2].count <= Self.amountLimit,
-            parts[2].allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }), parts[2].count(where: { $0 == "." }) <= 1,
-            parts[2].contains(where: \.isNumber), let amount = Decimal(string: parts[2], locale: Locale(identifier: "en_US_POSIX"))
+        guard parts.count == 3, parts[0].contains("/"), let unit = Unit(rawValue: parts[1]),
+            parts[2].count <= Self.amountLimit,
+            parts[2].allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }),
+            parts[2].count(where: { $0 == "." }) <= 1,
+            parts[2].contains(where: \.isNumber),
+            let amount = Decimal(string: parts[2], locale: Locale(identifier: "en_US_POSIX"))
         else { return nil }
         component = parts[0]
         self.unit = unit
@@ -101,7 +104,8 @@ public struct PriceList: Sendable, Equatable {
             if byTime != nil, unit != .milliseconds { continue }
             // What a vendor had kept costs no more than what it had not.
             let price =
-                mine.first { $0.unit.counted == unit } ?? (unit == .cachedInputTokens ? mine.first { $0.unit == .millionInputTokens } : nil)
+                mine.first { $0.unit.counted == unit }
+                ?? (unit == .cachedInputTokens ? mine.first { $0.unit == .millionInputTokens } : nil)
             // The time of an engine that is paid by tokens or characters is told, and costs nothing.
             if price == nil, unit == .milliseconds, used.quantities.count > 1, !mine.isEmpty {
                 lines.append(Cost.Line(unit: unit.rawValue, quantity: String(count), price: nil, amount: nil))
@@ -116,9 +120,12 @@ public struct PriceList: Sendable, Equatable {
             let amount = quantity * price.amount
             sum += amount
             lines.append(
-                Cost.Line(unit: price.unit.rawValue, quantity: Self.text(quantity), price: Self.text(price.amount), amount: Self.text(amount)))
+                Cost.Line(
+                    unit: price.unit.rawValue, quantity: Self.text(quantity), price: Self.text(price.amount),
+                    amount: Self.text(amount)))
         }
-        return Cost.Component(name: used.component, lines: lines, isEstimated: used.isEstimated, amount: isKnown ? Self.text(sum) : nil)
+        return Cost.Component(
+            name: used.component, lines: lines, isEstimated: used.isEstimated, amount: isKnown ? Self.text(sum) : nil)
     }
 
     static func text(_ value: Decimal) -> String {

@@ -1,44 +1,25 @@
 public import Foundation
-internal import GRDB
+public import Store
 
 extension CallStore {
-    /// Calls erased in one transaction.
-    private static let erasureGroup = 200
+    /// Characters of a call's id at the beginning of a recording's name.
+    private static let idLength = 11
 
-    /// Erases ended calls with all that was kept of them: transcript, events, messages of the outbox, recordings. Nothing of it stays in
-    /// the database's files. Returns how many there were.
+    /// Erases ended calls with all that was kept of them: transcript, events, messages of the outbox, recordings.
+    /// Nothing of it stays in the database's files. Returns how many there were.
     public func erase(_ ids: [String], recordings folder: String) async throws(StoreError) -> Int {
-        let live = CallState.allCases.filter { !$0.isTerminal }.map { "'\($0.rawValue)'" }.joined(separator: ",")
-        var erased: [String] = []
-        for start in stride(from: 0, to: ids.count, by: Self.erasureGroup) {
-            let group = Array(ids[start..<min(start + Self.erasureGroup, ids.count)])
-            erased += try await change { [vault] db in
-                var gone: [String] = []
-                for id in group {
-                    try db.run("DELETE FROM calls WHERE outbound_id = ? AND state NOT IN (\(live))", arguments: [id])
-                    guard db.changesCount > 0 else { continue }
-                    gone.append(id)
-                    for table in ["events", "deliveries", "dials"] { try db.run("DELETE FROM \(table) WHERE outbound_id = ?", arguments: [id]) }
-                }
-                if !gone.isEmpty { try Self.noteErasure(db, vault) }
-                return gone
-            }
-        }
-        let wanted = Set(erased)
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where wanted.contains(String(name.prefix(11))) {
+        let erased = Set(try await storage.erase(ids))
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        where erased.contains(String(name.prefix(Self.idLength))) {
             try? FileManager.default.removeItem(atPath: folder + "/" + name)
         }
-        if !erased.isEmpty { try await forgetErased() }
+        if !erased.isEmpty { try await storage.forgetErased() }
         return erased.count
     }
 
     /// Ids of calls that ended before, oldest first.
     public func ended(before date: Date, limit: Int) async throws(StoreError) -> [String] {
-        try await look { db in
-            try String.fetchAll(
-                db, sql: "SELECT outbound_id FROM calls WHERE created_at < ? AND completed_at < ? ORDER BY created_at LIMIT ?",
-                arguments: [date.timeIntervalSince1970, date.timeIntervalSince1970, limit])
-        }
+        try await storage.read { try $0.calls.ended(before: date, limit: limit) }
     }
 }
 
@@ -60,10 +41,13 @@ public struct Retention: Sendable {
     }
 
     /// Until it is cancelled.
-    public func run(now: @Sendable () -> Date = { Date() }, report: @Sendable (_ erased: Result<Int, StoreError>) -> Void) async {
+    public func run(
+        now: @Sendable () -> Date = { Date() }, report: @Sendable (_ erased: Result<Int, StoreError>) -> Void
+    ) async {
         while !Task.isCancelled {
             do throws(StoreError) {
-                let over = try await store.ended(before: now().addingTimeInterval(-Double(days) * 86_400), limit: Self.limit)
+                let over = try await store.ended(
+                    before: now().addingTimeInterval(-Double(days) * 86_400), limit: Self.limit)
                 if !over.isEmpty { report(.success(try await store.erase(over, recordings: folder))) }
             } catch { report(.failure(error)) }
             try? await Task.sleep(for: .seconds(Self.interval))

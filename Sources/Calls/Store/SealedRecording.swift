@@ -1,8 +1,10 @@
 internal import Foundation
 public import Net
 internal import Pipeline
+public import Store
 
-/// A recording that is sealed: pieces of PCM, each sealed for its place in its file. Its WAV header is made when it is read.
+/// A recording that is sealed: pieces of PCM, each sealed for its place in its file. Its WAV header is made when it is
+/// read.
 ///
 ///     │ piece 0, 8 192 bytes and what sealing adds │ piece 1 │ … │ the last one, shorter │
 public struct SealedRecording: ByteSource {
@@ -43,7 +45,8 @@ public struct SealedRecording: ByteSource {
             let sealed = try file.read(start..<min(start + Self.sealedLength, file.count))
             guard Vault.isSealed(sealed) else { throw StoreError(.unavailable, "a sealed recording is damaged") }
             let open = try vault.bytes(Data(sealed), row: Self.row(name, piece))
-            let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength).clamped(to: 0..<open.count)
+            let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength)
+                .clamped(to: 0..<open.count)
             bytes += open[open.startIndex + wanted.lowerBound..<open.startIndex + wanted.upperBound]
         }
         return bytes
@@ -62,18 +65,22 @@ public struct SealedRecording: ByteSource {
 extension CallStore {
     /// Where a recording's bytes come from; nil: there is none.
     public func recording(_ name: String, in folder: String) -> (any ByteSource)? {
-        name.hasSuffix(SealedRecording.suffix) ? SealedRecording(folder: folder, name: name, vault: vault) : FileSource(path: folder + "/" + name)
+        name.hasSuffix(SealedRecording.suffix)
+            ? SealedRecording(folder: folder, name: name, vault: vault) : FileSource(path: folder + "/" + name)
     }
 
     /// Seals recordings with today's key. A call in progress keeps the one it is writing.
     public func resealRecordings(in folder: String) async throws(StoreError) -> (sealed: Int, failed: Int) {
         var count = (sealed: 0, failed: 0)
         let live = Set(try await calls(in: CallState.allCases.filter { !$0.isTerminal }).compactMap(\.recording))
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? [] where !live.contains(name) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []
+        where !live.contains(name) {
             let path = folder + "/" + name
             if name.hasSuffix(PrivateFiles.partialSuffix) { try? FileManager.default.removeItem(atPath: path) }
             let isSealed = name.hasSuffix(SealedRecording.suffix)
-            guard isSealed || name.hasSuffix(".wav"), let id = Self.outboundID(of: name), let source = recording(name, in: folder) else { continue }
+            guard isSealed || name.hasSuffix(".wav"), let id = Self.callID(of: name),
+                let source = recording(name, in: folder)
+            else { continue }
             if isSealed, let head = try? FileSource(path: path)?.read(0..<5), !vault.isOutdated(Data(head)) { continue }
             let newName = isSealed ? name : name + SealedRecording.suffix
             do {
@@ -102,8 +109,8 @@ extension CallStore {
     }
 
     /// `ob-12345678-1.wav` → `ob-12345678`.
-    private static func outboundID(of name: String) -> String? {
+    private static func callID(of name: String) -> String? {
         let id = String(name.prefix(11))
-        return (id.hasPrefix("ob-") || id.hasPrefix(Call.inboundPrefix)) && id.count == 11 ? id : nil
+        return CallDirection(id: id) == nil ? nil : id
     }
 }

@@ -2,6 +2,7 @@ public import Foundation
 public import Logging
 public import Net
 internal import Realtime
+internal import Store
 internal import Synchronization
 
 /// Whether the gateway takes calls: told by every attempt that goes through it.
@@ -58,7 +59,8 @@ public struct Alert: Sendable, Equatable {
     }
 }
 
-/// Looks at trunk, speech services, disk and errors, and posts what begins and what is over to `alerts.url`, signed as webhooks are.
+/// Looks at trunk, speech services, disk and errors, and posts what begins and what is over to `alerts.url`, signed as
+/// webhooks are.
 ///
 /// Not by the outbox: the disk may be what fails.
 public actor AlertWatch {
@@ -83,7 +85,8 @@ public actor AlertWatch {
         /// Errors logged since the start, and the last one's message.
         public var errors: @Sendable () -> (count: Int, last: String)
         public init(
-            folder: String, trunk: TrunkHealth, failingProviders: @escaping @Sendable () -> [(name: String, failure: String)],
+            folder: String, trunk: TrunkHealth,
+            failingProviders: @escaping @Sendable () -> [(name: String, failure: String)],
             errors: @escaping @Sendable () -> (count: Int, last: String)
         ) {
             self.folder = folder
@@ -121,7 +124,8 @@ public actor AlertWatch {
 
     /// - Parameter send: posts a request and returns the status.
     public init(
-        _ settings: Settings, webhooks: WebhookSender.Settings, sources: Sources, logger: Logger, now: @escaping @Sendable () -> Date = { Date() },
+        _ settings: Settings, webhooks: WebhookSender.Settings, sources: Sources, logger: Logger,
+        now: @escaping @Sendable () -> Date = { Date() },
         send: @escaping @Sendable (HTTPClientRequest) async throws -> Int
     ) {
         self.settings = settings
@@ -166,10 +170,15 @@ public actor AlertWatch {
         let trunk = sources.trunk.standing
         if trunk.isDown {
             found.append(
-                Alert(name: "trunk_down", subject: "default_gateway", detail: "\(trunk.failures) calls in a row failed: \(trunk.lastFailure)"))
+                Alert(
+                    name: "trunk_down", subject: "default_gateway",
+                    detail: "\(trunk.failures) calls in a row failed: \(trunk.lastFailure)"))
         }
-        for (name, failure) in sources.failingProviders() { found.append(Alert(name: "provider_down", subject: name, detail: failure)) }
-        let free = (try? FileManager.default.attributesOfFileSystem(forPath: sources.folder))?[.systemFreeSize] as? NSNumber
+        for (name, failure) in sources.failingProviders() {
+            found.append(Alert(name: "provider_down", subject: name, detail: failure))
+        }
+        let free =
+            (try? FileManager.default.attributesOfFileSystem(forPath: sources.folder))?[.systemFreeSize] as? NSNumber
         if let free, free.int64Value < Int64(settings.wantedDisk) {
             found.append(Alert(name: "disk_low", subject: "data", detail: "\(free.int64Value >> 20) MiB are free"))
         }
@@ -178,7 +187,10 @@ public actor AlertWatch {
         counts.removeAll { at.timeIntervalSince($0.at) > 60 || $0.at > at }
         let recent = errors.count - (counts.first?.count ?? errors.count)
         if recent >= settings.errorsPerMinute {
-            found.append(Alert(name: "error_rate", subject: "log", detail: "\(recent) errors within a minute; the last: \(errors.last)"))
+            found.append(
+                Alert(
+                    name: "error_rate", subject: "log",
+                    detail: "\(recent) errors within a minute; the last: \(errors.last)"))
         }
         return found.map { ("\($0.name) \($0.subject)", $0) }
     }
@@ -186,10 +198,14 @@ public actor AlertWatch {
     private func tell(_ alert: Alert, isOver: Bool, since: Date, at: Date) {
         let body: [String: Any] = [
             "type": "alert", "alert": alert.name, "subject": alert.subject, "state": isOver ? "resolved" : "firing",
-            "since": CallEvent.time(since), "at": CallEvent.time(at), "detail": String(alert.detail.prefix(Self.detailLimit)),
+            "since": CallEvent.time(since), "at": CallEvent.time(at),
+            "detail": String(alert.detail.prefix(Self.detailLimit)),
         ]
-        guard let data = try? JSONSerialization.data(withJSONObject: body, options: [.sortedKeys, .withoutEscapingSlashes]) else { return }
-        waiting.append(("msg_alert_\(Call.hex(.random(in: .min ... .max)))", String(decoding: data, as: UTF8.self)))
+        guard
+            let data = try? JSONSerialization.data(
+                withJSONObject: body, options: [.sortedKeys, .withoutEscapingSlashes])
+        else { return }
+        waiting.append(("msg_alert_\(ShortID.random())", String(decoding: data, as: UTF8.self)))
         if waiting.count > Self.backlog { waiting.removeFirst() }
         logger.notice("alert \(isOver ? "over" : "begins"): \(alert.name)", metadata: ["subject": "\(alert.subject)"])
     }
@@ -197,7 +213,8 @@ public actor AlertWatch {
     /// In order; what the receiver does not take waits for the next look.
     private func post() async {
         while let (id, body) = waiting.first {
-            let request = WebhookSender.request(id: id, body: body, to: settings.url, settings: webhooks, at: now(), timeoutMs: Self.timeoutMs)
+            let request = WebhookSender.request(
+                id: id, body: body, to: settings.url, settings: webhooks, at: now(), timeoutMs: Self.timeoutMs)
             do {
                 let status = try await send(request)
                 guard (200..<300).contains(status) else {

@@ -2,6 +2,7 @@ internal import Crypto
 public import Foundation
 public import Logging
 public import Net
+internal import Store
 
 /// The secret that webhooks are signed with: `whsec_` and Base64 (standardwebhooks.com, "Symmetric signatures").
 public struct WebhookSecret: Sendable, Equatable {
@@ -33,12 +34,14 @@ public struct WebhookSecret: Sendable, Equatable {
 
     /// The value of `webhook-signature`.
     func signature(id: String, timestamp: Int, body: String) -> String {
-        let code = HMAC<SHA256>.authenticationCode(for: Data("\(id).\(timestamp).\(body)".utf8), using: SymmetricKey(data: bytes))
+        let code = HMAC<SHA256>.authenticationCode(
+            for: Data("\(id).\(timestamp).\(body)".utf8), using: SymmetricKey(data: bytes))
         return "v1," + Data(code).base64EncodedString()
     }
 }
 
-/// Empties the outbox: posts what happened to who wants to know, signed, in each call's order, again and again for a day.
+/// Empties the outbox: posts what happened to who wants to know, signed, in each call's order, again and again for a
+/// day.
 public actor WebhookSender {
     public struct Settings: Sendable {
         public var secret: WebhookSecret
@@ -77,7 +80,8 @@ public actor WebhookSender {
     private var tasks: [Task<Void, Never>] = []
 
     public init(
-        _ settings: Settings, store: CallStore, client: HTTPClient, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+        _ settings: Settings, store: CallStore, client: HTTPClient, logger: Logger,
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.settings = settings
         self.store = store
@@ -124,8 +128,8 @@ public actor WebhookSender {
         }
     }
 
-    /// RFC 3986 §2: printable ASCII without `"<>\^`{|}`, and `%` before two hexadecimal digits. `URLComponents` would encode others by itself, and
-    /// the client would then be asked to send what was given.
+    /// RFC 3986 §2: printable ASCII without `"<>\^`{|}`, and `%` before two hexadecimal digits. `URLComponents` would
+    /// encode others by itself, and the client would then be asked to send what was given.
     private static func isURI(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         return bytes.indices.allSatisfy { index in
@@ -138,7 +142,9 @@ public actor WebhookSender {
 
     private static func isHexadecimal(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "A")...UInt8(ascii: "F"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"):
+            true
         default: false
         }
     }
@@ -149,13 +155,17 @@ public actor WebhookSender {
             do {
                 tried.removeAll(keepingCapacity: true)
                 let due = try await store.dueDeliveries(at: now(), limit: 4 * Self.concurrency)
-                for delivery in due where underWay[delivery.id] == nil && !tried.contains(delivery.id) && underWay.count < Self.concurrency {
+                for delivery in due
+                where underWay[delivery.id] == nil && !tried.contains(delivery.id) && underWay.count < Self.concurrency
+                {
                     let host = URLComponents(string: delivery.url)?.host ?? ""
                     guard underWay.values.count(where: { $0 == host }) < Self.concurrencyPerHost else { continue }
                     underWay[delivery.id] = host
                     Task { await self.post(delivery) }
                 }
-                if underWay.isEmpty, let next = try await store.nextDelivery() { pause = min(pause, max(0.02, next.timeIntervalSince(now()))) }
+                if underWay.isEmpty, let next = try await store.nextDelivery() {
+                    pause = min(pause, max(0.02, next.timeIntervalSince(now())))
+                }
             } catch { logger.error("cannot read the outbox: \(error)") }
             await alarm.wait(seconds: pause)
         }
@@ -163,7 +173,8 @@ public actor WebhookSender {
 
     private func post(_ delivery: Delivery) async {
         let id = "msg_\(delivery.id)"
-        let request = Self.request(id: id, body: delivery.body, to: delivery.url, settings: settings, at: now(), timeoutMs: Self.timeoutMs)
+        let request = Self.request(
+            id: id, body: delivery.body, to: delivery.url, settings: settings, at: now(), timeoutMs: Self.timeoutMs)
         var status: Int?
         var failure: String?
         var wanted: TimeInterval?
@@ -175,15 +186,20 @@ public actor WebhookSender {
                 status = response.status
                 if !(200..<300).contains(response.status) {
                     failure = "the receiver answered \(response.status)"
-                    wanted = response.headers["retry-after"].flatMap { TimeInterval($0) }.map { min(max($0, 0), Self.retryAfterLimit) }
+                    wanted = response.headers["retry-after"].flatMap { TimeInterval($0) }.map {
+                        min(max($0, 0), Self.retryAfterLimit)
+                    }
                 }
             } catch { failure = (error as? NetError)?.message ?? "\(error)" }
         }
-        await tried(delivery, status: status, failure: failure.map { String($0.prefix(Self.errorLimit)) }, wanted: wanted)
+        await tried(
+            delivery, status: status, failure: failure.map { String($0.prefix(Self.errorLimit)) }, wanted: wanted)
     }
 
     /// A signed post (Standard Webhooks, "Webhook metadata").
-    static func request(id: String, body: String, to url: String, settings: Settings, at: Date, timeoutMs: Int) -> HTTPClientRequest {
+    static func request(id: String, body: String, to url: String, settings: Settings, at: Date, timeoutMs: Int)
+        -> HTTPClientRequest
+    {
         let timestamp = Int(at.timeIntervalSince1970)
         var request = HTTPClientRequest(
             "POST", url,
@@ -195,7 +211,8 @@ public actor WebhookSender {
         request.responseTimeoutMs = timeoutMs
         request.stallTimeoutMs = timeoutMs
         let host = URLComponents(string: url)?.host ?? ""
-        request.allowsPrivateAddresses = settings.allowsPrivateAddresses || settings.isBoundToLoopback && SocketAddress.isLoopback(host)
+        request.allowsPrivateAddresses =
+            settings.allowsPrivateAddresses || settings.isBoundToLoopback && SocketAddress.isLoopback(host)
         return request
     }
 
@@ -222,7 +239,8 @@ public actor WebhookSender {
         }
         if state == .dead {
             logger.warning(
-                "a webhook was given up", metadata: ["call": "\(delivery.outboundID)", "delivery": "\(delivery.id)", "error": "\(failure ?? "")"])
+                "a webhook was given up",
+                metadata: ["call": "\(delivery.callID)", "delivery": "\(delivery.id)", "error": "\(failure ?? "")"])
         }
         underWay[delivery.id] = nil
         tried.insert(delivery.id)

@@ -72,7 +72,9 @@ struct ConnectionTable {
 
     /// Connections that give way now. Ask some times a second.
     mutating func trim(at now: UInt64) -> [ID] {
-        var crowded = waitingBySource.filter { $0.value > limits.waitingPerSource }.mapValues { $0 - limits.waitingPerSource }
+        var crowded = waitingBySource.filter { $0.value > limits.waitingPerSource }.mapValues {
+            $0 - limits.waitingPerSource
+        }
         var excess = waitingCount - limits.waiting
         guard excess > 0 || !crowded.isEmpty else { return [] }
         var chosen: [ID] = []

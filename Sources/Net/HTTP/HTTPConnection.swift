@@ -7,9 +7,9 @@ internal import Foundation
 ///        │                       └─────→ lingering ─→ end  after a refusal, or where the client wanted no more
 ///        └────→ webSocket ─────────────→ lingering ─→ end
 ///
-/// libwebsockets brings the bytes (`raw` role: socket, TLS, what could not be written yet); what they mean is decided here.
-/// Requests that came early wait unread: `HTTPRequestParser` keeps up to `readAheadLimit` bytes, then the socket is not
-/// read any more, so that TCP slows the client.
+/// libwebsockets brings the bytes (`raw` role: socket, TLS, what could not be written yet); what they mean is decided
+/// here. Requests that came early wait unread: `HTTPRequestParser` keeps up to `readAheadLimit` bytes, then the socket
+/// is not read any more, so that TCP slows the client.
 final class HTTPConnection {
     /// How long a client may take, ms.
     enum Patience {
@@ -199,7 +199,9 @@ final class HTTPConnection {
         deadlineMs = nil
         host.table.begin(id)
         // OPTIONS of the server as a whole (RFC 9110 §9.3.7).
-        if request.path == "*" { return respond(HTTPResponse(status: 204, headers: [("allow", "GET, HEAD, POST, PUT, DELETE, OPTIONS")])) }
+        if request.path == "*" {
+            return respond(HTTPResponse(status: 204, headers: [("allow", "GET, HEAD, POST, PUT, DELETE, OPTIONS")]))
+        }
         if WebSocketHandshake.isWanted(by: request) { return upgrade(request, isVersion10: head.isVersion10) }
         phase = .answering
         let handler = server.handler
@@ -329,13 +331,17 @@ final class HTTPConnection {
         guard let wsi else { return -1 }
         let handshake: WebSocketHandshake
         do throws(HTTPFailure) { handshake = try WebSocketHandshake(request, isVersion10: isVersion10) } catch {
-            return refuse(error, headers: error.status == 426 ? [("upgrade", "websocket"), ("sec-websocket-version", "13")] : [])
+            return refuse(
+                error, headers: error.status == 426 ? [("upgrade", "websocket"), ("sec-websocket-version", "13")] : [])
         }
         let status = server.refusal(of: request)
-        guard status == 0 else { return refuse(HTTPFailure(status, "no WebSocket can be opened here, or not with these credentials")) }
+        guard status == 0 else {
+            return refuse(HTTPFailure(status, "no WebSocket can be opened here, or not with these credentials"))
+        }
         let socket = WebSocket(
             loop: host.loop,
-            handshake: .init(path: request.path, query: request.query, headers: request.headers, peer: request.peer), role: .server)
+            handshake: .init(path: request.path, query: request.query, headers: request.headers, peer: request.peer),
+            role: .server)
         guard server.accept(socket) else { return refuse(HTTPFailure(403, "this WebSocket was not let in")) }
         guard write(ResponseHead.bytes(handshake.response, closes: false, at: 0)) else { return -1 }
         phase = .webSocket(socket)

@@ -1,4 +1,5 @@
-/// A request that is refused before any handler sees it. The connection ends with the answer: what follows on it cannot be trusted.
+/// A request that is refused before any handler sees it. The connection ends with the answer: what follows on it cannot
+/// be trusted.
 public struct HTTPFailure: Error, Sendable, Equatable {
     /// 0: the connection is closed without an answer.
     public var status: Int
@@ -16,7 +17,8 @@ public struct HTTPFailure: Error, Sendable, Equatable {
     var response: HTTPResponse {
         let title = HTTPStatus.reason(status)
         let code = title.lowercased().replacing(" ", with: "_")
-        let body = #"{"type":"/problems/\#(code)","title":"\#(title)","status":\#(status),"code":"\#(code)","detail":"\#(detail)"}"#
+        let body =
+            #"{"type":"/problems/\#(code)","title":"\#(title)","status":\#(status),"code":"\#(code)","detail":"\#(detail)"}"#
         var response = HTTPResponse(status: status, contentType: "application/problem+json", Array(body.utf8))
         response.headers += [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
         return response
@@ -30,8 +32,10 @@ enum HTTPStatus {
         206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
         307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
         404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable", 408: "Request Timeout", 409: "Conflict",
-        410: "Gone", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long", 415: "Unsupported Media Type",
-        416: "Range Not Satisfiable", 417: "Expectation Failed", 421: "Misdirected Request", 422: "Unprocessable Content",
+        410: "Gone", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
+        415: "Unsupported Media Type",
+        416: "Range Not Satisfiable", 417: "Expectation Failed", 421: "Misdirected Request",
+        422: "Unprocessable Content",
         426: "Upgrade Required", 429: "Too Many Requests", 431: "Request Header Fields Too Large",
         500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
         504: "Gateway Timeout", 505: "HTTP Version Not Supported", 507: "Insufficient Storage",

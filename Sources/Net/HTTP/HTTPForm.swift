@@ -7,13 +7,16 @@ public enum HTTPForm {
     public static let fieldLimit = 200
     public static let valueLimit = 4_096
 
-    private static let plain = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
+    private static let plain = CharacterSet(
+        charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 
     public static func encode(_ fields: [(name: String, value: String)]) -> String {
         fields.map { escaped($0.name) + "=" + escaped($0.value) }.joined(separator: "&")
     }
 
-    public static func escaped(_ text: String) -> String { text.addingPercentEncoding(withAllowedCharacters: plain) ?? "" }
+    public static func escaped(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: plain) ?? ""
+    }
 
     /// The fields in their order.
     /// - Throws: `NetError.protocolViolation`, or `.tooBig`, with what is wrong.
@@ -24,8 +27,12 @@ public enum HTTPForm {
         for item in items {
             let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 .map { $0.replacing("+", with: " ").removingPercentEncoding }
-            guard let name = pair[0], let value = pair.count > 1 ? pair[1] : "" else { throw NetError(.protocolViolation, "is no form") }
-            guard value.utf8.count <= valueLimit else { throw NetError(.tooBig, "a value has more than \(valueLimit) bytes") }
+            guard let name = pair[0], let value = pair.count > 1 ? pair[1] : "" else {
+                throw NetError(.protocolViolation, "is no form")
+            }
+            guard value.utf8.count <= valueLimit else {
+                throw NetError(.tooBig, "a value has more than \(valueLimit) bytes")
+            }
             fields.append((name, value))
         }
         return fields

@@ -11,8 +11,12 @@ struct HTTPFields: Sendable {
 
     /// - Throws: `HTTPFailure` 400 for what is no field.
     mutating func add(_ line: ArraySlice<UInt8>) throws(HTTPFailure) {
-        guard let first = line.first, first != 0x20, first != 0x09 else { throw .badRequest("a header field goes over two lines") }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw .badRequest("a header field has no colon") }
+        guard let first = line.first, first != 0x20, first != 0x09 else {
+            throw .badRequest("a header field goes over two lines")
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else {
+            throw .badRequest("a header field has no colon")
+        }
         guard colon > line.startIndex, Self.isToken(line[..<colon]) else {
             throw .badRequest("a header field's name has a character that it must not have")
         }
@@ -40,7 +44,9 @@ struct HTTPFields: Sendable {
     static func isToken(_ bytes: ArraySlice<UInt8>) -> Bool {
         bytes.allSatisfy { byte in
             switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                true
             default: punctuation.contains(byte)
             }
         }
@@ -101,9 +107,13 @@ public struct HTTPRequestHead: Sendable {
     /// RFC 9112 §6.3, without its leniency: a message that two readers could cut in two ways is refused.
     private static func bodyLength(_ line: RequestLine, _ fields: HTTPFields) throws(HTTPFailure) -> BodyLength {
         if let coding = fields["transfer-encoding"] {
-            guard fields["content-length"] == nil else { throw .badRequest("Content-Length and Transfer-Encoding stand together") }
+            guard fields["content-length"] == nil else {
+                throw .badRequest("Content-Length and Transfer-Encoding stand together")
+            }
             guard !line.isVersion10 else { throw .badRequest("HTTP/1.0 has no Transfer-Encoding") }
-            guard coding.lowercased() == "chunked" else { throw HTTPFailure(501, "chunked is the only transfer coding that is read") }
+            guard coding.lowercased() == "chunked" else {
+                throw HTTPFailure(501, "chunked is the only transfer coding that is read")
+            }
             return .chunked
         }
         guard let text = fields["content-length"] else { return .none }

@@ -76,7 +76,11 @@ public struct HTTPRequestParser: Sendable {
 
     private mutating func discardRead(all: Bool) {
         guard start > 0 || all else { return }
-        if all || start == buffer.count { buffer.removeAll(keepingCapacity: buffer.capacity <= 65_536) } else { buffer.removeFirst(start) }
+        if all || start == buffer.count {
+            buffer.removeAll(keepingCapacity: buffer.capacity <= 65_536)
+        } else {
+            buffer.removeFirst(start)
+        }
         searched = all ? 0 : searched - start
         start = 0
     }
@@ -87,7 +91,9 @@ public struct HTTPRequestParser: Sendable {
             while true {
                 switch state {
                 case .requestLine(let emptyLines):
-                    guard let range = try nextLine(limit: Self.requestLineLimit, tooLong: Self.longRequestLine) else { return .incomplete }
+                    guard let range = try nextLine(limit: Self.requestLineLimit, tooLong: Self.longRequestLine) else {
+                        return .incomplete
+                    }
                     guard !range.isEmpty else {
                         guard emptyLines < Self.emptyLineLimit else { throw .badRequest("there is no request line") }
                         state = .requestLine(emptyLines: emptyLines + 1)
@@ -123,7 +129,9 @@ public struct HTTPRequestParser: Sendable {
                     guard rest == 0 else { return .incomplete }
                     return completed()
                 case .chunkSize:
-                    guard let range = try nextLine(limit: Self.chunkLineLimit, tooLong: Self.longChunkLine) else { return .incomplete }
+                    guard let range = try nextLine(limit: Self.chunkLineLimit, tooLong: Self.longChunkLine) else {
+                        return .incomplete
+                    }
                     let size = try Self.chunkSize(buffer[range])
                     guard size <= bodyLimit - body.count else { throw tooLarge }
                     state = size == 0 ? .trailer(bytes: 0) : .chunk(remaining: size)
@@ -136,7 +144,9 @@ public struct HTTPRequestParser: Sendable {
                     guard range.isEmpty else { throw Self.wrongChunk }
                     state = .chunkSize
                 case .trailer(let bytes):
-                    guard let range = try nextLine(limit: Self.trailerLimit - bytes, tooLong: Self.longFields) else { return .incomplete }
+                    guard let range = try nextLine(limit: Self.trailerLimit - bytes, tooLong: Self.longFields) else {
+                        return .incomplete
+                    }
                     guard !range.isEmpty else { return completed() }
                     // Checked as a field, and not used (RFC 9112 §7.1.2).
                     var ignored = HTTPFields()
@@ -168,7 +178,8 @@ public struct HTTPRequestParser: Sendable {
         return count
     }
 
-    /// The next line without its CRLF; nil: it is not complete. A line ends with CRLF and holds no other control character but a tab.
+    /// The next line without its CRLF; nil: it is not complete. A line ends with CRLF and holds no other control
+    /// character but a tab.
     private mutating func nextLine(limit: Int, tooLong: HTTPFailure) throws(HTTPFailure) -> Range<Int>? {
         while searched < buffer.count {
             let byte = buffer[searched]
@@ -182,7 +193,9 @@ public struct HTTPRequestParser: Sendable {
                 return range
             }
             guard !followsCR else { throw .badRequest("a carriage return stands inside a line") }
-            guard byte >= 0x20 && byte != 0x7F || byte == 0x09 || byte == 0x0D else { throw .badRequest("a line holds a control character") }
+            guard byte >= 0x20 && byte != 0x7F || byte == 0x09 || byte == 0x0D else {
+                throw .badRequest("a line holds a control character")
+            }
             searched += 1
         }
         guard unreadCount <= max(0, limit) + 1 else { throw tooLong }
@@ -201,7 +214,8 @@ public struct HTTPRequestParser: Sendable {
     private var tooLarge: HTTPFailure { HTTPFailure(413, "the body is larger than \(bodyLimit) bytes") }
     private static let longRequestLine = HTTPFailure(414, "the request line has more than \(requestLineLimit) bytes")
     private static let longFields = HTTPFailure(431, "the header fields have more than \(fieldsLimit) bytes")
-    private static let longChunkLine = HTTPFailure.badRequest("the line with a chunk's size has more than \(chunkLineLimit) bytes")
+    private static let longChunkLine = HTTPFailure.badRequest(
+        "the line with a chunk's size has more than \(chunkLineLimit) bytes")
     private static let wrongChunk = HTTPFailure.badRequest("the body is not chunked as its header says")
 }
 
@@ -215,9 +229,13 @@ struct RequestLine: Sendable {
 
     init(_ bytes: ArraySlice<UInt8>) throws(HTTPFailure) {
         let parts = bytes.split(separator: 0x20, omittingEmptySubsequences: false)
-        guard let first = parts.first, !first.isEmpty, HTTPFields.isToken(first) else { throw .badRequest("there is no request line") }
+        guard let first = parts.first, !first.isEmpty, HTTPFields.isToken(first) else {
+            throw .badRequest("there is no request line")
+        }
         // A method and a path alone are HTTP/0.9, which has no way to say no.
-        if parts.count == 2, bytes.first != 0x20, parts[1].first == UInt8(ascii: "/") { throw HTTPFailure(0, "HTTP/0.9") }
+        if parts.count == 2, bytes.first != 0x20, parts[1].first == UInt8(ascii: "/") {
+            throw HTTPFailure(0, "HTTP/0.9")
+        }
         guard parts.count == 3, !parts[1].isEmpty else {
             throw .badRequest("a request line is a method, a target and a version, one space between them")
         }
@@ -226,7 +244,8 @@ struct RequestLine: Sendable {
         target = Array(parts[1])
         let version = Array(parts[2])
         guard version.count == 8, version.starts(with: "HTTP/".utf8), version[6] == UInt8(ascii: "."),
-            let major = RequestTarget.hexValue(version[5]), let minor = RequestTarget.hexValue(version[7]), major < 10, minor < 10
+            let major = RequestTarget.hexValue(version[5]), let minor = RequestTarget.hexValue(version[7]), major < 10,
+            minor < 10
         else { throw .badRequest("the request line ends with no HTTP version") }
         guard major == 1 else { throw HTTPFailure(505, "this server speaks HTTP/1.1") }
         isVersion10 = minor == 0

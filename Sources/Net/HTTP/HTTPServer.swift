@@ -6,8 +6,8 @@ internal import Synchronization
 ///
 /// One acceptor thread of ours hands each connection to the loop that has the fewest: libwebsockets' own listen sharing
 /// does nothing in Debian's build. libwebsockets carries the bytes, TLS included; requests and frames are read by
-/// `HTTPRequestParser` and `WebSocketFrameParser`. `@unchecked Sendable`: stored properties are immutable after `start`,
-/// but for `listener`, which only `start` and `stop` touch, and handlers are `@Sendable`.
+/// `HTTPRequestParser` and `WebSocketFrameParser`. `@unchecked Sendable`: stored properties are immutable after
+/// `start`, but for `listener`, which only `start` and `stop` touch, and handlers are `@Sendable`.
 public final class HTTPServer: @unchecked Sendable {
     public struct Configuration: Sendable {
         public var host = "127.0.0.1"
@@ -95,8 +95,13 @@ public final class HTTPServer: @unchecked Sendable {
         }
         guard hosts.count == loops.count else {
             close(fd)
-            guard let tls = configuration.tls else { throw NetError(.unavailable, "libwebsockets could not make a virtual host") }
-            throw NetError(.unavailable, "cannot serve TLS with the certificate \(tls.certificate) and the key \(tls.key): do they belong together?")
+            guard let tls = configuration.tls else {
+                throw NetError(.unavailable, "libwebsockets could not make a virtual host")
+            }
+            throw NetError(
+                .unavailable,
+                "cannot serve TLS with the certificate \(tls.certificate) and the key \(tls.key): do they belong together?"
+            )
         }
         let thread = Thread { [self] in acceptLoop(fd) }
         thread.name = "acceptor"
@@ -159,7 +164,9 @@ public final class HTTPServer: @unchecked Sendable {
             setsockopt(connection, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<Int32>.size))
             // A loop that stands still would keep the connection waiting with it.
             let turning = hosts.filter { !$0.loop.isStuck }
-            guard let host = (turning.isEmpty ? hosts : turning).min(by: { Self.load($0) < Self.load($1) }) else { return }
+            guard let host = (turning.isEmpty ? hosts : turning).min(by: { Self.load($0) < Self.load($1) }) else {
+                return
+            }
             host.connections.add(1, ordering: .relaxed)
             let address = SocketAddress(address: name.sin_addr.s_addr, port: UInt16(bigEndian: name.sin_port))
             host.loop.post { host.adopt(connection, from: address) }

@@ -32,7 +32,9 @@ struct RequestTarget: Equatable {
                 throw .badRequest("the request target must begin with / or be an absolute http or https address")
             }
             let host = bytes[after...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
-            guard HostField.isValid(host), !host.isEmpty else { throw .badRequest("the request target names no valid host") }
+            guard HostField.isValid(host), !host.isEmpty else {
+                throw .badRequest("the request target names no valid host")
+            }
             authority = String(decoding: host, as: UTF8.self)
             rest = bytes[host.endIndex...]
         }
@@ -42,7 +44,9 @@ struct RequestTarget: Equatable {
         query = []
         guard mark < rest.endIndex else { return }
         for item in rest[(mark + 1)...].split(separator: UInt8(ascii: "&")) {
-            guard query.count < Self.queryItemLimit else { throw HTTPFailure(414, "the query has more than \(Self.queryItemLimit) items") }
+            guard query.count < Self.queryItemLimit else {
+                throw HTTPFailure(414, "the query has more than \(Self.queryItemLimit) items")
+            }
             let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
             let name = try Self.decoded(item[..<equals], isQuery: true)
             let value = equals < item.endIndex ? try Self.decoded(item[(equals + 1)...], isQuery: true) : ""
@@ -52,7 +56,9 @@ struct RequestTarget: Equatable {
 
     private static func afterScheme(_ bytes: ArraySlice<UInt8>) -> Int? {
         for scheme in ["http://", "https://"] where bytes.count > scheme.utf8.count {
-            if zip(bytes, scheme.utf8).allSatisfy({ ($0 | 0x20) == $1 || $0 == $1 }) { return bytes.startIndex + scheme.utf8.count }
+            if zip(bytes, scheme.utf8).allSatisfy({ ($0 | 0x20) == $1 || $0 == $1 }) {
+                return bytes.startIndex + scheme.utf8.count
+            }
         }
         return nil
     }
@@ -69,7 +75,8 @@ struct RequestTarget: Equatable {
                 result.append(isQuery && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
                 continue
             }
-            guard bytes.endIndex - index >= 2, let high = hexValue(bytes[index]), let low = hexValue(bytes[index + 1]) else {
+            guard bytes.endIndex - index >= 2, let high = hexValue(bytes[index]), let low = hexValue(bytes[index + 1])
+            else {
                 throw .badRequest("the request target has a % without two hex digits behind it")
             }
             result.append(high << 4 | low)
@@ -98,7 +105,9 @@ enum HostField {
     static func isValid(_ bytes: some Sequence<UInt8>) -> Bool {
         bytes.allSatisfy { byte in
             switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                true
             default: allowed.contains(byte)
             }
         }

@@ -25,13 +25,16 @@ public struct Router: Sendable {
         case none
     }
 
-    /// The first route that fits, in the order they were added. A path that is spelled out is not taken for a parameter's value.
+    /// The first route that fits, in the order they were added. A path that is spelled out is not taken for a
+    /// parameter's value.
     public func match(method: String, path: String) -> Match {
         let segments = Self.split(path)
         var allowed: [String] = []
         let isSpelledOut = routes.contains { $0.segments == segments }
         for route in routes {
-            guard let parameters = Self.parameters(of: segments, in: route.segments), !isSpelledOut || parameters.isEmpty else { continue }
+            guard let parameters = Self.parameters(of: segments, in: route.segments),
+                !isSpelledOut || parameters.isEmpty
+            else { continue }
             if route.method == method || (method == "HEAD" && route.method == "GET") {
                 return .found(route.handler, parameters: parameters)
             }

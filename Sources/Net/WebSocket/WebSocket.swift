@@ -6,8 +6,8 @@ internal import Foundation
 /// The client's end is libwebsockets' own. On the server's end frames are read and written here: libwebsockets takes
 /// unmasked frames and loses close codes, and tells nobody.
 ///
-/// Backpressure both ways: `send` refuses once `sendQueueLimit` bytes wait, and `pauseReading` stops the kernel's buffer
-/// from being read, so that TCP slows the peer. Messages are delivered whole, however they were fragmented.
+/// Backpressure both ways: `send` refuses once `sendQueueLimit` bytes wait, and `pauseReading` stops the kernel's
+/// buffer from being read, so that TCP slows the peer. Messages are delivered whole, however they were fragmented.
 public final class WebSocket {
     public enum Kind: Sendable { case text, binary }
     enum Role { case client, server }
@@ -120,7 +120,8 @@ public final class WebSocket {
 
     private func enqueue(_ opcode: Opcode, capacity: Int, _ fill: (UnsafeMutableBufferPointer<UInt8>) -> Int) -> Bool {
         loop.preconditionOnLoop()
-        guard let wsi, !isClosing || opcode == .close, queuedBytes <= configuration.sendQueueLimit || opcode == .close else { return false }
+        guard let wsi, !isClosing || opcode == .close, queuedBytes <= configuration.sendQueueLimit || opcode == .close
+        else { return false }
         var slab: Slab
         if let last = pool.last, last.capacity >= capacity {
             slab = last
@@ -153,7 +154,8 @@ public final class WebSocket {
     private func write(_ slab: Slab, _ wsi: OpaquePointer) -> Bool {
         let payload = slab.memory + Self.headRoom
         guard role == .server else {
-            let mode = slab.opcode == .text ? LWS_WRITE_TEXT : slab.opcode == .binary ? LWS_WRITE_BINARY : LWS_WRITE_PING
+            let mode =
+                slab.opcode == .text ? LWS_WRITE_TEXT : slab.opcode == .binary ? LWS_WRITE_BINARY : LWS_WRITE_PING
             return lws_write(wsi, payload, slab.count, mode) >= 0
         }
         // A final frame without a mask, as a server sends it (§5.2).

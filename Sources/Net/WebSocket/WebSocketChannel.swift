@@ -3,7 +3,8 @@ internal import Synchronization
 
 /// A WebSocket of ours for code that waits: opened, read and closed from any task, while the socket stays on its loop.
 ///
-/// Whoever opens it closes it. Messages wait for their reader in a bounded queue; while that is half full the socket is not read, so that TCP slows the peer.
+/// Whoever opens it closes it. Messages wait for their reader in a bounded queue; while that is half full the socket is
+/// not read, so that TCP slows the peer.
 public final class WebSocketChannel: Sendable {
     public enum Message: Sendable, Equatable {
         case text([UInt8])
@@ -66,7 +67,10 @@ public final class WebSocketChannel: Sendable {
 
     // MARK: On the loop
 
-    private func begin(_ url: WebSocketURL, _ headers: [(String, String)], _ resolver: HostResolver, _ configuration: WebSocket.Configuration) {
+    private func begin(
+        _ url: WebSocketURL, _ headers: [(String, String)], _ resolver: HostResolver,
+        _ configuration: WebSocket.Configuration
+    ) {
         let deadline = loop.timeMs + Self.openLimitMs
         let ticker = loop.addTicker(every: .tenth) { [self] now in
             if now >= deadline { ended(Failure(message: "no connection within \(Self.openLimitMs / 1_000) s")) }
@@ -84,12 +88,16 @@ public final class WebSocketChannel: Sendable {
         }
     }
 
-    private func connect(_ url: WebSocketURL, _ address: SocketAddress, _ headers: [(String, String)], _ configuration: WebSocket.Configuration) {
+    private func connect(
+        _ url: WebSocketURL, _ address: SocketAddress, _ headers: [(String, String)],
+        _ configuration: WebSocket.Configuration
+    ) {
         guard state.withLock({ $0.end == nil }) else { return }
         let socket = loop.connect(url, address: address, headers: headers, configuration: configuration)
         // The socket holds the channel until it is closed, and is closed by the channel's end.
         socket.onOpen = { [self] in opened() }
-        socket.onMessage = { [self] bytes, kind in received(kind == .text ? .text(Array(bytes)) : .binary(Array(bytes))) }
+        socket.onMessage = { [self] bytes, kind in received(kind == .text ? .text(Array(bytes)) : .binary(Array(bytes)))
+        }
         socket.onClose = { [self, unowned socket] code, reason in
             let words = reason.isEmpty ? "the connection closed with \(code)" : reason
             let refused = socket.refusedStatus.map { "the connection was refused with \($0)" }

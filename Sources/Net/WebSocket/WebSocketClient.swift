@@ -17,10 +17,11 @@ public struct WebSocketURL: Sendable, Equatable {
         self.isSecure = isSecure
     }
 
-    /// nil unless it is a `ws:` or `wss:` URL with a host. A host with a percent sign is refused: no name in the DNS and
-    /// no address that we connect to has one, and encoded and decoded it would be two hosts.
+    /// nil unless it is a `ws:` or `wss:` URL with a host. A host with a percent sign is refused: no name in the DNS
+    /// and no address that we connect to has one, and encoded and decoded it would be two hosts.
     public init?(_ text: String) {
-        guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(), ["ws", "wss"].contains(scheme),
+        guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
+            ["ws", "wss"].contains(scheme),
             let host = parts.host, !host.isEmpty, HostField.isValid(host.utf8), !host.utf8.contains(UInt8(ascii: "%"))
         else { return nil }
         self.host = host

@@ -1,7 +1,7 @@
 /// Reads the frames that a client sends (RFC 6455 §5), strictly, and joins fragments to messages.
 ///
-/// A pure value. `next` unmasks in place and hands out a range of the given bytes where a message lies in them whole, so
-/// that the usual message is not copied; only what came in pieces is put together here.
+/// A pure value. `next` unmasks in place and hands out a range of the given bytes where a message lies in them whole,
+/// so that the usual message is not copied; only what came in pieces is put together here.
 public struct WebSocketFrameParser: Sendable {
     public enum Event: Sendable, Equatable {
         /// A whole message; text is valid UTF-8.
@@ -77,7 +77,9 @@ public struct WebSocketFrameParser: Sendable {
             // The usual case: nothing before it, nothing missing, nothing copied.
             if isComplete, wasWhole, current.isControl || (current.isFinal && current.opcode != 0) {
                 frame = nil
-                guard let event = event(of: current, UnsafeRawBufferPointer(piece)) else { return fail(failureCode(of: current), used) }
+                guard let event = event(of: current, UnsafeRawBufferPointer(piece)) else {
+                    return fail(failureCode(of: current), used)
+                }
                 return Step(consumed: used, event: event, payload: start..<used)
             }
             if current.isControl { control.append(contentsOf: piece) } else { message.append(contentsOf: piece) }
@@ -94,7 +96,9 @@ public struct WebSocketFrameParser: Sendable {
             } else {
                 continue
             }
-            guard let event = finished.withUnsafeBytes({ event(of: current, $0) }) else { return fail(failureCode(of: current), used) }
+            guard let event = finished.withUnsafeBytes({ event(of: current, $0) }) else {
+                return fail(failureCode(of: current), used)
+            }
             return Step(consumed: used, event: event)
         }
     }
@@ -206,7 +210,9 @@ enum UTF8Text {
         var index = 0
         while index < bytes.count {
             // Eight ASCII characters at a time: what media messages are made of.
-            if index + 8 <= bytes.count, bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 {
+            if index + 8 <= bytes.count,
+                bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+            {
                 index += 8
                 continue
             }

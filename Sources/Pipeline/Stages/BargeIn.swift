@@ -90,7 +90,9 @@ public struct BargeIn: Processor {
 
     private mutating func confirm(_ speechMs: Int, _ words: Int?, into output: inout [Interruption]) {
         guard speechMs >= configuration.confirmMs else { return }
-        if let words, words < configuration.minimumWords, speechMs < Self.wordlessFactor * configuration.confirmMs { return }
+        if let words, words < configuration.minimumWords, speechMs < Self.wordlessFactor * configuration.confirmMs {
+            return
+        }
         state = .fired
         output.append(.interrupt)
     }
@@ -99,5 +101,25 @@ public struct BargeIn: Processor {
     public mutating func flush() {
         state = .idle
         speechFrames = 0
+    }
+}
+
+/// Whether the caller takes the turn from us.
+public struct BargeInStage: CallerStage {
+    public let name = "barge-in"
+    private var bargeIn: BargeIn
+    private unowned let scene: any CallScene
+
+    public init(_ configuration: BargeIn.Configuration, scene: any CallScene) {
+        bargeIn = BargeIn(configuration)
+        self.scene = scene
+    }
+
+    public mutating func process(_ heard: inout HeardFrame) {
+        bargeIn.process(
+            BargeInInput(
+                isCallerSpeech: heard.activity.isSpeech, isAISpeaking: scene.isAISpeaking,
+                isMuted: !scene.isInterruptible, words: bargeIn.isUndecided ? scene.callerWords : nil),
+            into: &heard.interruptions)
     }
 }

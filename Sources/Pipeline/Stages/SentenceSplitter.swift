@@ -24,7 +24,9 @@ public struct SentenceSplitter: Processor, Sendable {
         if pending.count > Self.longestSentence {
             let limit = pending.index(pending.startIndex, offsetBy: Self.longestSentence)
             let head = pending[..<limit]
-            let cut = head.lastIndex(where: { ",;，、".contains($0) }) ?? head.lastIndex(where: \.isWhitespace) ?? head.index(before: limit)
+            let cut =
+                head.lastIndex(where: { ",;，、".contains($0) }) ?? head.lastIndex(where: \.isWhitespace)
+                ?? head.index(before: limit)
             emit(upTo: pending.index(after: cut), into: &output)
         }
     }

@@ -88,3 +88,22 @@ public struct TurnDetector: Processor, Sendable {
         output.append(.speechEnded(spokenMs: (framesSinceStart - silentFrames) * EncodedFrame.milliseconds))
     }
 }
+
+/// Turns of the caller, from the activity that was found before.
+public struct TurnStage: CallerStage {
+    public let name = "turns"
+    private var detector: TurnDetector
+    private unowned let scene: any CallScene
+
+    public init(_ configuration: TurnDetector.Configuration, scene: any CallScene) {
+        detector = TurnDetector(configuration)
+        self.scene = scene
+    }
+
+    public mutating func process(_ heard: inout HeardFrame) {
+        if detector.isInTurn, let silenceMs = scene.endOfTurnSilenceMs { detector.silenceMs = silenceMs }
+        detector.process(heard.activity, into: &heard.turns)
+        heard.isInTurn = detector.isInTurn
+        heard.silentMs = detector.silentMs
+    }
+}

@@ -29,8 +29,8 @@ public struct VoiceActivityDetector: Processor {
         }
     }
 
-    /// The noise floor is the quietest frame of the last one to two windows: speech has gaps that often, steady noise has
-    /// none.
+    /// The noise floor is the quietest frame of the last one to two windows: speech has gaps that often, steady noise
+    /// has none.
     private static let floorWindow = 50
     private static let floorRange: ClosedRange<Float> = -70...(-35)
 
@@ -54,7 +54,8 @@ public struct VoiceActivityDetector: Processor {
         table.withUnsafeBufferPointer { table in
             frame.withBytes { bytes in
                 guard let sample = table.baseAddress, let byte = bytes.baseAddress else { return }
-                // A byte is an index below 256, and a frame has 160: nothing to check, and whole numbers need not wait for each other.
+                // A byte is an index below 256, and a frame has 160: nothing to check, and whole numbers need not wait
+                // for each other.
                 var previous: Int32 = 0
                 for index in 0..<EncodedFrame.byteCount {
                     let value = Int32(sample[Int(byte[index])])
@@ -82,7 +83,8 @@ public struct VoiceActivityDetector: Processor {
             currentMinimum = 0
             framesInWindow = 0
         }
-        noiseFloor = min(max(min(previousMinimum, currentMinimum), Self.floorRange.lowerBound), Self.floorRange.upperBound)
+        noiseFloor = min(
+            max(min(previousMinimum, currentMinimum), Self.floorRange.lowerBound), Self.floorRange.upperBound)
     }
 
     /// Mean square of 16-bit samples as dB below full scale, from the exponent and a quadratic of the mantissa:
@@ -94,5 +96,23 @@ public struct VoiceActivityDetector: Processor {
         let mantissa = Float(bitPattern: (bits & 0x7F_FFFF) | 0x3F80_0000)
         let log2 = exponent + (-0.344_845 * mantissa + 2.024_658) * mantissa - 1.674_873
         return min(0, 3.010_3 * log2 - 90.309)
+    }
+}
+
+/// Speech or not: by the built-in detector, or by a trained one in its place.
+public struct VoiceActivityStage: CallerStage {
+    public let name = "voice-activity"
+    private var detector: VoiceActivityDetector
+    private let trained: (any TrainedDetector)?
+
+    public init(_ configuration: VoiceActivityDetector.Configuration, trained: (any TrainedDetector)? = nil) {
+        detector = VoiceActivityDetector(configuration)
+        self.trained = trained
+    }
+
+    public mutating func process(_ heard: inout HeardFrame) {
+        heard.activity = detector.detect(heard.frame)
+        guard let trained else { return }
+        heard.activity.isSpeech = trained.isSpeech(heard.frame) && !heard.frame.isConcealed
     }
 }

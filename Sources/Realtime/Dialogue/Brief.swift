@@ -28,7 +28,8 @@ public struct Brief: Sendable, Equatable, Codable {
     }
 
     public init(
-        purpose: String, callerDisplayName: String = "", questions: [Question], language: String = "en", maxTurns: Int = 20,
+        purpose: String, callerDisplayName: String = "", questions: [Question], language: String = "en",
+        maxTurns: Int = 20,
         greetingTemplate: String? = nil, closingTemplate: String? = nil, facts: [Fact]? = nil
     ) {
         self.facts = facts
@@ -66,7 +67,8 @@ public struct Question: Sendable, Equatable, Codable, Identifiable {
     }
 
     public init(
-        id: String, text: String, kind: Kind = .text, choices: [String] = [], isRequired: Bool = true, condition: Condition? = nil
+        id: String, text: String, kind: Kind = .text, choices: [String] = [], isRequired: Bool = true,
+        condition: Condition? = nil
     ) {
         self.id = id
         self.text = text
@@ -97,7 +99,8 @@ extension Question {
 }
 
 extension Question.Condition {
-    /// Texts are compared without regard to case, numbers and truth values as what they are; models report `"yes"` and `true` alike.
+    /// Texts are compared without regard to case, numbers and truth values as what they are; models report `"yes"` and
+    /// `true` alike.
     func isMet(by answer: Answer) -> Bool {
         switch (equals, answer.value) {
         case (.boolean(let wanted), .boolean(let given)): return wanted == given
@@ -107,7 +110,9 @@ extension Question.Condition {
         let given = [answer.value?.text, answer.summary, answer.text].compactMap { $0.map(Self.plain) }
         switch equals {
         case .boolean(let wanted):
-            return given.contains { (wanted ? ["true", "yes", "네", "예", "да"] : ["false", "no", "아니요", "아니오", "нет"]).contains($0) }
+            return given.contains {
+                (wanted ? ["true", "yes", "네", "예", "да"] : ["false", "no", "아니요", "아니오", "нет"]).contains($0)
+            }
         case .number, .text: return given.contains(Self.plain(equals.text))
         }
     }

@@ -43,10 +43,14 @@ public struct CallReviewer: Sendable {
         var lines = ["Purpose: " + brief.purpose]
         for question in brief.questions { lines.append("Question \(question.id): \(question.text)") }
         lines.append("Transcript:")
-        let spoken = transcript.map { ($0.speaker == .ai ? "AI: " : "Other party: ") + ($0.heardText ?? $0.text) }.joined(separator: "\n")
+        let spoken = transcript.map { ($0.speaker == .ai ? "AI: " : "Other party: ") + ($0.heardText ?? $0.text) }
+            .joined(separator: "\n")
         lines.append(String(spoken.suffix(Self.transcriptLimit)))
-        let text = try await chat.complete(instructions: instructions, lines.joined(separator: "\n"), tokens: Self.tokens, asJSON: true)
-        guard let text, let review = Self.reading(text) else { throw SpeechError("\(name): the review is none", .broken) }
+        let text = try await chat.complete(
+            instructions: instructions, lines.joined(separator: "\n"), tokens: Self.tokens, asJSON: true)
+        guard let text, let review = Self.reading(text) else {
+            throw SpeechError("\(name): the review is none", .broken)
+        }
         return review
     }
 
@@ -62,6 +66,8 @@ public struct CallReviewer: Sendable {
         else { return nil }
         let summary = answer.summary.trimmingCharacters(in: .whitespacesAndNewlines).prefix(summaryLimit)
         guard !summary.isEmpty else { return nil }
-        return CallReview(summary: String(summary), sentiment: answer.sentiment.flatMap { CallReview.Sentiment(rawValue: $0.lowercased()) })
+        return CallReview(
+            summary: String(summary),
+            sentiment: answer.sentiment.flatMap { CallReview.Sentiment(rawValue: $0.lowercased()) })
     }
 }

@@ -10,7 +10,7 @@ public enum ConversationItem: Sendable, Equatable {
     case caller(String)
     /// Keys pressed (0–9, *, #).
     case keys(String)
-    /// Nothing was said for as long as `TurnPolicy.silencePromptMs`.
+    /// Nothing was said for as long as `ConversationPolicy.silencePromptMs`.
     case silence
     /// The callee's first turn went on without a pause, as an answering machine's does.
     case monologue
@@ -62,7 +62,8 @@ public struct Conversation: Sendable, Equatable {
             switch item {
             case .silence: count += 1
             case .assistant: continue
-            case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .transferFailed, .timeIsUp: return count
+            case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .transferFailed, .timeIsUp:
+                return count
             }
         }
         return count

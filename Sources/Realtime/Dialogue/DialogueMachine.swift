@@ -1,40 +1,6 @@
 internal import Foundation
 internal import Pipeline
 
-/// When to speak, listen, prompt and stop.
-public struct TurnPolicy: Sendable, Equatable {
-    /// Silence of the callee after our turn until he is prompted, ms.
-    public var silencePromptMs = 7_000
-    /// The recogniser has this long after the end of a turn, ms; then the turn counts as not understood.
-    public var transcriptTimeoutMs = 6_000
-    /// The model has this long for its first word, ms.
-    public var modelTimeoutMs = 15_000
-    /// A goodbye that does not end in this time is cut, ms.
-    public var closingLimitMs = 8_000
-    /// Keys of a number are complete after this pause, ms, or after `#`.
-    public var keyPauseMs = 2_500
-    /// Shorter sounds that gave no text are noise, ms.
-    public var noiseMs = 300
-    public var endOfTurn = EndOfTurnPolicy()
-    /// The model is asked while the turn's end is still being waited for; thrown away if the text changes.
-    public var speculates = true
-    /// A caller who has waited so long for the model's first word hears that we are at it, ms; 0: never.
-    public var fillerMs = 2_500
-    /// We greet as soon as media flows; else we wait to be spoken to.
-    public var speaksFirst = true
-    /// Spoken first, word for word, and not to be interrupted.
-    public var disclosure: String?
-    /// Left on an answering machine, word for word; nil: the call is ended.
-    public var voicemailMessage: String?
-    /// The call can be handed to an operator.
-    public var canTransfer = false
-    /// Answering machines and the like are looked for. Nobody who calls us is one.
-    public var detectsMachines = true
-    /// Silence that is borne while a person is being fetched, ms: screening, hold, a menu.
-    public var holdMs = 45_000
-    public init() {}
-}
-
 /// Decides how a conversation goes on. Events in, actions out; it waits for nothing and reads no clock: every event
 /// carries the call's time in milliseconds since the answer.
 public struct DialogueMachine: Sendable {
@@ -63,13 +29,10 @@ public struct DialogueMachine: Sendable {
         case hangUp(EndReason)
     }
 
-    private enum Phase: Equatable { case waiting, talking, closing(EndReason), transferring, ended }
-
     public private(set) var conversation: Conversation
-    public private(set) var answeredBy: AnsweredBy = .unknown
     public private(set) var turn: Int32 = 0
-    private let policy: TurnPolicy
-    private var phase = Phase.waiting
+    private let policy: ConversationPolicy
+    private var flow: CallFlow
     private var generation = 0
     private var isModelRunning = false
     private var modelDeadline: Int?
@@ -81,8 +44,6 @@ public struct DialogueMachine: Sendable {
     private var callerSpokenMs = 0
     private var callerEndedAt = 0
     private var transcriptDeadline: Int?
-    private var silenceDeadline: Int?
-    private var closingDeadline: Int?
     private var keys = ""
     private var keysDeadline: Int?
     private var transcriptCount = 0
@@ -98,12 +59,6 @@ public struct DialogueMachine: Sendable {
     private var sentences: [String] = []
     private var isTurnWhole = false
     private var cutOff: String?
-    /// Waits for an answering machine to finish.
-    private var voicemail: VoicemailMessage?
-    /// A person is being fetched.
-    private var isOnHold = false
-    /// The caller is to be handed over when he has heard what we are saying.
-    private var transferDeadline: Int?
     private let silenceMs: Int
 
     /// Turns of the other side in which it may be taken for no person.
@@ -122,7 +77,8 @@ public struct DialogueMachine: Sendable {
     ///   - history: what has been said, where the conversation takes over from another way of holding it.
     ///   - silenceMs: silence that ends a turn of which nothing is known.
     public init(
-        brief: Brief, canRecognizeSpeech: Bool, tracker: TaskTracker? = nil, history: [ConversationItem] = [], policy: TurnPolicy = TurnPolicy(),
+        brief: Brief, canRecognizeSpeech: Bool, tracker: TaskTracker? = nil, history: [ConversationItem] = [],
+        policy: ConversationPolicy = ConversationPolicy(),
         silenceMs: Int = 600
     ) {
         self.conversation = Conversation(brief: brief, canRecognizeSpeech: canRecognizeSpeech)
@@ -131,24 +87,27 @@ public struct DialogueMachine: Sendable {
         self.conversation.detectsMachines = policy.detectsMachines
         self.conversation.canTransfer = policy.canTransfer
         self.policy = policy
+        flow = CallFlow(policy: policy, language: brief.language)
         self.silenceMs = silenceMs
     }
 
+    public var answeredBy: AnsweredBy { flow.answeredBy }
     /// Our speech may be cut: not during the goodbye.
-    public var isInterruptible: Bool { phase == .talking && transferDeadline == nil }
-    public var isEnded: Bool { phase == .ended }
-    public var isClosing: Bool { if case .closing = phase { true } else { false } }
+    public var isInterruptible: Bool { flow.isTalking || flow.isLeavingMessage }
+    public var isEnded: Bool { flow.isEnded }
+    public var isClosing: Bool { flow.isClosing }
+    /// The conversation goes on, whatever it is about.
+    private var isOpen: Bool { flow.isTalking || flow.isLeavingMessage || flow.isAnnouncingTransfer }
 
     // MARK: Events
 
     /// Media flows: the greeting starts.
     public mutating func mediaStarted(at now: Int) -> [Action] {
-        guard phase == .waiting else { return [] }
-        phase = .talking
+        guard flow.begin() else { return [] }
         let isFirst = conversation.items.isEmpty
         conversation.items.append(isFirst ? .connected : .takenOver)
         if isFirst, !policy.speaksFirst {
-            silenceDeadline = now + policy.silencePromptMs
+            flow.awaitCaller(at: now)
             return []
         }
         var actions = requestModel(at: now)
@@ -161,12 +120,11 @@ public struct DialogueMachine: Sendable {
     }
 
     public mutating func speechStarted(at now: Int) -> [Action] {
-        guard phase == .talking || isClosing else { return [] }
+        guard isOpen || isClosing else { return [] }
         isCallerSpeaking = true
-        voicemail?.speechStarted()
+        flow.callerBegan()
         interim = ""
         callerStartedAt = now
-        silenceDeadline = nil
         transcriptDeadline = nil
         return []
     }
@@ -194,16 +152,16 @@ public struct DialogueMachine: Sendable {
     public mutating func speechEnded(spokenMs: Int, at now: Int) -> [Action] {
         guard isCallerSpeaking else { return [] }
         isCallerSpeaking = false
-        voicemail?.speechEnded(at: now)
+        flow.callerEnded(at: now)
         callerSpokenMs = spokenMs
         callerEndedAt = callerStartedAt + spokenMs
-        guard phase == .talking else { return [] }
+        guard isOpen else { return [] }
         transcriptDeadline = now + policy.transcriptTimeoutMs
         return []
     }
 
     public mutating func transcript(_ event: TranscriptEvent, at now: Int) -> [Action] {
-        guard phase == .talking else { return [] }
+        guard isOpen else { return [] }
         switch event {
         case .interim(let text), .pause(let text):
             guard isCallerSpeaking || transcriptDeadline != nil else { return [] }
@@ -211,7 +169,9 @@ public struct DialogueMachine: Sendable {
             var actions = abandonGuess(unless: text)
             let language = conversation.brief.language
             if isCallerSpeaking {
-                actions.append(.awaitSilence(ms: policy.endOfTurn.waitMs(text, expecting: hints, language: language, silenceMs: silenceMs)))
+                actions.append(
+                    .awaitSilence(
+                        ms: policy.endOfTurn.waitMs(text, expecting: hints, language: language, silenceMs: silenceMs)))
             }
             if case .pause = event { actions += speculate(at: now) }
             return actions
@@ -228,14 +188,16 @@ public struct DialogueMachine: Sendable {
     /// Words of the caller so far; nil where none are known.
     public var callerWords: Int? {
         guard isCallerSpeaking, !interim.isEmpty else { return nil }
-        return Backchannel.isOne(interim, language: conversation.brief.language) ? 0 : interim.split(separator: " ").count
+        return Backchannel.isOne(interim, language: conversation.brief.language)
+            ? 0 : interim.split(separator: " ").count
     }
 
     // MARK: Guessing
 
     /// Asks the model for its answer to what is known of the turn, before it is known that this is all.
     private mutating func speculate(at now: Int) -> [Action] {
-        guard policy.speculates, phase == .talking, voicemail == nil, guess == nil, !isModelRunning, !isSpeaking, !interim.isEmpty, keys.isEmpty
+        guard policy.speculates, isOpen, !flow.isLeavingMessage, guess == nil, !isModelRunning, !isSpeaking,
+            !interim.isEmpty, keys.isEmpty
         else { return [] }
         switch EndOfTurnPolicy.ending(of: interim, expecting: hints, language: conversation.brief.language) {
         case .dangling, .dictation: return []
@@ -273,59 +235,64 @@ public struct DialogueMachine: Sendable {
     private static func plain(_ text: String) -> String { text.lowercased().filter { $0.isLetter || $0.isNumber } }
 
     private mutating func callerTurn(_ text: String, at now: Int) -> [Action] {
-        if voicemail != nil {
+        if flow.isLeavingMessage {
             guard !text.isEmpty else { return [] }
             return [
-                .customerSaid(TranscriptEntry(startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text))
+                .customerSaid(
+                    TranscriptEntry(
+                        startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer,
+                        text: text))
             ]
         }
         // A noise stopped us: what we had not said is said now.
         if text.isEmpty, let rest = cutOff, !isModelRunning, !isSpeaking { return sayAgain(rest, at: now) }
         if text.isEmpty, callerSpokenMs < policy.noiseMs {
             // A cough: go on as if nothing had been; if it cost our sentence, the silence prompt says it again.
-            if !isSpeaking, !isModelRunning { silenceDeadline = now + policy.silencePromptMs / 3 }
+            if !isSpeaking, !isModelRunning { flow.awaitCaller(at: now, shortened: 3) }
             return []
         }
         // A sound that did not stop us, and that is no word, leaves our sentence alone; a word takes the turn.
         if isSpeaking, text.isEmpty { return [] }
         if isSpeaking, Backchannel.isOne(text, language: conversation.brief.language) {
             return [
-                .customerSaid(TranscriptEntry(startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text))
+                .customerSaid(
+                    TranscriptEntry(
+                        startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer,
+                        text: text))
             ]
         }
         cutOff = nil
         var actions = isSpeaking ? interrupted(at: now) : []
         let entry = TranscriptEntry(
             startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text)
-        let talk = mayBeMachine ? LineTalk.read(text, language: conversation.brief.language) : nil
+        let talk = flow.read(text, mayBeMachine: mayBeMachine)
         if talk == .machine {
             actions += abandonGuess()
             return actions + [.customerSaid(entry)] + answeringMachine(at: now)
         }
-        isOnHold = talk != nil
         if let talk { return actions + abandonGuess() + [.customerSaid(entry)] + answer(talk, text, at: now) }
-        if answeredBy == .unknown || answeredBy == .screening, !text.isEmpty { answeredBy = .human }
         lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
         conversation.items.append(.caller(text))
-        if let guess, Self.plain(guess.text) == Self.plain(text) { return actions + [.customerSaid(entry)] + takeGuess(guess, at: now) }
+        if let guess, Self.plain(guess.text) == Self.plain(text) {
+            return actions + [.customerSaid(entry)] + takeGuess(guess, at: now)
+        }
         actions += abandonGuess()
         return actions + [.customerSaid(entry)] + requestModel(at: now)
     }
 
     /// Nobody has answered a question yet.
     private var mayBeMachine: Bool {
-        policy.detectsMachines && conversation.callerTurns < Self.lineTalkTurns && !conversation.tracker.answers.contains { $0.status == .answered }
+        conversation.callerTurns < Self.lineTalkTurns
+            && !conversation.tracker.answers.contains { $0.status == .answered }
     }
 
     /// A voice that is no person's.
     private mutating func answer(_ talk: LineTalk, _ text: String, at now: Int) -> [Action] {
         switch talk {
         case .machine: return []
-        case .screening:
-            answeredBy = .screening
-            conversation.items += [.caller(text), .screened]
+        case .screening: conversation.items += [.caller(text), .screened]
         case .hold:
-            silenceDeadline = now + policy.holdMs
+            flow.awaitCaller(at: now)
             conversation.items.append(.caller(text))
             return []
         case .menu: conversation.items += [.caller(text), .menu]
@@ -349,7 +316,9 @@ public struct DialogueMachine: Sendable {
     public mutating func transcriptLength(_ count: Int) { transcriptCount = count }
 
     public mutating func monologue(at now: Int) -> [Action] {
-        guard phase == .talking, voicemail == nil, conversation.callerTurns == 0, policy.detectsMachines else { return [] }
+        guard isOpen, !flow.isLeavingMessage, conversation.callerTurns == 0, policy.detectsMachines else {
+            return []
+        }
         switch LineTalk.read(interim, language: conversation.brief.language) {
         case .machine: return answeringMachine(at: now)
         case .screening, .hold, .menu: return []
@@ -361,24 +330,18 @@ public struct DialogueMachine: Sendable {
 
     /// An answering machine has the line: it is left a message, or the call is over.
     public mutating func answeringMachine(at now: Int) -> [Action] {
-        guard phase == .talking || phase == .waiting, voicemail == nil else { return [] }
-        answeredBy = .voicemail
-        guard let message = policy.voicemailMessage else { return end(.voicemail) }
-        phase = .talking
-        let actions = interrupted(at: now)
-        silenceDeadline = nil
+        guard let leavesMessage = flow.foundMachine(isSpeaking: isCallerSpeaking, at: now) else { return [] }
+        guard leavesMessage else { return end(.voicemail) }
         transcriptDeadline = nil
         modelDeadline = nil
         fillerDeadline = nil
-        voicemail = VoicemailMessage(message, isSpeaking: isCallerSpeaking, at: now)
-        return actions
+        return interrupted(at: now)
     }
 
     public mutating func key(_ digit: Character, at now: Int) -> [Action] {
-        guard phase == .talking, voicemail == nil else { return [] }
+        guard isOpen, !flow.isLeavingMessage else { return [] }
         var actions = interrupted(at: now)
-        silenceDeadline = nil
-        if answeredBy == .unknown { answeredBy = .human }
+        flow.keyPressed()
         let wantsMany = conversation.tracker.current.map { QuestionReading($0).kind == .number } ?? false
         if wantsMany, digit != "#", keys.count < 20 {
             if keys.isEmpty { callerStartedAt = now }
@@ -421,7 +384,7 @@ public struct DialogueMachine: Sendable {
         hasFilled = false
         modelDeadline = now + policy.modelTimeoutMs
         fillerDeadline = policy.fillerMs > 0 && conversation.callerTurns > 0 ? now + policy.fillerMs : nil
-        silenceDeadline = nil
+        flow.cancelSilence()
         splitter.flush()
         sentences = []
         isTurnWhole = false
@@ -430,7 +393,7 @@ public struct DialogueMachine: Sendable {
     }
 
     public mutating func model(_ event: LanguageModelEvent, generation: Int, at now: Int) -> [Action] {
-        guard generation == self.generation, isModelRunning, phase != .ended else { return [] }
+        guard generation == self.generation, isModelRunning, !flow.isEnded else { return [] }
         if guess != nil {
             guess?.events.append(event)
             return guess.map { $0.events.count > Self.guessLimit } == true ? abandonGuess() : []
@@ -453,16 +416,14 @@ public struct DialogueMachine: Sendable {
         case .toolCall(DialogueTool.endCall, let arguments):
             let request = try? JSONDecoder().decode(DialogueTool.EndCall.self, from: Data(arguments.utf8))
             let reason = request.flatMap { EndReason(rawValue: $0.reason) } ?? .taskCompleted
-            if reason == .voicemail {
-                answeredBy = .voicemail
-                if policy.voicemailMessage != nil { return answeringMachine(at: now) }
-            }
-            begin(closing: reason, at: now)
+            if reason == .voicemail, policy.voicemailMessage != nil { return answeringMachine(at: now) }
+            flow.close(reason, at: now)
             return []
-        case .toolCall(DialogueTool.transferToOperator, _) where policy.canTransfer && phase == .talking:
-            transferDeadline = now + policy.closingLimitMs
+        case .toolCall(DialogueTool.transferToOperator, _) where policy.canTransfer:
+            _ = flow.announceTransfer(at: now)
             return []
-        case .toolCall(DialogueTool.sendDTMF, let arguments): return DialogueTool.SendDTMF.keys(in: arguments).map { [.press($0)] } ?? []
+        case .toolCall(DialogueTool.sendDTMF, let arguments):
+            return DialogueTool.SendDTMF.keys(in: arguments).map { [.press($0)] } ?? []
         case .toolCall: return []  // not on this call's list of tools
         case .source(let title): return [.source(title, turn: turn)]
         }
@@ -478,12 +439,6 @@ public struct DialogueMachine: Sendable {
         return sentences.map { .speak(text: $0, turn: turn) }
     }
 
-    private mutating func begin(closing reason: EndReason, at now: Int) {
-        guard phase == .talking else { return }
-        phase = .closing(reason)
-        closingDeadline = now + policy.closingLimitMs
-    }
-
     public mutating func modelFinished(generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, isModelRunning else { return [] }
         if guess != nil {
@@ -496,15 +451,15 @@ public struct DialogueMachine: Sendable {
         var sentences: [String] = []
         splitter.finish(into: &sentences)
         var actions = speak(sentences)
-        if phase == .talking, Int(turn) >= conversation.brief.maxTurns { begin(closing: .maxTurns, at: now) }
-        if transferDeadline != nil, !modelHasSpoken { actions += speak([putThrough]) }
+        if Int(turn) >= conversation.brief.maxTurns { flow.close(.maxTurns, at: now) }
+        if flow.isAnnouncingTransfer, !modelHasSpoken { actions += speak([putThrough]) }
         if modelHasSpoken || hasFilled {
             isTurnWhole = true
             actions.append(.turnComplete(turn: turn))
-        } else if case .closing(let reason) = phase {
+        } else if let reason = flow.closing {
             actions += end(reason)
         } else {
-            silenceDeadline = now + promptMs
+            flow.awaitCaller(at: now)
         }
         return actions
     }
@@ -513,10 +468,10 @@ public struct DialogueMachine: Sendable {
     public func isGuess(generation: Int) -> Bool { generation == self.generation && guess != nil }
 
     /// The response with this number is still wanted.
-    public func isCurrent(generation: Int) -> Bool { generation == self.generation && phase != .ended }
+    public func isCurrent(generation: Int) -> Bool { generation == self.generation && !flow.isEnded }
 
     public mutating func modelFailed(generation: Int, at now: Int) -> [Action] {
-        guard generation == self.generation, phase != .ended else { return [] }
+        guard generation == self.generation, !flow.isEnded else { return [] }
         if guess != nil { return abandonGuess() }
         isModelRunning = false
         return end(.providerError)
@@ -530,9 +485,9 @@ public struct DialogueMachine: Sendable {
         }
         guard !isInterrupted, turn == self.turn else { return [] }
         isSpeaking = false
-        if case .closing(let reason) = phase, !isModelRunning { return end(reason) }
-        if transferDeadline != nil, !isModelRunning { return transfer() }
-        if phase == .talking, !isCallerSpeaking, transcriptDeadline == nil, !isModelRunning { silenceDeadline = now + promptMs }
+        if let reason = flow.closing, !isModelRunning { return end(reason) }
+        if flow.isAnnouncingTransfer, !isModelRunning { return transfer() }
+        if isOpen, !isCallerSpeaking, transcriptDeadline == nil, !isModelRunning { flow.awaitCaller(at: now) }
         return []
     }
 
@@ -542,38 +497,34 @@ public struct DialogueMachine: Sendable {
 
     /// An operator wants the caller handed over.
     public mutating func transferRequested(at now: Int) -> [Action] {
-        guard phase == .talking, transferDeadline == nil else { return [] }
+        guard flow.isTalking else { return [] }
         let actions = say(putThrough, at: now)
-        transferDeadline = now + policy.closingLimitMs
+        _ = flow.announceTransfer(at: now)
         return actions
     }
 
     private mutating func transfer() -> [Action] {
-        transferDeadline = nil
-        silenceDeadline = nil
         transcriptDeadline = nil
         fillerDeadline = nil
         isCallerSpeaking = false
-        phase = .transferring
+        flow.transferBegan()
         return [.transfer]
     }
 
     /// Nobody took the caller: he is ours again.
     public mutating func transferFailed(at now: Int) -> [Action] {
-        guard phase == .transferring else { return [] }
-        phase = .talking
+        guard flow.transferFailed() else { return [] }
         isSpeaking = false
         conversation.items.append(.transferFailed)
         return requestModel(at: now)
     }
 
-    /// Silence that is borne now.
-    private var promptMs: Int { isOnHold ? policy.holdMs : policy.silencePromptMs }
-
     /// What follows the heard part, from the begin of a word.
     private static func rest(of text: String, after heard: String) -> String? {
         var start = text.index(text.startIndex, offsetBy: heard.count, limitedBy: text.endIndex) ?? text.endIndex
-        while start > text.startIndex, start < text.endIndex, !text[start].isWhitespace, !text[text.index(before: start)].isWhitespace {
+        while start > text.startIndex, start < text.endIndex, !text[start].isWhitespace,
+            !text[text.index(before: start)].isWhitespace
+        {
             start = text.index(before: start)
         }
         let rest = text[start...].trimmingCharacters(in: .whitespaces)
@@ -582,7 +533,7 @@ public struct DialogueMachine: Sendable {
 
     /// An operator wants this said, now: it takes the place of what we were saying.
     public mutating func say(_ text: String, at now: Int) -> [Action] {
-        guard phase == .talking else { return [] }
+        guard isOpen else { return [] }
         var actions = interrupted(at: now)
         beginTurn(at: now)
         modelDeadline = nil
@@ -597,34 +548,31 @@ public struct DialogueMachine: Sendable {
 
     /// The longest duration is reached: a polite close.
     public mutating func timeIsUp(at now: Int) -> [Action] {
-        guard phase == .talking else { return phase == .waiting ? end(.maxDuration) : [] }
-        if voicemail != nil { return end(.maxDuration) }
+        // Nobody is to be said goodbye to.
+        guard flow.isTalking else { return flow.isWaiting || flow.isLeavingMessage ? end(.maxDuration) : [] }
         conversation.items.append(.timeIsUp)
         var actions: [Action] = isSpeaking ? [.flushSpeech] : []
         isSpeaking = false
         actions += requestModel(at: now)
-        begin(closing: .maxDuration, at: now)
+        flow.close(.maxDuration, at: now)
         return actions
     }
 
     /// Once a beat: deadlines.
     public mutating func tick(at now: Int) -> [Action] {
-        guard phase != .ended, phase != .transferring else { return [] }
-        if let deadline = transferDeadline, now >= deadline { return transfer() }
-        if let deadline = closingDeadline, now >= deadline, case .closing(let reason) = phase { return end(reason) }
-        if let voicemail {
-            switch voicemail.step(at: now) {
-            case .wait: return []
-            case .giveUp: return end(.voicemail)
-            case .say:
-                self.voicemail = nil
-                let actions = say(voicemail.text, at: now)
-                phase = .closing(.voicemail)
-                closingDeadline = now + VoicemailMessage.limitMs
-                return actions
-            }
+        switch flow.due(at: now, isQuiet: false) {
+        case .nothing, .silence: break
+        case .hangUp(let reason): return end(reason)
+        case .transfer: return transfer()
+        case .leaveMessage(let text):
+            let actions = say(text, at: now)
+            flow.messageBegan(at: now)
+            return actions
         }
-        if let deadline = fillerDeadline, now >= deadline, isModelRunning, guess == nil, phase == .talking, !isCallerSpeaking {
+        guard !flow.isEnded, !flow.isTransferring, !flow.isLeavingMessage else { return [] }
+        if let deadline = fillerDeadline, now >= deadline, isModelRunning, guess == nil, isOpen,
+            !isCallerSpeaking
+        {
             fillerDeadline = nil
             hasFilled = true
             isSpeaking = true
@@ -639,21 +587,17 @@ public struct DialogueMachine: Sendable {
             return callerTurn("", at: now)
         }
         if let deadline = keysDeadline, now >= deadline { return keysComplete(at: now) }
-        if let deadline = silenceDeadline, now >= deadline, !isCallerSpeaking, !isSpeaking {
-            silenceDeadline = nil
-            isOnHold = false
-            conversation.items.append(.silence)
-            return requestModel(at: now)
-        }
-        return []
+        guard flow.due(at: now, isQuiet: !isCallerSpeaking && !isSpeaking) == .silence else { return [] }
+        conversation.items.append(.silence)
+        return requestModel(at: now)
     }
 
     private mutating func end(_ reason: EndReason) -> [Action] {
-        guard phase != .ended else { return [] }
-        phase = .ended
+        guard !flow.isEnded else { return [] }
+        flow.end()
         return [.hangUp(reason)]
     }
 
     /// The far end is gone.
-    public mutating func stop() { phase = .ended }
+    public mutating func stop() { flow.end() }
 }

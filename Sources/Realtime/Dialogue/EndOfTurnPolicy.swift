@@ -2,8 +2,8 @@ internal import Foundation
 
 /// How long a silence must last until the caller's turn is over, by what he has said so far.
 ///
-/// A finished sentence waits less, "and …" waits more, a number being dictated waits longest. Without a transcript there is only the
-/// silence. A pure function of its input.
+/// A finished sentence waits less, "and …" waits more, a number being dictated waits longest. Without a transcript
+/// there is only the silence. A pure function of its input.
 public struct EndOfTurnPolicy: Sendable, Equatable {
     /// Silence after a sentence that is complete, ms.
     public var finishedMs = 350
@@ -39,15 +39,22 @@ public struct EndOfTurnPolicy: Sendable, Equatable {
         let digits = trailingDigits(words, rules.digits)
         if digits >= dictatedDigits, digits < completeDigits { return .dictation }
         // A single word of a boolean or choice answer is one.
-        if hints?.kind == .boolean, words.count <= 3, rules.answers.contains(words[0].trimmingCharacters(in: .punctuationCharacters)),
+        if hints?.kind == .boolean, words.count <= 3,
+            rules.answers.contains(words[0].trimmingCharacters(in: .punctuationCharacters)),
             !rules.dangling.contains(plain), !rules.open.contains(plain)
         {
             return .finished
         }
-        if last.hasSuffix(",") || last.hasSuffix("…") || last.hasSuffix("...") || last.hasSuffix("-") || last.hasSuffix("—") { return .dangling }
+        if last.hasSuffix(",") || last.hasSuffix("…") || last.hasSuffix("...") || last.hasSuffix("-")
+            || last.hasSuffix("—")
+        {
+            return .dangling
+        }
         if rules.dangling.contains(plain) { return .dangling }
         if endsSentence(last) { return .finished }
-        let goesOn = rules.open.contains(plain) || rules.danglingEndings.contains { plain.count > $0.count && plain.hasSuffix($0) }
+        let goesOn =
+            rules.open.contains(plain)
+            || rules.danglingEndings.contains { plain.count > $0.count && plain.hasSuffix($0) }
         return goesOn ? .dangling : .open
     }
 
@@ -58,7 +65,13 @@ public struct EndOfTurnPolicy: Sendable, Equatable {
         var count = 0
         for word in words.reversed() {
             let plain = word.filter { $0.isLetter || $0.isNumber }
-            if !plain.isEmpty, plain.allSatisfy(\.isNumber) { count += plain.count } else if spoken.contains(plain) { count += 1 } else { break }
+            if !plain.isEmpty, plain.allSatisfy(\.isNumber) {
+                count += plain.count
+            } else if spoken.contains(plain) {
+                count += 1
+            } else {
+                break
+            }
         }
         return count
     }
@@ -76,21 +89,32 @@ public struct EndOfTurnPolicy: Sendable, Equatable {
 
     private static let rules: [String: Rules] = [
         "en": Rules(
-            dangling: ["and", "but", "or", "so", "because", "the", "a", "an", "my", "your", "our", "their", "um", "uh", "er"],
+            dangling: [
+                "and", "but", "or", "so", "because", "the", "a", "an", "my", "your", "our", "their", "um", "uh", "er",
+            ],
             open: [
-                "if", "when", "that", "which", "who", "to", "of", "in", "on", "at", "for", "with", "from", "by", "about", "his", "her", "is", "are",
-                "was", "were", "will", "would", "can", "could", "well", "like", "i", "we", "it's", "i'm", "let", "maybe", "actually", "also", "than",
+                "if", "when", "that", "which", "who", "to", "of", "in", "on", "at", "for", "with", "from", "by",
+                "about", "his", "her", "is", "are",
+                "was", "were", "will", "would", "can", "could", "well", "like", "i", "we", "it's", "i'm", "let",
+                "maybe", "actually", "also", "than",
                 "as", "then",
             ],
-            digits: ["zero", "oh", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "double", "triple"],
-            answers: ["yes", "no", "yeah", "yep", "nope", "sure", "okay", "ok", "right", "correct", "absolutely", "certainly"]),
+            digits: [
+                "zero", "oh", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "double",
+                "triple",
+            ],
+            answers: [
+                "yes", "no", "yeah", "yep", "nope", "sure", "okay", "ok", "right", "correct", "absolutely", "certainly",
+            ]),
         "ko": Rules(
             dangling: ["그리고", "그런데", "근데", "그래서", "하지만", "또는", "음", "어", "저", "그", "혹시", "만약"],
             danglingEndings: ["은", "는", "을", "를", "에", "에서", "하고", "이랑", "랑", "의", "고", "면", "지만", "는데", "해서", "니까"],
-            digits: ["영", "공", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"], answers: ["네", "예", "응", "아니요", "아뇨", "아니", "그럼요", "맞아요"]),
+            digits: ["영", "공", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"],
+            answers: ["네", "예", "응", "아니요", "아뇨", "아니", "그럼요", "맞아요"]),
         "ru": Rules(
             dangling: [
-                "и", "а", "но", "или", "что", "чтобы", "потому", "если", "когда", "в", "на", "с", "к", "по", "для", "от", "мой", "моя", "это", "ну",
+                "и", "а", "но", "или", "что", "чтобы", "потому", "если", "когда", "в", "на", "с", "к", "по", "для",
+                "от", "мой", "моя", "это", "ну",
                 "как",
             ],
             digits: ["ноль", "один", "два", "три", "четыре", "пять", "шесть", "семь", "восемь", "девять"],

@@ -28,27 +28,34 @@ public enum LineTalk: Sendable, Equatable {
     private static func menu(_ text: String, _ words: [String], _ patterns: [String: [String]]) -> LineTalk? {
         guard AnswerReading.contains(words, anyOf: patterns["menu"] ?? []) else { return nil }
         // One offer a clause: "press 1 for sales, or press 2 to speak with somebody".
-        let clauses = text.split(whereSeparator: { ",.;:!?。、".contains($0) }).map { AnswerReading.normalize(String($0)) }
+        let clauses = text.split(whereSeparator: { ",.;:!?。、".contains($0) }).map {
+            AnswerReading.normalize(String($0))
+        }
         var offers: [(key: Character, isPerson: Bool)] = []
         for (index, clause) in clauses.enumerated() {
             guard let key = clause.lazy.compactMap(Self.key).first else { continue }
             // What it is for stands before or behind it.
-            let before = index > 0 && clauses[index - 1].lazy.compactMap(Self.key).first == nil ? clauses[index - 1] : []
+            let before =
+                index > 0 && clauses[index - 1].lazy.compactMap(Self.key).first == nil ? clauses[index - 1] : []
             offers.append((key, AnswerReading.contains(before + clause, anyOf: patterns["menu_person"] ?? [])))
         }
         return offers.isEmpty ? nil : .menu(person: offers.first { $0.isPerson }?.key)
     }
 
     private static let names: [String: Character] = [
-        "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "star": "*",
-        "pound": "#", "hash": "#", "영": "0", "일": "1", "이": "2", "삼": "3", "사": "4", "오": "5", "육": "6", "칠": "7", "팔": "8", "구": "9",
-        "ноль": "0", "один": "1", "два": "2", "три": "3", "четыре": "4", "пять": "5", "шесть": "6", "семь": "7", "восемь": "8", "девять": "9",
+        "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
+        "eight": "8", "nine": "9", "star": "*",
+        "pound": "#", "hash": "#", "영": "0", "일": "1", "이": "2", "삼": "3", "사": "4", "오": "5", "육": "6", "칠": "7",
+        "팔": "8", "구": "9",
+        "ноль": "0", "один": "1", "два": "2", "три": "3", "четыре": "4", "пять": "5", "шесть": "6", "семь": "7",
+        "восемь": "8", "девять": "9",
     ]
 
     /// `1`, `one`, `1번을`.
     private static func key(_ word: String) -> Character? {
         if let named = names[word] ?? names[word.replacing("번을", with: "").replacing("번", with: "")] { return named }
-        guard let first = word.first, first.isASCII, first.isNumber, !word.dropFirst().contains(where: \.isNumber) else { return nil }
+        guard let first = word.first, first.isASCII, first.isNumber, !word.dropFirst().contains(where: \.isNumber)
+        else { return nil }
         return first
     }
 }

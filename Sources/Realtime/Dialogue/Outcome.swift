@@ -1,3 +1,5 @@
+public import Pipeline
+
 /// Who took the call.
 public enum AnsweredBy: String, Sendable, Codable { case human, voicemail, screening, unknown }
 
@@ -12,7 +14,8 @@ public struct TranscriptEntry: Sendable, Equatable, Codable {
     /// The AI's: what was heard of it, where the callee cut it off.
     public var heardText: String?
     public var isInterrupted: Bool
-    /// The engine told when its words sounded; else the cut inside the text follows the share of its sound that was played.
+    /// The engine told when its words sounded; else the cut inside the text follows the share of its sound that was
+    /// played.
     public var isCutExact: Bool?
     /// Titles of the knowledge that it draws on.
     public var sources: [String]?
@@ -64,9 +67,12 @@ public struct Outcome: Sendable, Equatable {
     public var interruptions: Int
     /// What broke, where `endReason` is `providerError`; for the operator.
     public var failure: String?
+    /// The final figures of the call's stages and queues.
+    public var graph: GraphReading?
     public init(
         endReason: EndReason, tracker: TaskTracker, answeredBy: AnsweredBy, transcript: [TranscriptEntry],
-        latencies: [TurnLatency], interruptions: Int, failure: String? = nil
+        latencies: [TurnLatency], interruptions: Int, failure: String? = nil,
+        graph: GraphReading? = nil
     ) {
         self.endReason = endReason
         self.tracker = tracker
@@ -75,5 +81,6 @@ public struct Outcome: Sendable, Equatable {
         self.latencies = latencies
         self.interruptions = interruptions
         self.failure = failure
+        self.graph = graph
     }
 }

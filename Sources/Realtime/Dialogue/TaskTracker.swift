@@ -45,7 +45,8 @@ public struct Answer: Sendable, Equatable, Codable {
         public var text: String {
             switch self {
             case .boolean(let value): value ? "true" : "false"
-            case .number(let value): value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+            case .number(let value):
+                value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
             case .text(let value): value
             }
         }
@@ -77,7 +78,8 @@ public struct TaskReport: Sendable, Equatable, Codable {
         public var value: Answer.Value?
         public var confidence: Double?
         public init(
-            id: String, status: Answer.Status, answer: String? = nil, summary: String? = nil, value: Answer.Value? = nil,
+            id: String, status: Answer.Status, answer: String? = nil, summary: String? = nil,
+            value: Answer.Value? = nil,
             confidence: Double? = nil
         ) {
             self.id = id
@@ -94,7 +96,8 @@ public struct TaskReport: Sendable, Equatable, Codable {
     public var questions: [Item]?
     public var shouldEndCall: Bool?
 
-    public init(purposeStated: Bool? = nil, asking: String? = nil, questions: [Item]? = nil, shouldEndCall: Bool? = nil) {
+    public init(purposeStated: Bool? = nil, asking: String? = nil, questions: [Item]? = nil, shouldEndCall: Bool? = nil)
+    {
         self.purposeStated = purposeStated
         self.asking = asking
         self.questions = questions
@@ -137,7 +140,8 @@ public struct TaskTracker: Sendable, Equatable {
 
     public var nextPending: Question? {
         questions.first { question in
-            answers.contains { $0.questionID == question.id && $0.status == .pending } && question.isDue(by: answers) == true
+            answers.contains { $0.questionID == question.id && $0.status == .pending }
+                && question.isDue(by: answers) == true
         }
     }
 
@@ -147,7 +151,8 @@ public struct TaskTracker: Sendable, Equatable {
     /// Ids of the questions that are, or may become, due and have no answer.
     var openQuestions: [String] {
         questions.filter { question in
-            question.isDue(by: answers) != false && answers.contains { $0.questionID == question.id && $0.status == .pending }
+            question.isDue(by: answers) != false
+                && answers.contains { $0.questionID == question.id && $0.status == .pending }
         }.map(\.id)
     }
 
@@ -156,7 +161,8 @@ public struct TaskTracker: Sendable, Equatable {
     /// Takes a report as JSON. Returns the ids of the questions whose answer changed.
     @discardableResult
     public mutating func apply(json: String) -> [String] {
-        guard json.utf8.count <= Self.reportLimit, let report = try? JSONDecoder().decode(TaskReport.self, from: Data(json.utf8))
+        guard json.utf8.count <= Self.reportLimit,
+            let report = try? JSONDecoder().decode(TaskReport.self, from: Data(json.utf8))
         else {
             ignoredReports += 1
             return []
@@ -208,7 +214,9 @@ public struct TaskTracker: Sendable, Equatable {
     }
 
     public mutating func attach(_ evidence: Answer.Evidence, to ids: [String]) {
-        for index in answers.indices where ids.contains(answers[index].questionID) { answers[index].evidence = evidence }
+        for index in answers.indices where ids.contains(answers[index].questionID) {
+            answers[index].evidence = evidence
+        }
     }
 
     /// The call is over: what is still open becomes `unclear` if it was put, else `not_asked`.

@@ -1,7 +1,8 @@
 internal import Foundation
 internal import Net
 
-/// `POST /embeddings` (platform.openai.com/docs/api-reference/embeddings): texts → vectors, by OpenAI and whoever speaks like it.
+/// `POST /embeddings` (platform.openai.com/docs/api-reference/embeddings): texts → vectors, by OpenAI and whoever
+/// speaks like it.
 public struct Embeddings: Sendable {
     public struct Configuration: Sendable, Equatable {
         /// Without a slash at the end; nil: knowledge is searched by words alone.
@@ -47,7 +48,8 @@ public struct Embeddings: Sendable {
             if let key = configuration.apiKey { request.headers.append(("authorization", "Bearer " + key)) }
             request.responseTimeoutMs = timeoutMs
             let bytes = try await network.send(request, service: "embeddings").body.collect(limit: 16 << 20)
-            guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(bytes)), answer.data.count == part.count,
+            guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(bytes)),
+                answer.data.count == part.count,
                 Set(answer.data.map(\.index)) == Set(part.indices), let length = answer.data.first?.embedding.count,
                 (1...Self.dimensionLimit).contains(length),
                 answer.data.allSatisfy({ $0.embedding.count == length })

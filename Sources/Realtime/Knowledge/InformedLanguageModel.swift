@@ -1,4 +1,5 @@
-/// Looks a caller's question up before the model is asked: a pair that is clearly meant answers without the model; what else is found is told to it.
+/// Looks a caller's question up before the model is asked: a pair that is clearly meant answers without the model; what
+/// else is found is told to it.
 public struct InformedLanguageModel: LanguageModel {
     /// Likeness from which on a pair's answer is given without the model.
     public static let answerLikeness = 0.75
@@ -15,39 +16,36 @@ public struct InformedLanguageModel: LanguageModel {
         self.knowledge = knowledge
     }
 
-    public func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
-        guard case .caller(let question)? = conversation.items.last, KnowledgeWords.telling(question).count >= Self.wordMinimum else {
-            return model.respond(to: conversation)
-        }
-        return AsyncThrowingStream { continuation in
-            let task = Task {
-                let hits = Self.known(question, conversation.brief) + (await knowledge.search(question, limit: Self.pieceLimit))
-                do {
-                    try Task.checkCancellation()
-                    if let best = hits.first, let answer = best.answer, best.likeness >= Self.answerLikeness {
-                        continuation.yield(.source(best.source))
-                        continuation.yield(.text(answer + " "))
-                        // Then the call goes on where it was.
-                        if let open = conversation.tracker.current, conversation.tracker.purposeStated || conversation.tracker.asking != nil {
-                            continuation.yield(.text(open.text + " "))
-                        }
-                        return continuation.finish()
-                    }
-                    var informed = conversation
-                    informed.knowledge = hits
-                    for source in Self.sources(hits) { continuation.yield(.source(source)) }
-                    for try await event in model.respond(to: informed) { continuation.yield(event) }
-                    continuation.finish()
-                } catch { continuation.finish(throwing: error) }
+    public func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws {
+        guard case .caller(let question)? = conversation.items.last,
+            KnowledgeWords.telling(question).count >= Self.wordMinimum
+        else { return try await model.respond(to: conversation, tell) }
+        let hits =
+            Self.known(question, conversation.brief) + (await knowledge.search(question, limit: Self.pieceLimit))
+        try Task.checkCancellation()
+        if let best = hits.first, let answer = best.answer, best.likeness >= Self.answerLikeness {
+            try await tell(.source(best.source))
+            try await tell(.text(answer + " "))
+            // Then the call goes on where it was.
+            if let open = conversation.tracker.current,
+                conversation.tracker.purposeStated || conversation.tracker.asking != nil
+            {
+                try await tell(.text(open.text + " "))
             }
-            continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
+            return
         }
+        var informed = conversation
+        informed.knowledge = hits
+        for source in Self.sources(hits) { try await tell(.source(source)) }
+        try await model.respond(to: informed, tell)
     }
 
     /// What the call itself was given to answer with.
     private static func known(_ question: String, _ brief: Brief) -> [KnowledgeHit] {
         (brief.facts ?? []).map {
-            KnowledgeHit(source: $0.question, text: $0.answer, answer: $0.answer, likeness: KnowledgeWords.likeness(question, $0.question))
+            KnowledgeHit(
+                source: $0.question, text: $0.answer, answer: $0.answer,
+                likeness: KnowledgeWords.likeness(question, $0.question))
         }.filter { $0.likeness >= answerLikeness }.sorted { $0.likeness > $1.likeness }
     }
 

@@ -21,16 +21,18 @@ public protocol Knowledge: Sendable {
     func search(_ question: String, limit: Int) async -> [KnowledgeHit]
 }
 
-/// Words as they are indexed and searched: lower case, without marks; of Korean, Chinese and Japanese each two signs that follow each other,
-/// for there words are not set apart, or are glued to their endings.
+/// Words as they are indexed and searched: lower case, without marks; of Korean, Chinese and Japanese each two signs
+/// that follow each other, for there words are not set apart, or are glued to their endings.
 public enum KnowledgeWords {
     /// Characters of a question or chunk that are looked at.
     private static let textLimit = 20_000
 
     /// Words that are in every question.
     private static let empty: Set<String> = [
-        "a", "an", "the", "is", "are", "was", "were", "do", "does", "did", "can", "could", "would", "will", "i", "you", "we", "they", "it", "to",
-        "of", "in", "on", "at", "for", "and", "or", "my", "your", "me", "what", "how", "please", "there", "be", "have", "has", "with", "и", "в", "на",
+        "a", "an", "the", "is", "are", "was", "were", "do", "does", "did", "can", "could", "would", "will", "i", "you",
+        "we", "they", "it", "to",
+        "of", "in", "on", "at", "for", "and", "or", "my", "your", "me", "what", "how", "please", "there", "be", "have",
+        "has", "with", "и", "в", "на",
         "что", "как", "у", "вас", "ли", "это",
     ]
 
@@ -80,7 +82,8 @@ public enum KnowledgeWords {
     }
 }
 
-/// A document in pieces that can be told to a model: paragraphs, under their heading, with a little of what came before.
+/// A document in pieces that can be told to a model: paragraphs, under their heading, with a little of what came
+/// before.
 public enum KnowledgeChunks {
     /// Characters of a piece, and those it shares with the one before.
     static let length = 800
@@ -105,7 +108,9 @@ public enum KnowledgeChunks {
             }
             if !current.isEmpty, current.count + paragraph.count > length { end() }
             var rest = paragraph[...]
-            while let limit = rest.index(rest.startIndex, offsetBy: length, limitedBy: rest.endIndex), limit < rest.endIndex {
+            while let limit = rest.index(rest.startIndex, offsetBy: length, limitedBy: rest.endIndex),
+                limit < rest.endIndex
+            {
                 // At a word's end, if there is one in the second half: each step is to get on.
                 let half = rest.index(rest.startIndex, offsetBy: length / 2)
                 let cut = rest[half..<limit].lastIndex { $0.isWhitespace } ?? limit
@@ -122,7 +127,8 @@ public enum KnowledgeChunks {
 
 extension String {
     fileprivate var trimmed: String {
-        guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace }) else { return "" }
+        guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })
+        else { return "" }
         return String(self[first...last])
     }
 }

@@ -48,7 +48,9 @@ struct AnswerReading {
         case .number:
             if let number = SpokenNumber.first(in: words) { return .answer(.number(number)) }
         case .choice:
-            if let choice = question.choices.first(where: { Self.contains(words, anyOf: [Self.normalize($0).joined(separator: " ")]) }) {
+            if let choice = question.choices.first(where: {
+                Self.contains(words, anyOf: [Self.normalize($0).joined(separator: " ")])
+            }) {
                 return .answer(.text(choice))
             }
         case .date:
@@ -70,7 +72,9 @@ struct AnswerReading {
         case .number:
             if let number = Double(keys), number.isFinite { return .answer(.number(number)) }
         case .choice:
-            if let place = Int(keys), question.choices.indices.contains(place - 1) { return .answer(.text(question.choices[place - 1])) }
+            if let place = Int(keys), question.choices.indices.contains(place - 1) {
+                return .answer(.text(question.choices[place - 1]))
+            }
         case .date, .text: break
         }
         return .other
@@ -86,12 +90,14 @@ struct AnswerReading {
         let line = " " + words.joined(separator: " ") + " "
         return patterns.contains { pattern in
             guard let first = pattern.unicodeScalars.first else { return false }
-            return (0xAC00...0xD7A3).contains(first.value) ? line.contains(" " + pattern) : line.contains(" " + pattern + " ")
+            return (0xAC00...0xD7A3).contains(first.value)
+                ? line.contains(" " + pattern) : line.contains(" " + pattern + " ")
         }
     }
 
     private static let dateWords: Set<String> = [
-        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "today", "tomorrow", "week", "month",
+        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "today", "tomorrow", "week",
+        "month",
         "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
         "december", "morning", "afternoon", "evening", "noon", "o'clock", "a", "p",
     ]
@@ -105,7 +111,8 @@ enum SpokenNumber {
     private static let small: [String: Int] = [
         "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
         "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
-        "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60,
+        "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+        "sixty": 60,
         "seventy": 70, "eighty": 80, "ninety": 90,
     ]
 

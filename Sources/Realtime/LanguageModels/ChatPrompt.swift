@@ -12,9 +12,12 @@ struct ChatPrompt {
 
     func messages(_ conversation: Conversation, summary: ConversationSummary?) -> [[String: Any]] {
         var lines = [RealtimeInstructions.text(conversation.brief, tracker: conversation.tracker)]
-        if !conversation.brief.questions.isEmpty, !canCallTools { lines.append(Self.stateInstructions(conversation.brief)) }
+        if !conversation.brief.questions.isEmpty, !canCallTools {
+            lines.append(Self.stateInstructions(conversation.brief))
+        }
         if conversation.tracker.isCompleted, !conversation.brief.questions.isEmpty {
-            lines.append("All required questions are settled now: thank the other party, say goodbye, and end the call.")
+            lines.append(
+                "All required questions are settled now: thank the other party, say goodbye, and end the call.")
         }
         var messages: [[String: Any]] = [["role": "system", "content": lines.joined(separator: "\n")]]
         var items = conversation.items[...]
@@ -24,7 +27,9 @@ struct ChatPrompt {
         }
         for item in items {
             let (role, content) = Self.message(item, conversation.brief)
-            if let last = messages.last, last["role"] as? String == role, role != "system", let text = last["content"] as? String {
+            if let last = messages.last, last["role"] as? String == role, role != "system",
+                let text = last["content"] as? String
+            {
                 messages[messages.count - 1]["content"] = text + "\n" + content
             } else {
                 messages.append(["role": role, "content": content])
@@ -44,7 +49,8 @@ struct ChatPrompt {
             messages.append(["role": "assistant", "content": conversation.unfinished])
             messages.append([
                 "role": "user",
-                "content": "[Your last message was cut off by the line. Go on exactly where it stops, and repeat nothing of it.]",
+                "content":
+                    "[Your last message was cut off by the line. Go on exactly where it stops, and repeat nothing of it.]",
             ])
         }
         return messages
@@ -64,8 +70,15 @@ struct ChatPrompt {
         case .silence: ("user", "[\(RealtimeInstructions.silence)]")
         case .monologue: ("user", "[A voice has been speaking without a pause: this may be an answering machine.]")
         case .screened:
-            ("user", "[This is an automatic assistant that screens calls. Say in one sentence who is calling and why, ask nothing, and wait.]")
-        case .menu: ("user", "[This is a voice menu. Press the key that leads to a person with \(DialogueTool.sendDTMF), and say nothing.]")
+            (
+                "user",
+                "[This is an automatic assistant that screens calls. Say in one sentence who is calling and why, ask nothing, and wait.]"
+            )
+        case .menu:
+            (
+                "user",
+                "[This is a voice menu. Press the key that leads to a person with \(DialogueTool.sendDTMF), and say nothing.]"
+            )
         case .transferFailed: ("user", RealtimeInstructions.transferFailed)
         case .timeIsUp: ("user", "[The time is up. \(RealtimeInstructions.goodbye)]")
         }
@@ -80,10 +93,13 @@ struct ChatPrompt {
         """
     }
 
-    /// About as many tokens as the vendors count: four letters of most scripts, or one sign of Chinese, Japanese or Korean.
+    /// About as many tokens as the vendors count: four letters of most scripts, or one sign of Chinese, Japanese or
+    /// Korean.
     static func tokens(_ text: String) -> Int {
         var quarters = 0
-        for scalar in text.unicodeScalars { quarters += (0x1100...0x11FF).contains(scalar.value) || scalar.value >= 0x2E80 ? 4 : 1 }
+        for scalar in text.unicodeScalars {
+            quarters += (0x1100...0x11FF).contains(scalar.value) || scalar.value >= 0x2E80 ? 4 : 1
+        }
         return quarters / 4 + 4
     }
 
@@ -118,7 +134,9 @@ actor ConversationSummaries {
         guard !inProgress.contains(conversation.id) else { return }
         let old = summary(of: conversation)
         let items = conversation.items.dropFirst(old?.itemCount ?? 0)
-        guard items.reduce(0, { $0 + ChatPrompt.tokens($1, conversation.brief) }) > ChatPrompt.tokenBudget else { return }
+        guard items.reduce(0, { $0 + ChatPrompt.tokens($1, conversation.brief) }) > ChatPrompt.tokenBudget else {
+            return
+        }
         var kept = 0
         var count = items.count
         for item in items.reversed() {

@@ -16,12 +16,8 @@ public struct EmbeddedPolicy: LanguageModel {
 
     public init() {}
 
-    public func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
-        let events = Self.events(for: conversation)
-        return AsyncThrowingStream { continuation in
-            for event in events { continuation.yield(event) }
-            continuation.finish()
-        }
+    public func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws {
+        for event in Self.events(for: conversation) { try await tell(event) }
     }
 
     /// The whole response; a pure function of the conversation.
@@ -46,14 +42,16 @@ public struct EmbeddedPolicy: LanguageModel {
         init(_ conversation: Conversation) {
             self.conversation = conversation
             texts = PolicyTexts.of(conversation.brief.language)
-            reading = AnswerReading(texts: texts, detectsMachines: conversation.detectsMachines, canTransfer: conversation.canTransfer)
+            reading = AnswerReading(
+                texts: texts, detectsMachines: conversation.detectsMachines, canTransfer: conversation.canTransfer)
             tracker = conversation.tracker
         }
 
         var events: [LanguageModelEvent] {
             var result: [LanguageModelEvent] = []
             if let json = try? JSONEncoder().encode(report) {
-                result.append(.toolCall(name: DialogueTool.reportTaskState, arguments: String(decoding: json, as: UTF8.self)))
+                result.append(
+                    .toolCall(name: DialogueTool.reportTaskState, arguments: String(decoding: json, as: UTF8.self)))
             }
             if !sentences.isEmpty { result.append(.text(sentences.joined(separator: " ") + " ")) }
             if let keys { result.append(.toolCall(name: DialogueTool.sendDTMF, arguments: #"{"digits":"\#(keys)"}"#)) }
@@ -106,7 +104,8 @@ public struct EmbeddedPolicy: LanguageModel {
             ask(tracker.nextPending)
         }
 
-        /// The last thing we said was said to an automatic assistant, or pressed into a menu: who speaks now has heard nothing of us.
+        /// The last thing we said was said to an automatic assistant, or pressed into a menu: who speaks now has heard
+        /// nothing of us.
         private var wasScreened: Bool {
             for item in conversation.items.dropLast(conversation.sinceLastTurn.count).reversed() {
                 switch item {
@@ -129,7 +128,9 @@ public struct EmbeddedPolicy: LanguageModel {
         private mutating func menu(_ news: ArraySlice<ConversationItem>) {
             let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }.last ?? ""
             // Where no person is offered, menus fetch one for zero, or for who says nothing.
-            if case .menu(let person?) = LineTalk.read(said, language: conversation.brief.language) { keys = String(person) }
+            if case .menu(let person?) = LineTalk.read(said, language: conversation.brief.language) {
+                keys = String(person)
+            }
         }
 
         private mutating func silence() {
@@ -154,7 +155,9 @@ public struct EmbeddedPolicy: LanguageModel {
             case .whoIsThis:
                 let caller = conversation.brief.callerDisplayName
                 say(texts(caller.isEmpty ? "who_anonymous" : "who", ["caller": caller]))
-                if conversation.brief.isIncoming != true { say(texts("purpose", ["purpose": Self.sentence(conversation.brief.purpose)])) }
+                if conversation.brief.isIncoming != true {
+                    say(texts("purpose", ["purpose": Self.sentence(conversation.brief.purpose)]))
+                }
                 ask(tracker.current, counts: false)
             case .repeatPlease:
                 guard timesPut >= EmbeddedPolicy.timesPutLimit else { return ask(tracker.current, counts: false) }
@@ -196,7 +199,10 @@ public struct EmbeddedPolicy: LanguageModel {
 
         private mutating func finish() {
             if let template = conversation.brief.closingTemplate, !template.isEmpty {
-                say(PolicyTexts.fill(template, ["caller": conversation.brief.callerDisplayName, "purpose": conversation.brief.purpose]))
+                say(
+                    PolicyTexts.fill(
+                        template,
+                        ["caller": conversation.brief.callerDisplayName, "purpose": conversation.brief.purpose]))
                 ending = .taskCompleted
             } else {
                 end(.taskCompleted, "closing")
@@ -232,10 +238,13 @@ public struct EmbeddedPolicy: LanguageModel {
         }
 
         private func choices(of question: Question) -> String {
-            question.choices.enumerated().map { texts("choice_key", ["key": String($0 + 1), "choice": $1]) }.joined(separator: " ")
+            question.choices.enumerated().map { texts("choice_key", ["key": String($0 + 1), "choice": $1]) }.joined(
+                separator: " ")
         }
 
-        private mutating func settle(_ question: Question, _ status: Answer.Status, words: String, value: Answer.Value? = nil) {
+        private mutating func settle(
+            _ question: Question, _ status: Answer.Status, words: String, value: Answer.Value? = nil
+        ) {
             let item = TaskReport.Item(
                 id: question.id, status: status, answer: words.isEmpty ? nil : words,
                 summary: value.map { Self.summary(of: $0, language: conversation.brief.language) }, value: value)
@@ -251,7 +260,8 @@ public struct EmbeddedPolicy: LanguageModel {
                 case "ru": yes ? "да" : "нет"
                 default: yes ? "yes" : "no"
                 }
-            case .number(let number): number == number.rounded() && abs(number) < 1e15 ? String(Int(number)) : String(number)
+            case .number(let number):
+                number == number.rounded() && abs(number) < 1e15 ? String(Int(number)) : String(number)
             case .text(let text): text
             }
         }
@@ -269,7 +279,9 @@ public struct EmbeddedPolicy: LanguageModel {
         private var timesPut: Int {
             guard let question = tracker.current else { return 0 }
             let text = Self.sentence(question.text)
-            return conversation.items.count { if case .assistant(let heard, _) = $0 { heard.contains(text) } else { false } }
+            return conversation.items.count {
+                if case .assistant(let heard, _) = $0 { heard.contains(text) } else { false }
+            }
         }
 
         private var heardSomething: Bool { conversation.tracker.purposeStated && (lastHeard?.text.isEmpty == false) }

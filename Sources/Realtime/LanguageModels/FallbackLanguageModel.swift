@@ -1,4 +1,5 @@
-/// Models in order: when one fails, the next one answers; where the first had begun to speak, the next goes on from there.
+/// Models in order: when one fails, the next one answers; where the first had begun to speak, the next goes on from
+/// there.
 public struct FallbackLanguageModel: LanguageModel {
     private let models: [NamedEngine<any LanguageModel>]
     private let health: ProviderHealth
@@ -11,29 +12,25 @@ public struct FallbackLanguageModel: LanguageModel {
         self.report = report
     }
 
-    public func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
-        AsyncThrowingStream { continuation in
-            let task = Task {
-                var conversation = conversation
-                var last: any Error = SpeechError("there is no language model")
-                for model in health.order(models) {
-                    do {
-                        for try await event in model.engine.respond(to: conversation) {
-                            if case .text(let text) = event { conversation.unfinished += text }
-                            continuation.yield(event)
-                        }
-                        try Task.checkCancellation()
-                        health.succeeded(model.name)
-                        return continuation.finish()
-                    } catch is CancellationError { return continuation.finish(throwing: CancellationError()) } catch {
-                        last = error
-                        health.failed(model.name, error)
-                        report("\(error)")
-                    }
+    public func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws {
+        var conversation = conversation
+        var last: any Error = SpeechError("there is no language model")
+        for model in health.order(models) {
+            var said = ""
+            do {
+                try await model.engine.respond(to: conversation) { event in
+                    if case .text(let text) = event { said += text }
+                    try await tell(event)
                 }
-                continuation.finish(throwing: last)
+                try Task.checkCancellation()
+                return health.succeeded(model.name)
+            } catch let error where !(error is CancellationError) {
+                conversation.unfinished += said
+                last = error
+                health.failed(model.name, error)
+                report("\(error)")
             }
-            continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
         }
+        throw last
     }
 }

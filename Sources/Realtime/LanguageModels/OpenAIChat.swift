@@ -1,8 +1,8 @@
 internal import Foundation
 internal import Net
 
-/// Chat completions as server-sent events with function calling (platform.openai.com/docs/api-reference/chat): OpenAI, Groq, Ollama,
-/// vLLM, Gemini's OpenAI-compatible endpoint, and any other base URL.
+/// Chat completions as server-sent events with function calling (platform.openai.com/docs/api-reference/chat): OpenAI,
+/// Groq, Ollama, vLLM, Gemini's OpenAI-compatible endpoint, and any other base URL.
 public struct OpenAIChat: LanguageModel {
     public struct Configuration: Sendable, Equatable {
         /// The vendor's name, for messages.
@@ -45,20 +45,13 @@ public struct OpenAIChat: LanguageModel {
 
     private var service: String { "language-model/" + configuration.name }
 
-    public func respond(to conversation: Conversation) -> AsyncThrowingStream<LanguageModelEvent, any Error> {
-        AsyncThrowingStream { continuation in
-            let task = Task {
-                do {
-                    try await respond(to: conversation) { continuation.yield($0) }
-                    continuation.finish()
-                    await summaries.make(for: conversation) { try? await summarize($0) }
-                } catch { continuation.finish(throwing: error) }
-            }
-            continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
-        }
+    public func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws {
+        try await answer(conversation, tell)
+        // The caller does not wait for it.
+        Task { await summaries.make(for: conversation) { try? await summarize($0) } }
     }
 
-    private func respond(to conversation: Conversation, _ tell: (LanguageModelEvent) -> Void) async throws {
+    private func answer(_ conversation: Conversation, _ tell: LanguageModelListener) async throws {
         let prompt = ChatPrompt(canCallTools: configuration.canCallTools)
         var messages = prompt.messages(conversation, summary: await summaries.summary(of: conversation))
         var tracker = conversation.tracker
@@ -88,7 +81,9 @@ public struct OpenAIChat: LanguageModel {
         var isTooBig = false
         var name = ""
         var arguments = ""
-        var object: [String: Any] { ["id": id, "type": "function", "function": ["name": name, "arguments": arguments]] }
+        var object: [String: Any] {
+            ["id": id, "type": "function", "function": ["name": name, "arguments": arguments]]
+        }
     }
 
     private struct Chunk: Decodable {
@@ -127,7 +122,8 @@ public struct OpenAIChat: LanguageModel {
         var tokens: TokenUsage {
             let cached = max(0, promptTokensDetails?.cachedTokens ?? 0)
             return TokenUsage(
-                input: max(0, promptTokens ?? 0) - min(cached, max(0, promptTokens ?? 0)), cachedInput: cached, output: max(0, completionTokens ?? 0))
+                input: max(0, promptTokens ?? 0) - min(cached, max(0, promptTokens ?? 0)), cachedInput: cached,
+                output: max(0, completionTokens ?? 0))
         }
     }
 
@@ -138,16 +134,21 @@ public struct OpenAIChat: LanguageModel {
             service,
             told?.tokens
                 ?? TokenUsage(
-                    input: text.reduce(0) { $0 + ChatPrompt.tokens($1) }, output: characters / Self.charactersPerToken, isEstimated: true))
+                    input: text.reduce(0) { $0 + ChatPrompt.tokens($1) }, output: characters / Self.charactersPerToken,
+                    isEstimated: true))
     }
     /// Of a response, where it must be reckoned.
     private static let charactersPerToken = 4
 
     /// One request.
     private func ask(
-        _ messages: [[String: Any]], allowsTools: Bool, _ conversation: Conversation, _ tell: (LanguageModelEvent) -> Void
+        _ messages: [[String: Any]], allowsTools: Bool, _ conversation: Conversation,
+        _ tell: LanguageModelListener
     ) async throws -> (calls: [Call], hasText: Bool) {
-        var body: [String: Any] = ["model": configuration.model, "messages": messages, "stream": true, "stream_options": ["include_usage": true]]
+        var body: [String: Any] = [
+            "model": configuration.model, "messages": messages, "stream": true,
+            "stream_options": ["include_usage": true],
+        ]
         if let temperature = configuration.temperature { body["temperature"] = temperature }
         if configuration.canCallTools, allowsTools { body["tools"] = try Self.tools(conversation) }
         let response = try await network.send(try request(body), service: service)
@@ -163,13 +164,13 @@ public struct OpenAIChat: LanguageModel {
         defer { self.count(told, messages, characters: count) }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        func pass() {
+        func pass() async throws {
             for event in events {
                 if case .text(let text) = event, text.contains(where: { !$0.isWhitespace }) { hasText = true }
                 if case .toolCall(_, let arguments) = event, Self.wantsEnd(arguments) {
-                    tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
+                    try await tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
                 }
-                tell(event)
+                try await tell(event)
             }
             events.removeAll(keepingCapacity: true)
         }
@@ -181,10 +182,14 @@ public struct OpenAIChat: LanguageModel {
                 }
                 guard let chunk = try? decoder.decode(Chunk.self, from: Data(event.data.utf8)) else {
                     malformed += 1
-                    if malformed > Self.errorLimit { throw SpeechError("\(service) sent what cannot be understood", .broken) }
+                    if malformed > Self.errorLimit {
+                        throw SpeechError("\(service) sent what cannot be understood", .broken)
+                    }
                     continue
                 }
-                if let failure = chunk.error { throw SpeechError("\(service): \((failure.message ?? "no reason given").prefix(300))", .unavailable) }
+                if let failure = chunk.error {
+                    throw SpeechError("\(service): \((failure.message ?? "no reason given").prefix(300))", .unavailable)
+                }
                 if let usage = chunk.usage { told = usage }
                 guard let choice = chunk.choices?.first else { continue }
                 if let text = choice.delta?.content, !text.isEmpty {
@@ -194,7 +199,7 @@ public struct OpenAIChat: LanguageModel {
                         break
                     }
                     filter.process(text, into: &events)
-                    pass()
+                    try await pass()
                 }
                 for piece in choice.delta?.toolCalls ?? [] {
                     toolBytes += piece.function?.arguments?.utf8.count ?? 0
@@ -210,12 +215,14 @@ public struct OpenAIChat: LanguageModel {
         }
         guard isFinished else { throw SpeechError("\(service): the answer ended in the middle", .broken) }
         filter.finish(into: &events)
-        pass()
+        try await pass()
         calls.removeAll(where: \.isTooBig)
         for call in calls {
-            tell(.toolCall(name: call.name, arguments: call.arguments))
-            if call.name == DialogueTool.reportTaskState, Self.wantsEnd(call.arguments), !calls.contains(where: { $0.name == DialogueTool.endCall }) {
-                tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
+            try await tell(.toolCall(name: call.name, arguments: call.arguments))
+            if call.name == DialogueTool.reportTaskState, Self.wantsEnd(call.arguments),
+                !calls.contains(where: { $0.name == DialogueTool.endCall })
+            {
+                try await tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
             }
         }
         return (calls, hasText)
@@ -230,7 +237,9 @@ public struct OpenAIChat: LanguageModel {
         if let id = piece.id, calls[index].id.isEmpty { calls[index].id = id }
         if let name = piece.function?.name, calls[index].name.isEmpty { calls[index].name = name }
         if let arguments = piece.function?.arguments {
-            guard calls[index].arguments.utf8.count + arguments.utf8.count <= Self.argumentsLimit else { return calls[index].isTooBig = true }
+            guard calls[index].arguments.utf8.count + arguments.utf8.count <= Self.argumentsLimit else {
+                return calls[index].isTooBig = true
+            }
             calls[index].arguments += arguments
         }
     }
@@ -244,13 +253,17 @@ public struct OpenAIChat: LanguageModel {
     private static func tools(_ conversation: Conversation) throws -> [[String: Any]] {
         try DialogueTool.definitions(conversation.brief, canTransfer: conversation.canTransfer).map { tool in
             let parameters = try JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))
-            return ["type": "function", "function": ["name": tool.name, "description": tool.purpose, "parameters": parameters]]
+            return [
+                "type": "function",
+                "function": ["name": tool.name, "description": tool.purpose, "parameters": parameters],
+            ]
         }
     }
 
     private func request(_ body: [String: Any]) throws -> HTTPClientRequest {
         var request = HTTPClientRequest(
-            "POST", configuration.url + "/chat/completions", headers: [("content-type", "application/json"), ("accept", "text/event-stream")],
+            "POST", configuration.url + "/chat/completions",
+            headers: [("content-type", "application/json"), ("accept", "text/event-stream")],
             body: Array(try JSONSerialization.data(withJSONObject: body, options: [.sortedKeys])))
         if let key = configuration.apiKey { request.headers.append(("authorization", "Bearer " + key)) }
         request.responseTimeoutMs = 5_000
@@ -267,12 +280,15 @@ public struct OpenAIChat: LanguageModel {
 
     /// One answer to one text, for what is not spoken.
     func complete(instructions: String, _ text: String, tokens: Int, asJSON: Bool = false) async throws -> String? {
-        let messages: [[String: Any]] = [["role": "system", "content": instructions], ["role": "user", "content": text]]
+        let messages: [[String: Any]] = [
+            ["role": "system", "content": instructions], ["role": "user", "content": text],
+        ]
         var body: [String: Any] = ["model": configuration.model, "max_tokens": tokens, "messages": messages]
         if asJSON { body["response_format"] = ["type": "json_object"] }
         let reply = try await network.send(try request(body), service: service).body.collect(limit: 1 << 20)
         guard let object = try JSONSerialization.jsonObject(with: Data(reply)) as? [String: Any],
-            let choice = (object["choices"] as? [[String: Any]])?.first, let message = choice["message"] as? [String: Any]
+            let choice = (object["choices"] as? [[String: Any]])?.first,
+            let message = choice["message"] as? [String: Any]
         else { return nil }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase

@@ -12,7 +12,8 @@ struct PolicyTexts: Sendable, Decodable {
         var result: [String: PolicyTexts] = [:]
         for language in languages {
             guard let url = ResourceFolder.url?.appendingPathComponent("texts/\(language).json"),
-                let data = try? Data(contentsOf: url), let texts = try? JSONDecoder().decode(PolicyTexts.self, from: data)
+                let data = try? Data(contentsOf: url),
+                let texts = try? JSONDecoder().decode(PolicyTexts.self, from: data)
             else { continue }
             result[language] = texts
         }
@@ -56,13 +57,16 @@ public enum SpokenText {
 
     /// What a person is told before a caller is put through to him.
     public static func briefing(
-        number: String, purpose: String?, answers: [(question: String, answer: String)], lastWords: String?, language: String
+        number: String, purpose: String?, answers: [(question: String, answer: String)], lastWords: String?,
+        language: String
     ) -> [String] {
         let texts = PolicyTexts.of(language)
         var lines = [texts("briefing")]
         if !number.isEmpty { lines.append(texts("briefing_from", ["number": number])) }
         if let purpose { lines.append(texts("briefing_purpose", ["purpose": purpose])) }
-        for answer in answers { lines.append(texts("briefing_answer", ["question": answer.question, "answer": answer.answer])) }
+        for answer in answers {
+            lines.append(texts("briefing_answer", ["question": answer.question, "answer": answer.answer]))
+        }
         if let lastWords { lines.append(texts("briefing_last", ["words": lastWords])) }
         return lines + [texts("briefing_end")]
     }
@@ -83,24 +87,31 @@ public enum LanguageTag {
     /// Characters of a tag (RFC 5646 §4.4.1).
     public static let lengthLimit = 35
 
-    /// The `langtag` of BCP 47 (RFC 5646 §2.1): language of 2 or 3 letters, up to 3 extended languages, script, region, variants, extensions, private
-    /// use. Neither reserved languages of 4 and more letters nor grandfathered tags: no engine speaks them.
+    /// The `langtag` of BCP 47 (RFC 5646 §2.1): language of 2 or 3 letters, up to 3 extended languages, script, region,
+    /// variants, extensions, private use. Neither reserved languages of 4 and more letters nor grandfathered tags: no
+    /// engine speaks them.
     public static func isWellFormed(_ tag: String) -> Bool {
         guard (2...lengthLimit).contains(tag.utf8.count) else { return false }
         var parts = tag.lowercased().split(separator: "-", omittingEmptySubsequences: false)[...]
-        guard parts.allSatisfy({ (1...8).contains($0.utf8.count) && $0.utf8.allSatisfy { isLetter($0) || isDigit($0) } }) else { return false }
+        guard
+            parts.allSatisfy({ (1...8).contains($0.utf8.count) && $0.utf8.allSatisfy { isLetter($0) || isDigit($0) } })
+        else { return false }
         func take(_ isWanted: (Substring.UTF8View) -> Bool) -> Bool {
             guard let part = parts.first, isWanted(part.utf8) else { return false }
             parts.removeFirst()
             return true
         }
-        func isWord(_ part: Substring.UTF8View, _ lengths: ClosedRange<Int>) -> Bool { lengths.contains(part.count) && part.allSatisfy(isLetter) }
+        func isWord(_ part: Substring.UTF8View, _ lengths: ClosedRange<Int>) -> Bool {
+            lengths.contains(part.count) && part.allSatisfy(isLetter)
+        }
         guard take({ isWord($0, 2...3) }) else { return false }
         for _ in 0..<3 where !take({ isWord($0, 3...3) }) { break }
         _ = take { isWord($0, 4...4) }
         _ = take { isWord($0, 2...2) || $0.count == 3 && $0.allSatisfy(isDigit) }
         var variants: Set<Substring> = []
-        while let part = parts.first, (5...8).contains(part.utf8.count) || part.utf8.count == 4 && part.utf8.first.map(isDigit) == true {
+        while let part = parts.first,
+            (5...8).contains(part.utf8.count) || part.utf8.count == 4 && part.utf8.first.map(isDigit) == true
+        {
             guard variants.insert(part).inserted else { return false }
             parts.removeFirst()
         }

@@ -1,14 +1,15 @@
 public import Pipeline
 
-/// Takes `[TASK_STATE]{…}[/TASK_STATE]` out of a model's text, however the text is cut: what is in it goes to the tracker and is never
-/// spoken or stored. For models without function calling.
+/// Takes `[TASK_STATE]{…}[/TASK_STATE]` out of a model's text, however the text is cut: what is in it goes to the
+/// tracker and is never spoken or stored. For models without function calling.
 public struct TaskStateFilter: Processor, Sendable {
     private static let opening = Array("[TASK_STATE]".utf8)
     private static let closing = Array("[/TASK_STATE]".utf8)
     /// Bytes of one block; a longer one is dropped.
     static let blockLimit = 16_384
 
-    // Bytes, not characters: a mark that follows a tag would make one character of its last one and be taken for another tag.
+    // Bytes, not characters: a mark that follows a tag would make one character of its last one and be taken for
+    // another tag.
     private var pending: [UInt8] = []
     private var isInBlock = false
 
@@ -24,8 +25,13 @@ public struct TaskStateFilter: Processor, Sendable {
                     return
                 }
                 let body = pending[..<end.lowerBound]
-                if let open = body.firstIndex(of: UInt8(ascii: "{")), let close = body.lastIndex(of: UInt8(ascii: "}")), open < close {
-                    output.append(.toolCall(name: DialogueTool.reportTaskState, arguments: String(decoding: body[open...close], as: UTF8.self)))
+                if let open = body.firstIndex(of: UInt8(ascii: "{")), let close = body.lastIndex(of: UInt8(ascii: "}")),
+                    open < close
+                {
+                    output.append(
+                        .toolCall(
+                            name: DialogueTool.reportTaskState,
+                            arguments: String(decoding: body[open...close], as: UTF8.self)))
                 }
                 pending.removeFirst(end.upperBound)
                 isInBlock = false
@@ -61,7 +67,8 @@ public struct TaskStateFilter: Processor, Sendable {
 
     /// Bytes at the text's end that the opening tag begins with.
     private static func heldSuffix(of text: [UInt8]) -> Int {
-        for count in stride(from: min(opening.count - 1, text.count), to: 0, by: -1) where opening.starts(with: text.suffix(count)) { return count }
+        for count in stride(from: min(opening.count - 1, text.count), to: 0, by: -1)
+        where opening.starts(with: text.suffix(count)) { return count }
         return 0
     }
 }

@@ -32,8 +32,9 @@ public struct GeminiLive: SpeechModel {
 
 /// One session. Confined to its loop.
 ///
-/// The vendor has no names for responses and items: a response begins with its first content and ends with `turnComplete`,
-/// and has one item. There is no cancelling either: what comes of a response that is not wanted any more is dropped.
+/// The vendor has no names for responses and items: a response begins with its first content and ends with
+/// `turnComplete`, and has one item. There is no cancelling either: what comes of a response that is not wanted any
+/// more is dropped.
 final class GeminiLiveSession: SpeechSession {
     static let rates: (input: Int32, output: Int32) = (16_000, 24_000)
 
@@ -57,12 +58,14 @@ final class GeminiLiveSession: SpeechSession {
     private var heard = ""
     private var toolNames: [String: String] = [:]
 
-    init(_ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?, loop: EventLoop) {
+    init(_ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?, loop: EventLoop)
+    {
         self.configuration = configuration
         self.setup = setup
         let headers = configuration.apiKey.map { [("x-goog-api-key", $0)] } ?? []
         // 1007 and 1008 say that the set-up or the key is not acceptable.
-        socket = ModelSocket(configuration.url, headers: headers, fatalCodes: [1_007, 1_008], resolver: resolver, loop: loop)
+        socket = ModelSocket(
+            configuration.url, headers: headers, fatalCodes: [1_007, 1_008], resolver: resolver, loop: loop)
         // The socket is this session's, and says nothing more once it is closed.
         socket.handlers = .init(
             open: { [unowned self] in self.configure() }, message: { [unowned self] in self.received($0) },
@@ -70,6 +73,10 @@ final class GeminiLiveSession: SpeechSession {
     }
 
     deinit { socket.close() }
+
+    var isCongested: Bool { socket.isCongested }
+    func pauseReading() { socket.pauseReading() }
+    func resumeReading() { socket.resumeReading() }
 
     // MARK: To the model
 
@@ -89,9 +96,11 @@ final class GeminiLiveSession: SpeechSession {
         send([
             "setup": [
                 "model": "models/" + configuration.model, "generationConfig": generation,
-                "systemInstruction": ["parts": [["text": setup.instructions]]], "tools": [["functionDeclarations": declarations]],
+                "systemInstruction": ["parts": [["text": setup.instructions]]],
+                "tools": [["functionDeclarations": declarations]],
                 // Interruptions are ours to decide: a cough must not cost the sentence.
-                "realtimeInputConfig": ["activityHandling": "NO_INTERRUPTION"], "inputAudioTranscription": [:] as [String: Any],
+                "realtimeInputConfig": ["activityHandling": "NO_INTERRUPTION"],
+                "inputAudioTranscription": [:] as [String: Any],
                 "outputAudioTranscription": [:] as [String: Any], "sessionResumption": resumption,
                 "contextWindowCompression": ["slidingWindow": [:] as [String: Any]],
             ] as [String: Any]
@@ -99,7 +108,8 @@ final class GeminiLiveSession: SpeechSession {
     }
 
     func hear(_ bytes: UnsafeBufferPointer<UInt8>) {
-        socket.send(bytes, between: #"{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":""#, and: #""}}}"#)
+        socket.send(
+            bytes, between: #"{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":""#, and: #""}}}"#)
     }
 
     func commitTurn() {}
@@ -127,13 +137,20 @@ final class GeminiLiveSession: SpeechSession {
         let object = (try? JSONSerialization.jsonObject(with: Data(output.utf8))) ?? ["output": output]
         send([
             "toolResponse": [
-                "functionResponses": [["id": callID, "name": toolNames.removeValue(forKey: callID) ?? "", "response": object] as [String: Any]]
+                "functionResponses": [
+                    ["id": callID, "name": toolNames.removeValue(forKey: callID) ?? "", "response": object]
+                        as [String: Any]
+                ]
             ]
         ])
     }
 
     private func say(role: String, _ text: String, isComplete: Bool) {
-        send(["clientContent": ["turns": [["role": role, "parts": [["text": text]]] as [String: Any]], "turnComplete": isComplete] as [String: Any]])
+        send([
+            "clientContent": [
+                "turns": [["role": role, "parts": [["text": text]]] as [String: Any]], "turnComplete": isComplete,
+            ] as [String: Any]
+        ])
     }
 
     private func send(_ object: [String: Any]) { socket.send(object) }
@@ -193,8 +210,12 @@ final class GeminiLiveSession: SpeechSession {
             if JSONMembers.equals(key, "promptTokenCount") { usage.input = number(value.range, in: bytes) }
             if JSONMembers.equals(key, "cachedContentTokenCount") { usage.cachedInput = number(value.range, in: bytes) }
             if JSONMembers.equals(key, "responseTokenCount") { usage.output = number(value.range, in: bytes) }
-            if JSONMembers.equals(key, "promptTokensDetails") { usage.audioInput = sound(Text(rebasing: bytes[value.range])) }
-            if JSONMembers.equals(key, "responseTokensDetails") { usage.audioOutput = sound(Text(rebasing: bytes[value.range])) }
+            if JSONMembers.equals(key, "promptTokensDetails") {
+                usage.audioInput = sound(Text(rebasing: bytes[value.range]))
+            }
+            if JSONMembers.equals(key, "responseTokensDetails") {
+                usage.audioOutput = sound(Text(rebasing: bytes[value.range]))
+            }
         }
         usage.input = max(0, usage.input - usage.cachedInput - usage.audioInput)
         usage.output = max(0, usage.output - usage.audioOutput)
@@ -320,14 +341,17 @@ final class GeminiLiveSession: SpeechSession {
             guard let name = call["name"] as? String else { continue }
             let id = call["id"] as? String ?? name
             toolNames[id] = name
-            let arguments = (try? JSONSerialization.data(withJSONObject: call["args"] as? [String: Any] ?? [:])) ?? Data("{}".utf8)
+            let arguments =
+                (try? JSONSerialization.data(withJSONObject: call["args"] as? [String: Any] ?? [:])) ?? Data("{}".utf8)
             onEvent?(.toolCall(callID: id, name: name, arguments: String(decoding: arguments, as: UTF8.self)))
         }
     }
 
     private func resumable(_ bytes: Text) {
         _ = JSONMembers.forEach(in: bytes) { key, value in
-            if JSONMembers.equals(key, "newHandle"), let handle = JSONMembers.text(value, in: bytes), !handle.isEmpty { resumptionHandle = handle }
+            if JSONMembers.equals(key, "newHandle"), let handle = JSONMembers.text(value, in: bytes), !handle.isEmpty {
+                resumptionHandle = handle
+            }
         }
     }
 }

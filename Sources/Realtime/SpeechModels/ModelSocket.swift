@@ -1,8 +1,8 @@
 internal import Foundation
 internal import Net
 
-/// The connection of a session with a speech model: opened, watched, and ended once, whatever the vendor's protocol. Confined
-/// to its loop.
+/// The connection of a session with a speech model: opened, watched, and ended once, whatever the vendor's protocol.
+/// Confined to its loop.
 final class ModelSocket {
     /// Bytes of one server message; a second of PCM in base64 is 64 KB.
     static let messageLimit = 4 << 20
@@ -38,7 +38,10 @@ final class ModelSocket {
     /// - Parameters:
     ///   - fatalCodes: close codes that say that the same request would fail again.
     ///   - resolver: nil: no connection is made; what a server would say is handed to the session (Tests/Fuzz).
-    init(_ url: WebSocketURL, headers: [(String, String)], fatalCodes: Set<Int> = [], resolver: HostResolver?, loop: EventLoop) {
+    init(
+        _ url: WebSocketURL, headers: [(String, String)], fatalCodes: Set<Int> = [], resolver: HostResolver?,
+        loop: EventLoop
+    ) {
         self.loop = loop
         self.fatalCodes = fatalCodes
         openedAt = loop.timeMs
@@ -70,14 +73,27 @@ final class ModelSocket {
 
     private func tick(_ now: UInt64) {
         let age = now - min(now, openedAt)
-        if !isReady, age > Self.openLimitMs { return end("no session within \(Self.openLimitMs / 1_000) s", isFatal: false) }
+        if !isReady, age > Self.openLimitMs {
+            return end("no session within \(Self.openLimitMs / 1_000) s", isFatal: false)
+        }
         handlers?.tick(age)
     }
+
+    // MARK: Backpressure
+
+    /// Bytes waiting to be written from which on sound should wait: 5 s of μ-law in base64.
+    private static let congestionBytes = 64 << 10
+
+    var isCongested: Bool { (socket?.queuedBytes ?? 0) > Self.congestionBytes }
+    func pauseReading() { socket?.pauseReading() }
+    func resumeReading() { socket?.resumeReading() }
 
     // MARK: Sending
 
     func send(_ object: [String: Any]) {
-        guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.withoutEscapingSlashes]) else { return }
+        guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.withoutEscapingSlashes]) else {
+            return
+        }
         socket?.send(.text, capacity: data.count) { data.copyBytes(to: $0) }
     }
 
@@ -112,7 +128,9 @@ final class ModelSocket {
 
     func misunderstood() {
         malformed += 1
-        if malformed > Self.errorLimit { end("more than \(Self.errorLimit) messages could not be understood", isFatal: false) }
+        if malformed > Self.errorLimit {
+            end("more than \(Self.errorLimit) messages could not be understood", isFatal: false)
+        }
     }
 
     // MARK: The end
@@ -128,7 +146,8 @@ final class ModelSocket {
     private static func words(_ reason: String, _ code: Int) -> String {
         if reason.isEmpty { return "the connection closed with \(code)" }
         guard reason.lowercased().contains("ssl err") else { return reason }
-        return "TLS failed: the certificate is expired, of an unknown authority or another name's, or the version is below 1.2 (\(reason))"
+        return
+            "TLS failed: the certificate is expired, of an unknown authority or another name's, or the version is below 1.2 (\(reason))"
     }
 
     func end(_ reason: String, isFatal: Bool) {

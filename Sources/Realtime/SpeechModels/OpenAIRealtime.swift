@@ -2,8 +2,8 @@ internal import Foundation
 public import Net
 internal import Pipeline
 
-/// OpenAI Realtime, GA protocol, over a WebSocket (platform.openai.com/docs/guides/realtime-websocket), and whatever speaks
-/// the same at another URL.
+/// OpenAI Realtime, GA protocol, over a WebSocket (platform.openai.com/docs/guides/realtime-websocket), and whatever
+/// speaks the same at another URL.
 public struct OpenAIRealtime: SpeechModel {
     public struct Configuration: Sendable {
         /// Base URL; the model is added as a query item.
@@ -63,13 +63,18 @@ final class OpenAIRealtimeSession: SpeechSession {
     private var currentNumber = 0
     private var heardItems: [String: (start: Int?, end: Int?)] = [:]
 
-    init(_ configuration: OpenAIRealtime.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?, loop: EventLoop) {
+    init(
+        _ configuration: OpenAIRealtime.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?,
+        loop: EventLoop
+    ) {
         self.configuration = configuration
         self.setup = setup
         format = configuration.isMuLaw ? .muLaw : .pcm(input: 24_000, output: 24_000)
         var url = configuration.url
         if !url.path.contains("model=") {
-            let model = configuration.model.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._"))) ?? ""
+            let model =
+                configuration.model.addingPercentEncoding(
+                    withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._"))) ?? ""
             url.path += (url.path.contains("?") ? "&" : "?") + "model=" + model
         }
         let headers = configuration.apiKey.map { [("Authorization", "Bearer " + $0)] } ?? []
@@ -81,6 +86,10 @@ final class OpenAIRealtimeSession: SpeechSession {
     }
 
     deinit { socket.close() }
+
+    var isCongested: Bool { socket.isCongested }
+    func pauseReading() { socket.pauseReading() }
+    func resumeReading() { socket.resumeReading() }
 
     private func tick(age: UInt64) {
         if age > configuration.lifetimeMs { isExpiring = true }
@@ -99,8 +108,10 @@ final class OpenAIRealtimeSession: SpeechSession {
         send([
             "type": "session.update",
             "session": [
-                "type": "realtime", "model": configuration.model, "output_modalities": ["audio"], "instructions": setup.instructions,
-                "audio": ["input": input, "output": ["format": formatObject, "voice": configuration.voice]] as [String: Any],
+                "type": "realtime", "model": configuration.model, "output_modalities": ["audio"],
+                "instructions": setup.instructions,
+                "audio": ["input": input, "output": ["format": formatObject, "voice": configuration.voice]]
+                    as [String: Any],
                 "tools": setup.tools.map { tool in
                     [
                         "type": "function", "name": tool.name, "description": tool.purpose,
@@ -112,17 +123,21 @@ final class OpenAIRealtimeSession: SpeechSession {
         for item in setup.history { remember(item) }
     }
 
-    private var formatObject: [String: Any] { configuration.isMuLaw ? ["type": "audio/pcmu"] : ["type": "audio/pcm", "rate": 24_000] }
+    private var formatObject: [String: Any] {
+        configuration.isMuLaw ? ["type": "audio/pcmu"] : ["type": "audio/pcm", "rate": 24_000]
+    }
 
     private var turnDetectionObject: [String: Any]? {
         // Interruptions are ours to decide: a cough must not cost the sentence.
         switch configuration.turnDetection {
         case .server(let silenceMs, let threshold, let prefixMs):
             [
-                "type": "server_vad", "threshold": threshold, "prefix_padding_ms": prefixMs, "silence_duration_ms": silenceMs,
+                "type": "server_vad", "threshold": threshold, "prefix_padding_ms": prefixMs,
+                "silence_duration_ms": silenceMs,
                 "create_response": true, "interrupt_response": false,
             ]
-        case .semantic(let eagerness): ["type": "semantic_vad", "eagerness": eagerness, "create_response": true, "interrupt_response": false]
+        case .semantic(let eagerness):
+            ["type": "semantic_vad", "eagerness": eagerness, "create_response": true, "interrupt_response": false]
         case .manual: nil
         }
     }
@@ -172,11 +187,17 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     func truncate(item: Int, heardMs: Int) {
         guard items.indices.contains(item) else { return }
-        send(["type": "conversation.item.truncate", "item_id": items[item], "content_index": 0, "audio_end_ms": max(0, heardMs)])
+        send([
+            "type": "conversation.item.truncate", "item_id": items[item], "content_index": 0,
+            "audio_end_ms": max(0, heardMs),
+        ])
     }
 
     func finishTool(callID: String, output: String) {
-        send(["type": "conversation.item.create", "item": ["type": "function_call_output", "call_id": callID, "output": output]])
+        send([
+            "type": "conversation.item.create",
+            "item": ["type": "function_call_output", "call_id": callID, "output": output],
+        ])
     }
 
     func note(_ text: String) { message(role: "user", kind: "input_text", text) }
@@ -214,13 +235,18 @@ final class OpenAIRealtimeSession: SpeechSession {
         if JSONMembers.equals(name, "response.output_audio_transcript.delta") {
             return words(bytes, delta: delta, item: item, response: response)
         }
-        guard JSONMembers.equals(name, "response.output_audio.delta") else { return other(String(decoding: name, as: UTF8.self), bytes) }
+        guard JSONMembers.equals(name, "response.output_audio.delta") else {
+            return other(String(decoding: name, as: UTF8.self), bytes)
+        }
         guard let delta, delta.kind == .string, let item, item.kind == .string else { return socket.misunderstood() }
         if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
         audio(UnsafeBufferPointer(rebasing: bytes[delta.range]), item: UnsafeBufferPointer(rebasing: bytes[item.range]))
     }
 
-    private func words(_ bytes: UnsafeBufferPointer<UInt8>, delta: JSONMembers.Value?, item: JSONMembers.Value?, response: JSONMembers.Value?) {
+    private func words(
+        _ bytes: UnsafeBufferPointer<UInt8>, delta: JSONMembers.Value?, item: JSONMembers.Value?,
+        response: JSONMembers.Value?
+    ) {
         guard let delta, delta.kind == .string, let item, item.kind == .string else { return socket.misunderstood() }
         if let response, !cancelled.isEmpty, bytes[response.range].elementsEqual(cancelled) { return }
         guard let text = JSONMembers.text(delta, in: bytes) else { return socket.misunderstood() }
@@ -251,7 +277,9 @@ final class OpenAIRealtimeSession: SpeechSession {
     private func strings(_ names: [StaticString], in bytes: UnsafeBufferPointer<UInt8>) -> [String?] {
         var result = [String?](repeating: nil, count: names.count)
         _ = JSONMembers.forEach(in: bytes) { key, value in
-            guard value.kind == .string, let index = names.firstIndex(where: { JSONMembers.equals(key, $0) }) else { return }
+            guard value.kind == .string, let index = names.firstIndex(where: { JSONMembers.equals(key, $0) }) else {
+                return
+            }
             result[index] = JSONMembers.text(value, in: bytes)
         }
         return result
@@ -284,14 +312,17 @@ final class OpenAIRealtimeSession: SpeechSession {
         object("response", in: bytes) { inner in
             let found = strings(["id", "status"], in: inner)
             return Response(
-                id: found[0], status: found[1], failure: found[1] == "failed" ? object("status_details", in: inner) { failure(in: $0) } : nil,
+                id: found[0], status: found[1],
+                failure: found[1] == "failed" ? object("status_details", in: inner) { failure(in: $0) } : nil,
                 usage: object("usage", in: inner) { usage(in: $0) })
         }
     }
 
     /// platform.openai.com/docs/api-reference/realtime-server-events/response/done: `usage`.
     private func usage(in bytes: UnsafeBufferPointer<UInt8>) -> TokenUsage? {
-        func count(_ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Int { max(0, number(name, in: bytes) ?? 0) }
+        func count(_ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Int {
+            max(0, number(name, in: bytes) ?? 0)
+        }
         var usage = TokenUsage(input: count("input_tokens", in: bytes), output: count("output_tokens", in: bytes))
         let input = object("input_token_details", in: bytes) { details in
             (
@@ -304,7 +335,8 @@ final class OpenAIRealtimeSession: SpeechSession {
             usage.audioInput = max(0, input.audio - input.cachedAudio)
             usage.input = max(0, usage.input - usage.cachedInput - usage.audioInput)
         }
-        usage.audioOutput = min(object("output_token_details", in: bytes) { count("audio_tokens", in: $0) } ?? 0, usage.output)
+        usage.audioOutput = min(
+            object("output_token_details", in: bytes) { count("audio_tokens", in: $0) } ?? 0, usage.output)
         usage.output = max(0, usage.output - usage.audioOutput)
         return usage
     }
@@ -318,12 +350,17 @@ final class OpenAIRealtimeSession: SpeechSession {
             next()
         case "error": failed(failure(in: bytes))
         case "input_audio_buffer.speech_started":
-            if let id = strings(["item_id"], in: bytes)[0] { heardItems[id, default: (nil, nil)].start = number("audio_start_ms", in: bytes) }
+            if let id = strings(["item_id"], in: bytes)[0] {
+                heardItems[id, default: (nil, nil)].start = number("audio_start_ms", in: bytes)
+            }
             onEvent?(.callerSpeechStarted)
         case "input_audio_buffer.speech_stopped":
-            if let id = strings(["item_id"], in: bytes)[0] { heardItems[id, default: (nil, nil)].end = number("audio_end_ms", in: bytes) }
+            if let id = strings(["item_id"], in: bytes)[0] {
+                heardItems[id, default: (nil, nil)].end = number("audio_end_ms", in: bytes)
+            }
             onEvent?(.callerSpeechStopped)
-        case "conversation.item.input_audio_transcription.completed": transcribed(strings(["item_id", "transcript"], in: bytes))
+        case "conversation.item.input_audio_transcription.completed":
+            transcribed(strings(["item_id", "transcript"], in: bytes))
         case "conversation.item.input_audio_transcription.failed":
             transcribed([strings(["item_id"], in: bytes)[0], ""])
             onEvent?(.warning("transcription failed: \(failure(in: bytes)?.summary ?? "unknown")"))

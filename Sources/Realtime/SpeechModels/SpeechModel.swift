@@ -38,7 +38,8 @@ public struct SpeechSessionSetup: Sendable {
     public var resumptionHandle: String?
 
     public init(
-        instructions: String, tools: [DialogueToolDefinition], language: String, history: [ConversationItem] = [], resumptionHandle: String? = nil
+        instructions: String, tools: [DialogueToolDefinition], language: String, history: [ConversationItem] = [],
+        resumptionHandle: String? = nil
     ) {
         self.instructions = instructions
         self.tools = tools
@@ -50,8 +51,8 @@ public struct SpeechSessionSetup: Sendable {
 
 /// One session with a speech model. Confined to its loop.
 ///
-/// The session keeps the vendor's rules: it never asks for a response while one is active, maps the vendor's item ids to
-/// small numbers, and drops what comes of a response that was cancelled.
+/// The session keeps the vendor's rules: it never asks for a response while one is active, maps the vendor's item ids
+/// to small numbers, and drops what comes of a response that was cancelled.
 public protocol SpeechSession: AnyObject {
     var onEvent: ((SpeechSessionEvent) -> Void)? { get set }
     /// Sound of the model's speech, in `format`; `item` is its number. The bytes are only valid during the call.
@@ -63,6 +64,11 @@ public protocol SpeechSession: AnyObject {
     /// With it a new session goes on where this one stopped, if the vendor has that.
     var resumptionHandle: String? { get }
 
+    /// So much waits to be sent that more sound should wait.
+    var isCongested: Bool { get }
+    /// Stops reading what the model sends; TCP slows it. `resumeReading` goes on where it stopped.
+    func pauseReading()
+    func resumeReading()
     /// Sound of the caller, in `format`.
     func hear(_ bytes: UnsafeBufferPointer<UInt8>)
     /// The caller's turn is over (`SpeechTurnDetection.manual`).

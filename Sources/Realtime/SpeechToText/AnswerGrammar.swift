@@ -16,7 +16,8 @@ struct AnswerGrammar: Equatable {
         "i'm busy [right now | at the moment]", "i'm driving", "i'm in a meeting", "not now", "it's not a good time",
         "i can't talk [right now]", "[please] call [me] back [later | tomorrow]", "[please] call me (later | tomorrow)",
         "[sorry] [you have the] wrong number", "there is no one here by that name",
-        "[please] stop calling me", "[please] don't call me [again]", "[i'm] not interested", "remove me from your list",
+        "[please] stop calling me", "[please] don't call me [again]", "[i'm] not interested",
+        "remove me from your list",
         "i don't know", "i'm not sure", "maybe", "i have to check", "no idea",
         "[can i | could i | may i | i want to | i would like to | i'd like to | let me] (speak | talk) (to | with) (an operator | a person | somebody | someone | a human | an agent) [please]",
         "operator [please]", "[a] (real | human) person [please]",
@@ -47,12 +48,15 @@ struct AnswerGrammar: Equatable {
         + "twenty first | twenty second | twenty third | twenty fourth | twenty fifth | twenty sixth | twenty seventh | "
         + "twenty eighth | twenty ninth | thirtieth | thirty first"
     private static let number: [String] = [
-        "<number> [people | of us | please | persons]", "there are <number> of us", "there will be <number> [of us | people]",
+        "<number> [people | of us | please | persons]", "there are <number> of us",
+        "there will be <number> [of us | people]",
         "just <number>",
     ]
     private static let date: [String] = [
-        "[on] <day> [morning | afternoon | evening]", "[on] <day> at <clock>", "[at] <clock>", "next (week | month | <day>)",
-        "[on] [the] <ordinal> [of <month>]", "<month> [the] <ordinal>", "in the (morning | afternoon | evening)", "at noon",
+        "[on] <day> [morning | afternoon | evening]", "[on] <day> at <clock>", "[at] <clock>",
+        "next (week | month | <day>)",
+        "[on] [the] <ordinal> [of <month>]", "<month> [the] <ordinal>", "in the (morning | afternoon | evening)",
+        "at noon",
     ]
 
     init(_ hints: AnswerHints?) {
@@ -79,15 +83,23 @@ struct AnswerGrammar: Equatable {
             rules.append(("day", Self.day))
             rules.append(("month", Self.month))
             rules.append(("ordinal", Self.ordinal))
-            rules.append(("clock", "<below> [o'clock | thirty | fifteen | forty five] [in the (morning | afternoon | evening) | a.m. | p.m.]"))
+            rules.append(
+                (
+                    "clock",
+                    "<below> [o'clock | thirty | fifteen | forty five] [in the (morning | afternoon | evening) | a.m. | p.m.]"
+                ))
             add("date", Self.date)
         }
-        let choices = (hints?.choices ?? []).map { AnswerReading.normalize($0).joined(separator: " ") }.filter { !$0.isEmpty }
+        let choices = (hints?.choices ?? []).map { AnswerReading.normalize($0).joined(separator: " ") }.filter {
+            !$0.isEmpty
+        }
         if !choices.isEmpty {
             rules.append(("option", choices.joined(separator: " | ")))
             add("choice", ["[the] <option> [please]", "i would like [the] <option>", "i'd like [the] <option>"])
         }
-        name = (kind?.rawValue ?? "open") + (choices.isEmpty ? "" : "-" + choices.joined(separator: "-").replacing(" ", with: "_"))
+        name =
+            (kind?.rawValue ?? "open")
+            + (choices.isEmpty ? "" : "-" + choices.joined(separator: "-").replacing(" ", with: "_"))
         var body = "#JSGF V1.0;\ngrammar answers;\n"
         for rule in rules { body += "<\(rule.name)> = \(rule.body);\n" }
         body += "public <answer> = \(parts.joined(separator: " | "));\n"

@@ -2,10 +2,11 @@ internal import Foundation
 public import Net
 public import Pipeline
 
-/// Deepgram's streaming WebSocket (developers.deepgram.com/reference/speech-to-text/listen-streaming): interim and final results,
-/// `Finalize` at the end of a turn, `KeepAlive` between turns.
+/// Deepgram's streaming WebSocket (developers.deepgram.com/reference/speech-to-text/listen-streaming): interim and
+/// final results, `Finalize` at the end of a turn, `KeepAlive` between turns.
 ///
-/// Sound that no final result covers yet is kept: when the connection breaks, a new one gets it again, and nothing said is lost.
+/// Sound that no final result covers yet is kept: when the connection breaks, a new one gets it again, and nothing said
+/// is lost.
 public struct DeepgramRecognizer: SpeechToText {
     public struct Configuration: Sendable, Equatable {
         public var url = WebSocketURL(host: "api.deepgram.com", port: 443, path: "", isSecure: true)
@@ -47,7 +48,7 @@ public struct DeepgramRecognizer: SpeechToText {
     }
 
     public func run(from input: Edge<RecognizerInput>, to output: Edge<TranscriptEvent>) async throws {
-        let steps = Edge<Step>("deepgram", limit: 1_024, overflow: .wait)
+        let steps = Edge<Step>("deepgram", limit: 1_024, whenFull: .wait)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 while case .data(let item)? = await Self.payload(input) {
@@ -93,7 +94,9 @@ public struct DeepgramRecognizer: SpeechToText {
                     channel = nil
                     failures += 1
                     // What the service does not let in now it will not let in the next time.
-                    if error.kind == .unauthorized || error.kind == .invalid || failures > Self.reconnects { throw error }
+                    if error.kind == .unauthorized || error.kind == .invalid || failures > Self.reconnects {
+                        throw error
+                    }
                     let delay = Self.reconnectDelayMs << (failures - 1)
                     group.addTask { try await connect(steps, afterMs: delay) }
                     stream.disconnected()
@@ -131,9 +134,12 @@ public struct DeepgramRecognizer: SpeechToText {
         url.path +=
             "/v1/listen?"
             + HTTPForm.encode([
-                ("model", configuration.model), ("language", language), ("encoding", "linear16"), ("sample_rate", String(sampleRate)),
-                ("channels", "1"), ("interim_results", "true"), ("punctuate", "true"), ("smart_format", "true"), ("numerals", "true"),
-                ("endpointing", String(configuration.endpointingMs)), ("utterance_end_ms", String(configuration.utteranceEndMs)),
+                ("model", configuration.model), ("language", language), ("encoding", "linear16"),
+                ("sample_rate", String(sampleRate)),
+                ("channels", "1"), ("interim_results", "true"), ("punctuate", "true"), ("smart_format", "true"),
+                ("numerals", "true"),
+                ("endpointing", String(configuration.endpointingMs)),
+                ("utterance_end_ms", String(configuration.utteranceEndMs)),
                 ("vad_events", "true"),
             ])
         let headers = configuration.apiKey.map { [("authorization", "Token " + $0)] } ?? []
@@ -216,7 +222,9 @@ struct DeepgramStream: Sendable {
         isConnected = true
         covered = 0
         sent = 0
-        for start in stride(from: 0, to: kept.count, by: Self.messageSamples) { send(kept[start..<min(start + Self.messageSamples, kept.count)]) }
+        for start in stride(from: 0, to: kept.count, by: Self.messageSamples) {
+            send(kept[start..<min(start + Self.messageSamples, kept.count)])
+        }
         if awaitsFinal {
             finalizedTicks = 0
             outgoing.append(.text(#"{"type":"Finalize"}"#))
@@ -240,7 +248,9 @@ struct DeepgramStream: Sendable {
         finalizedTicks += 1
         guard finalizedTicks * Self.tickMs >= Self.finalizeLimitMs else { return }
         if !hasAnswered, kept.count > Self.mutedSamples {
-            throw SpeechError("\(DeepgramRecognizer.service) said nothing of a turn within \(Self.finalizeLimitMs) ms of its end", .stalled)
+            throw SpeechError(
+                "\(DeepgramRecognizer.service) said nothing of a turn within \(Self.finalizeLimitMs) ms of its end",
+                .stalled)
         }
         finish(&events)
     }
@@ -292,7 +302,9 @@ struct DeepgramStream: Sendable {
     mutating func received(_ bytes: [UInt8], into events: inout [TranscriptEvent]) throws(SpeechError) {
         guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else {
             malformed += 1
-            if malformed > Self.errorLimit { throw SpeechError("\(DeepgramRecognizer.service) sent what cannot be understood", .broken) }
+            if malformed > Self.errorLimit {
+                throw SpeechError("\(DeepgramRecognizer.service) sent what cannot be understood", .broken)
+            }
             return
         }
         malformed = 0

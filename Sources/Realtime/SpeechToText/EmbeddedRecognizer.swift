@@ -10,8 +10,8 @@ internal import Synchronization
 public struct EmbeddedRecognizer: SpeechToText {
     /// Score units a 10 ms frame; measured over in-grammar and out-of-grammar telephone speech (BENCHMARKS.md).
     static let rejectionGap = 8.0
-    /// Milliseconds of speech for each phone of the text above which the text cannot be what was said: a hum of a second
-    /// fits the grammar's "one" better than anything, but nobody takes a second for three phones.
+    /// Milliseconds of speech for each phone of the text above which the text cannot be what was said: a hum of a
+    /// second fits the grammar's "one" better than anything, but nobody takes a second for three phones.
     static let longestPhoneMs = 220.0
     /// Silence around the speech of a turn: the kept prefix and tail, ms.
     static let paddingMs = 500.0
@@ -59,7 +59,9 @@ public struct EmbeddedRecognizer: SpeechToText {
         try await pool.workers.run { pair.process(audio) }
     }
 
-    private func finish(_ lease: inout DecoderPool.Pair?, _ audio: [AudioFrame], _ hints: AnswerHints?) async throws -> String {
+    private func finish(_ lease: inout DecoderPool.Pair?, _ audio: [AudioFrame], _ hints: AnswerHints?) async throws
+        -> String
+    {
         if lease == nil, audio.isEmpty { return "" }
         if lease == nil { lease = try await pool.lease(AnswerGrammar(hints)) }
         guard let pair = lease else { return "" }
@@ -77,11 +79,13 @@ public struct EmbeddedRecognizer: SpeechToText {
 /// `@unchecked Sendable` is not needed: `state` guards what changes.
 public final class DecoderPool: Sendable {
     private static let phones = [
-        "AA", "AE", "AH", "AO", "AW", "AY", "B", "CH", "D", "DH", "EH", "ER", "EY", "F", "G", "HH", "IH", "IY", "JH", "K", "L",
+        "AA", "AE", "AH", "AO", "AW", "AY", "B", "CH", "D", "DH", "EH", "ER", "EY", "F", "G", "HH", "IH", "IY", "JH",
+        "K", "L",
         "M", "N", "NG", "OW", "OY", "P", "R", "S", "SH", "T", "TH", "UH", "UW", "V", "W", "Y", "Z", "ZH",
     ]
     private static var phoneLoop: String {
-        "#JSGF V1.0;\ngrammar phones;\npublic <phones> = (" + phones.map { "xx" + $0.lowercased() }.joined(separator: " | ") + ")+;\n"
+        "#JSGF V1.0;\ngrammar phones;\npublic <phones> = ("
+            + phones.map { "xx" + $0.lowercased() }.joined(separator: " | ") + ")+;\n"
     }
 
     /// A decoder for the answer and one for the phone loop.
@@ -155,7 +159,9 @@ public final class DecoderPool: Sendable {
             let base = baseWords
             try await workers.run {
                 for word in grammar.words.subtracting(base) {
-                    for phones in model.dictionary.pronunciations(of: word).prefix(1) { pair.answer.add(word: word, phones: phones) }
+                    for phones in model.dictionary.pronunciations(of: word).prefix(1) {
+                        pair.answer.add(word: word, phones: phones)
+                    }
                 }
                 try pair.answer.select(grammar: grammar.name, text: grammar.text)
                 try pair.answer.start()
@@ -256,7 +262,8 @@ extension EmbeddedRecognizer {
     static func verdict(_ heard: (text: String, score: Int32, samples: Int), background: Int32, phones: Int) -> String {
         guard !heard.text.isEmpty, heard.samples > 0 else { return "" }
         let speechMs = Double(heard.samples) / 16 - paddingMs
-        guard gap(heard, background: background) <= rejectionGap, speechMs <= longestPhoneMs * Double(max(1, phones)) else { return "" }
+        guard gap(heard, background: background) <= rejectionGap, speechMs <= longestPhoneMs * Double(max(1, phones))
+        else { return "" }
         return heard.text
     }
 }

@@ -14,7 +14,8 @@ public struct FallbackRecognizer: SpeechToText {
     ///   - engines: best first, at least one.
     ///   - usage: is told which of them is in use.
     public init(
-        _ engines: [NamedEngine<any SpeechToText>], health: ProviderHealth, usage: UsageMeter? = nil, report: @escaping EngineReport
+        _ engines: [NamedEngine<any SpeechToText>], health: ProviderHealth, usage: UsageMeter? = nil,
+        report: @escaping EngineReport
     ) {
         self.usage = usage
         self.engines = engines
@@ -76,7 +77,9 @@ public struct FallbackRecognizer: SpeechToText {
 
     public func run(from input: Edge<RecognizerInput>, to output: Edge<TranscriptEvent>) async throws {
         usage?.use(.speechToText, engines[0].name)
-        if engines.count == 1 { return try await health.watch(engines[0].name) { try await engines[0].engine.run(from: input, to: output) } }
+        if engines.count == 1 {
+            return try await health.watch(engines[0].name) { try await engines[0].engine.run(from: input, to: output) }
+        }
         let turn = Turn(sampleRate: sampleRate)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
@@ -99,14 +102,16 @@ public struct FallbackRecognizer: SpeechToText {
     private func recognize(_ turn: Turn, _ output: Edge<TranscriptEvent>) async throws {
         var tried: Set<String> = []
         while true {
-            guard let next = health.order(engines).first(where: { !tried.contains($0.name) }) ?? engines.first(where: { !tried.contains($0.name) })
+            guard
+                let next = health.order(engines).first(where: { !tried.contains($0.name) })
+                    ?? engines.first(where: { !tried.contains($0.name) })
             else { throw SpeechError("no recogniser works: \(tried.sorted().joined(separator: ", "))") }
-            let edge = Edge<RecognizerInput>("toRecognizer", limit: Self.keptLimit + 500, overflow: .dropOldest)
+            let edge = Edge<RecognizerInput>("toRecognizer", limit: Self.keptLimit + 500, whenFull: .dropOldest)
             usage?.use(.speechToText, next.name)
             do {
                 try await turn.attach(edge, sampleRate: next.engine.sampleRate)
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    let transcripts = Edge<TranscriptEvent>("transcripts", limit: 64, overflow: .wait)
+                    let transcripts = Edge<TranscriptEvent>("transcripts", limit: 64, whenFull: .wait)
                     group.addTask {
                         defer { transcripts.finish() }
                         try await next.engine.run(from: edge, to: transcripts)

@@ -2,8 +2,8 @@ internal import Foundation
 internal import Net
 public import Pipeline
 
-/// `POST /audio/transcriptions` (platform.openai.com/docs/api-reference/audio/createTranscription): a turn at a time, by OpenAI and
-/// whoever speaks like it (Groq, faster-whisper servers, vLLM).
+/// `POST /audio/transcriptions` (platform.openai.com/docs/api-reference/audio/createTranscription): a turn at a time,
+/// by OpenAI and whoever speaks like it (Groq, faster-whisper servers, vLLM).
 public struct OpenAITranscription: SpeechToText {
     public struct Configuration: Sendable, Equatable {
         /// Without a slash at the end.
@@ -63,9 +63,12 @@ public struct OpenAITranscription: SpeechToText {
         form.add("response_format", "json")
         form.add("temperature", "0")
         if let hints, !hints.choices.isEmpty { form.add("prompt", hints.choices.joined(separator: ", ")) }
-        form.add("file", fileName: "turn.wav", contentType: "audio/wav", WaveFile(sampleRate: sampleRate, samples: samples).bytes)
+        form.add(
+            "file", fileName: "turn.wav", contentType: "audio/wav",
+            WaveFile(sampleRate: sampleRate, samples: samples).bytes)
         var request = HTTPClientRequest(
-            "POST", configuration.url + "/audio/transcriptions", headers: [("content-type", form.contentType)], body: form.body)
+            "POST", configuration.url + "/audio/transcriptions", headers: [("content-type", form.contentType)],
+            body: form.body)
         if let key = configuration.apiKey { request.headers.append(("authorization", "Bearer " + key)) }
         request.responseTimeoutMs = 2_500
         request.stallTimeoutMs = 2_000
@@ -83,7 +86,8 @@ public struct OpenAITranscription: SpeechToText {
 
 /// `multipart/form-data` (RFC 7578).
 struct MultipartForm {
-    private let boundary = "trunkline-" + (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 16) }.joined()
+    private let boundary =
+        "trunkline-" + (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 16) }.joined()
     private var bytes: [UInt8] = []
 
     var contentType: String { "multipart/form-data; boundary=" + boundary }

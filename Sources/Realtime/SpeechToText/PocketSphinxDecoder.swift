@@ -14,7 +14,8 @@ public struct AcousticModel: Sendable {
         self.folder = folder
         guard FileManager.default.fileExists(atPath: folder + "/en-us/mdef") else {
             throw SpeechError(
-                "the English speech model is not in \(folder): install the package pocketsphinx-en-us, or set speech.model_dir")
+                "the English speech model is not in \(folder): install the package pocketsphinx-en-us, or set speech.model_dir"
+            )
         }
         dictionary = try PronouncingDictionary(path: folder + "/cmudict-en-us.dict")
     }
@@ -27,12 +28,14 @@ public struct AcousticModel: Sendable {
 /// `@unchecked Sendable`: whoever leases a decoder uses it on one worker at a time and hands it back afterwards; the
 /// hand-over through the pool's lock orders the accesses.
 public final class PocketSphinxDecoder: @unchecked Sendable {
-    /// Cepstral mean of telephone speech, found by iterating `trunkline bench recognition`: the model's own start value is
-    /// that of wide-band speech and takes longer to adapt than an answer lasts (24 of 58 answers right, against 58).
-    static let telephoneMean: [Float] = [44.68, 16.41, -18.56, 34.54, -15.86, 7.60, -0.83, -14.40, 5.42, -13.29, 7.79, -2.37, -0.01]
+    /// Cepstral mean of telephone speech, found by iterating `trunkline bench recognition`: the model's own start value
+    /// is that of wide-band speech and takes longer to adapt than an answer lasts (24 of 58 answers right, against 58).
+    static let telephoneMean: [Float] = [
+        44.68, 16.41, -18.56, 34.54, -15.86, 7.60, -0.83, -14.40, 5.42, -13.29, 7.79, -2.37, -0.01,
+    ]
 
-    /// Grammars that stay compiled, about 40 KiB each: one for each kind of question, and for the choices of some. Choices are anybody's words, so that
-    /// there is no end to them.
+    /// Grammars that stay compiled, about 40 KiB each: one for each kind of question, and for the choices of some.
+    /// Choices are anybody's words, so that there is no end to them.
     static let grammarLimit = 16
 
     private let decoder: OpaquePointer
@@ -42,15 +45,21 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
     private var isInUtterance = false
 
     /// - Parameter tight: narrower beams, for a search whose score matters more than its words.
-    public init(model: AcousticModel, words: some Sequence<String>, extraDictionary: String = "", tight: Bool = false) throws(SpeechError) {
+    public init(model: AcousticModel, words: some Sequence<String>, extraDictionary: String = "", tight: Bool = false)
+        throws(SpeechError)
+    {
         err_set_logfp(nil)
         let path = NSTemporaryDirectory() + "trunkline-\(getpid())-\(UInt64.random(in: .min ... .max)).dict"
-        guard FileManager.default.createFile(atPath: path, contents: Data((model.dictionary.lines(for: words) + extraDictionary).utf8)) else {
+        guard
+            FileManager.default.createFile(
+                atPath: path, contents: Data((model.dictionary.lines(for: words) + extraDictionary).utf8))
+        else {
             throw SpeechError("cannot write the recogniser's dictionary to \(path)")
         }
         defer { unlink(path) }
         var arguments = [
-            "trunkline", "-hmm", model.folder + "/en-us", "-dict", path, "-samprate", "16000", "-bestpath", "no", "-fwdflat", "no",
+            "trunkline", "-hmm", model.folder + "/en-us", "-dict", path, "-samprate", "16000", "-bestpath", "no",
+            "-fwdflat", "no",
             "-logfn", "/dev/null",
         ]
         if tight { arguments += ["-beam", "1e-20", "-wbeam", "1e-12", "-pbeam", "1e-20", "-maxhmmpf", "200"] }
@@ -80,10 +89,14 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
         if let known = grammars.firstIndex(of: name) {
             grammars.remove(at: known)
         } else {
-            guard ps_set_jsgf_string(decoder, name, text) == 0 else { throw SpeechError("pocketsphinx refuses the grammar \(name)") }
+            guard ps_set_jsgf_string(decoder, name, text) == 0 else {
+                throw SpeechError("pocketsphinx refuses the grammar \(name)")
+            }
         }
         grammars.append(name)
-        guard ps_set_search(decoder, name) == 0 else { throw SpeechError("pocketsphinx cannot select the grammar \(name)") }
+        guard ps_set_search(decoder, name) == 0 else {
+            throw SpeechError("pocketsphinx cannot select the grammar \(name)")
+        }
         while grammars.count > Self.grammarLimit { ps_unset_search(decoder, grammars.removeFirst()) }
     }
 

@@ -11,7 +11,8 @@ struct PronouncingDictionary: Sendable {
     init(path: String) throws(SpeechError) {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw SpeechError(
-                "the pronouncing dictionary \(path) is missing: install the package pocketsphinx-en-us, or set speech.model_dir")
+                "the pronouncing dictionary \(path) is missing: install the package pocketsphinx-en-us, or set speech.model_dir"
+            )
         }
         var entries: [String: [String]] = [:]
         entries.reserveCapacity(140_000)

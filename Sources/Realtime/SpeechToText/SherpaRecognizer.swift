@@ -27,8 +27,11 @@ public struct SherpaRecognizer: SpeechToText {
         var models: [String: Model] = [:]
         for (language, folder) in try pack.languages(of: "stt", files: Self.files) {
             let paths = Self.files.map { folder + "/" + $0 }
-            guard let pointer = csherpa_recognizer_create(pack.library.pointer, paths[0], paths[1], paths[2], paths[3], 1) else {
-                throw SpeechError("sherpa-onnx cannot read the recogniser in \(folder): is it a streaming transducer?", .unavailable)
+            guard
+                let pointer = csherpa_recognizer_create(pack.library.pointer, paths[0], paths[1], paths[2], paths[3], 1)
+            else {
+                throw SpeechError(
+                    "sherpa-onnx cannot read the recogniser in \(folder): is it a streaming transducer?", .unavailable)
             }
             models[language] = Model(pointer: pointer)
         }
@@ -42,7 +45,9 @@ public struct SherpaRecognizer: SpeechToText {
     }
 
     /// The recogniser of a call in this language.
-    func speaking(_ language: String) -> SherpaRecognizer { SherpaRecognizer(models, language: language, workers: workers) }
+    func speaking(_ language: String) -> SherpaRecognizer {
+        SherpaRecognizer(models, language: language, workers: workers)
+    }
 
     public var sampleRate: Int32 { 16_000 }
     public func recognizes(language: String) -> Bool { models[LanguageTag.primary(language)] != nil }
@@ -84,7 +89,8 @@ public struct SherpaRecognizer: SpeechToText {
         try await workers.run {
             var text = [CChar](repeating: 0, count: Self.textLimit)
             csherpa_stream_accept(stream.pointer, samples, Int32(samples.count), &text, text.count)
-            return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).trimmingCharacters(in: .whitespaces)
+            return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                .trimmingCharacters(in: .whitespaces)
         }
     }
 }

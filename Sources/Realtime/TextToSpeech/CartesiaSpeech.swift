@@ -2,8 +2,8 @@ internal import Foundation
 public import Net
 public import Pipeline
 
-/// Cartesia's WebSocket (docs.cartesia.ai/api-reference/tts/websocket): one connection a call, one context a turn, so that the voice
-/// goes on from sentence to sentence; `flush_id` tells which sentence a piece of sound belongs to.
+/// Cartesia's WebSocket (docs.cartesia.ai/api-reference/tts/websocket): one connection a call, one context a turn, so
+/// that the voice goes on from sentence to sentence; `flush_id` tells which sentence a piece of sound belongs to.
 public struct CartesiaSpeech: TextToSpeech {
     public struct Configuration: Sendable, Equatable {
         public var url = WebSocketURL(host: "api.cartesia.ai", port: 443, path: "", isSecure: true)
@@ -119,9 +119,13 @@ private actor CartesiaSession {
         let id = current.id
         channel.send(
             try Self.text([
-                "model_id": configuration.model, "transcript": sentence.text + " ", "voice": ["mode": "id", "id": configuration.voice],
-                "language": LanguageTag.primary(sentence.language), "context_id": id, "continue": true, "flush": true, "add_timestamps": true,
-                "output_format": ["container": "raw", "encoding": "pcm_s16le", "sample_rate": Int(CartesiaSpeech.sampleRate)],
+                "model_id": configuration.model, "transcript": sentence.text + " ",
+                "voice": ["mode": "id", "id": configuration.voice],
+                "language": LanguageTag.primary(sentence.language), "context_id": id, "continue": true, "flush": true,
+                "add_timestamps": true,
+                "output_format": [
+                    "container": "raw", "encoding": "pcm_s16le", "sample_rate": Int(CartesiaSpeech.sampleRate),
+                ],
             ]))
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -150,7 +154,9 @@ private actor CartesiaSession {
     }
 
     private static func text(_ object: [String: Any]) throws -> String {
-        String(decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]), as: UTF8.self)
+        String(
+            decoding: try JSONSerialization.data(
+                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]), as: UTF8.self)
     }
 
     // MARK: Hearing
@@ -196,7 +202,8 @@ private actor CartesiaSession {
             try await order.pieces.send(.audio(samples))
         case "timestamps":
             guard message.wordTimestamps != nil else { return }
-            try await order.pieces.send(.words(message.words(before: (context?.spoken ?? 0) * 1_000 / Int(CartesiaSpeech.sampleRate))))
+            try await order.pieces.send(
+                .words(message.words(before: (context?.spoken ?? 0) * 1_000 / Int(CartesiaSpeech.sampleRate))))
         case "flush_done", "done":
             // A `done` ends all that is left of the context.
             for (number, order) in context?.orders ?? [:] where message.type == "done" || number == flush {
@@ -216,7 +223,9 @@ private actor CartesiaSession {
     private func watch() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(250))
-            guard !Task.isCancelled, let first = context?.orders.min(by: { $0.key < $1.key })?.value, .now > first.deadline, let channel else {
+            guard !Task.isCancelled, let first = context?.orders.min(by: { $0.key < $1.key })?.value,
+                .now > first.deadline, let channel
+            else {
                 continue
             }
             // While the speaker is full nothing is read, and nothing can come.
@@ -268,11 +277,15 @@ struct CartesiaMessage: Decodable {
     /// Times in seconds, from the begin of the context or of the sentence: whichever the first word is nearer to.
     /// - Parameter before: milliseconds that the context has spoken before this sentence.
     func words(before: Int) -> [SpokenWord] {
-        func milliseconds(_ seconds: Double) -> Int { Int(clampingDouble: (min(max(seconds, 0), 3_600) * 1_000).rounded()) }
+        func milliseconds(_ seconds: Double) -> Int {
+            Int(clampingDouble: (min(max(seconds, 0), 3_600) * 1_000).rounded())
+        }
         guard let told = wordTimestamps, let first = told.start.first.map(milliseconds) else { return [] }
         let offset = abs(first - before) < first ? before : 0
         return (0..<min(told.words.count, told.start.count, told.end.count)).map {
-            SpokenWord(told.words[$0], startMs: max(0, milliseconds(told.start[$0]) - offset), endMs: max(0, milliseconds(told.end[$0]) - offset))
+            SpokenWord(
+                told.words[$0], startMs: max(0, milliseconds(told.start[$0]) - offset),
+                endMs: max(0, milliseconds(told.end[$0]) - offset))
         }
     }
 }

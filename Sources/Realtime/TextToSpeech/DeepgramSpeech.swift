@@ -2,10 +2,12 @@ internal import Foundation
 public import Net
 public import Pipeline
 
-/// Deepgram's Aura over its `/v1/speak` WebSocket (developers.deepgram.com/reference/text-to-speech/speak-streaming): bare PCM, no word times.
+/// Deepgram's Aura over its `/v1/speak` WebSocket (developers.deepgram.com/reference/text-to-speech/speak-streaming):
+/// bare PCM, no word times.
 ///
-/// One connection speaks a call's sentences one after the other, each ended by `Flush` and `Flushed`. What it says to a sentence that
-/// nobody wants any more cannot be told from what follows, so that connection is closed, and the next sentence has one made meanwhile.
+/// One connection speaks a call's sentences one after the other, each ended by `Flush` and `Flushed`. What it says to a
+/// sentence that nobody wants any more cannot be told from what follows, so that connection is closed, and the next
+/// sentence has one made meanwhile.
 public struct DeepgramSpeech: TextToSpeech {
     public struct Configuration: Sendable, Equatable {
         public var url = WebSocketURL(host: "api.deepgram.com", port: 443, path: "", isSecure: true)
@@ -32,7 +34,9 @@ public struct DeepgramSpeech: TextToSpeech {
 
     /// A model speaks the one language that ends its name.
     public func speaks(language: String) -> Bool {
-        guard configuration.model.hasPrefix("aura"), let own = configuration.model.split(separator: "-").last, own.count == 2 else { return true }
+        guard configuration.model.hasPrefix("aura"), let own = configuration.model.split(separator: "-").last,
+            own.count == 2
+        else { return true }
         return language.lowercased().split(separator: "-").first.map { $0 == own } ?? false
     }
 
@@ -58,8 +62,13 @@ public struct DeepgramSpeech: TextToSpeech {
 
     static func connect(_ configuration: Configuration, _ network: SpeechNetwork) async throws -> WebSocketChannel {
         var url = configuration.url
-        url.path += "/v1/speak?" + HTTPForm.encode([("model", configuration.model), ("encoding", "linear16"), ("sample_rate", "\(sampleRate)")])
-        return try await network.open(url, headers: configuration.apiKey.map { [("authorization", "Token " + $0)] } ?? [], service: service)
+        url.path +=
+            "/v1/speak?"
+            + HTTPForm.encode([
+                ("model", configuration.model), ("encoding", "linear16"), ("sample_rate", "\(sampleRate)"),
+            ])
+        return try await network.open(
+            url, headers: configuration.apiKey.map { [("authorization", "Token " + $0)] } ?? [], service: service)
     }
 
     private struct Message: Decodable {
@@ -68,7 +77,9 @@ public struct DeepgramSpeech: TextToSpeech {
         var errMsg: String?
     }
 
-    private static func speak(_ sentence: Sentence, over channel: WebSocketChannel, _ pieces: Edge<VoicePiece>) async throws {
+    private static func speak(_ sentence: Sentence, over channel: WebSocketChannel, _ pieces: Edge<VoicePiece>)
+        async throws
+    {
         var rest = sentence.text[...]
         while !rest.isEmpty {
             try send(["type": "Speak", "text": String(rest.prefix(textLimit))], over: channel)
@@ -82,7 +93,9 @@ public struct DeepgramSpeech: TextToSpeech {
         var warning = ""
         while true {
             let received: WebSocketChannel.Message?
-            do { received = try await Patience.wait(milliseconds: stallLimitMs, { try await channel.next() }) } catch let failure
+            do {
+                received = try await Patience.wait(milliseconds: stallLimitMs, { try await channel.next() })
+            } catch let failure
                 as WebSocketChannel.Failure
             {
                 throw SpeechError("\(service): \(failure.message)", failure.closeCode == 1_008 ? .invalid : .broken)
@@ -102,7 +115,9 @@ public struct DeepgramSpeech: TextToSpeech {
                     guard count > 0 else { throw SpeechError("\(service) gave no sound\(warning)", .broken) }
                     return
                 case "Warning": warning = ": \((message.description ?? "").prefix(300))"
-                case "Error": throw SpeechError("\(service): \((message.errMsg ?? message.description ?? "").prefix(300))", .invalid)
+                case "Error":
+                    throw SpeechError(
+                        "\(service): \((message.errMsg ?? message.description ?? "").prefix(300))", .invalid)
                 default: break
                 }
             }
@@ -110,6 +125,7 @@ public struct DeepgramSpeech: TextToSpeech {
     }
 
     private static func send(_ object: [String: String], over channel: WebSocketChannel) throws {
-        channel.send(String(decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self))
+        channel.send(
+            String(decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self))
     }
 }

@@ -2,11 +2,12 @@ internal import Foundation
 public import Net
 public import Pipeline
 
-/// ElevenLabs' `stream-input` WebSocket (elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-stream-input):
-/// PCM and, for each character, when it sounds.
+/// ElevenLabs' `stream-input` WebSocket
+/// (elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-stream-input): PCM and, for each
+/// character, when it sounds.
 ///
-/// A connection speaks one sentence: then what it says is that sentence's, and closing it is how this service is made to stop.
-/// The next one is opened while one speaks, so that nobody waits for it.
+/// A connection speaks one sentence: then what it says is that sentence's, and closing it is how this service is made
+/// to stop. The next one is opened while one speaks, so that nobody waits for it.
 public struct ElevenLabsSpeech: TextToSpeech {
     public struct Configuration: Sendable, Equatable {
         public var url = WebSocketURL(host: "api.elevenlabs.io", port: 443, path: "", isSecure: true)
@@ -54,19 +55,27 @@ public struct ElevenLabsSpeech: TextToSpeech {
         // Longer than anybody is silent in a call: the next sentence's connection waits.
         url.path +=
             "/v1/text-to-speech/\(voice)/stream-input?"
-            + HTTPForm.encode([("model_id", configuration.model), ("output_format", "pcm_16000"), ("inactivity_timeout", "180")])
-        return try await network.open(url, headers: configuration.apiKey.map { [("xi-api-key", $0)] } ?? [], service: Self.service)
+            + HTTPForm.encode([
+                ("model_id", configuration.model), ("output_format", "pcm_16000"), ("inactivity_timeout", "180"),
+            ])
+        return try await network.open(
+            url, headers: configuration.apiKey.map { [("xi-api-key", $0)] } ?? [], service: Self.service)
     }
 
     private func speak(_ sentence: Sentence, over channel: WebSocketChannel, _ pieces: Edge<VoicePiece>) async throws {
         for object in [["text": " "], ["text": sentence.text + " ", "flush": true], ["text": ""]] as [[String: Any]] {
-            channel.send(String(decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self))
+            channel.send(
+                String(
+                    decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self)
+            )
         }
         var reading = ElevenLabsReading(sampleRate: Self.sampleRate)
         while !reading.isFinal {
             let bytes: [UInt8]
             do {
-                guard let message = try await Patience.wait(milliseconds: Self.stallLimitMs, { try await channel.next() }) else {
+                guard
+                    let message = try await Patience.wait(milliseconds: Self.stallLimitMs, { try await channel.next() })
+                else {
                     throw SpeechError("\(Self.service) stopped in the middle of a sentence", .stalled)
                 }
                 guard case .text(let text) = message else { continue }
@@ -74,7 +83,8 @@ public struct ElevenLabsSpeech: TextToSpeech {
             } catch let failure as WebSocketChannel.Failure {
                 // Some servers close without a last message once all is said.
                 if reading.samples > 0, failure.closeCode == 1_000 { break }
-                throw SpeechError("\(Self.service): \(failure.message)", failure.closeCode == 1_008 ? .unauthorized : .broken)
+                throw SpeechError(
+                    "\(Self.service): \(failure.message)", failure.closeCode == 1_008 ? .unauthorized : .broken)
             }
             for piece in try reading.received(bytes) { try await pieces.send(piece) }
         }
@@ -114,11 +124,14 @@ struct ElevenLabsReading {
         guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else {
             throw SpeechError("\(ElevenLabsSpeech.service) sent what cannot be understood", .broken)
         }
-        if let words = message.error ?? message.message { throw SpeechError("\(ElevenLabsSpeech.service): \(words.prefix(300))", .invalid) }
+        if let words = message.error ?? message.message {
+            throw SpeechError("\(ElevenLabsSpeech.service): \(words.prefix(300))", .invalid)
+        }
         var pieces: [VoicePiece] = []
         if let alignment = message.alignment {
             let told = characters.take(
-                alignment.chars, alignment.charStartTimesMs, alignment.charDurationsMs, offsetMs: samples * 1_000 / sampleRate)
+                alignment.chars, alignment.charStartTimesMs, alignment.charDurationsMs,
+                offsetMs: samples * 1_000 / sampleRate)
             if !told.isEmpty { pieces.append(.words(told)) }
         }
         if let audio = message.audio, !audio.isEmpty {

@@ -7,11 +7,17 @@ public enum EspeakNG {
     /// Characters of one sentence handed over.
     private static let textLimit = 2_000
 
-    static let path: String? = ["/usr/bin/espeak-ng", "/usr/local/bin/espeak-ng"].first { FileManager.default.isExecutableFile(atPath: $0) }
+    static let path: String? = ["/usr/bin/espeak-ng", "/usr/local/bin/espeak-ng"].first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
 
     /// 16-bit PCM of a sentence and its rate. Blocks for some 20 ms: run it on a worker.
-    public static func synthesize(_ text: String, language: String) throws(SpeechError) -> (samples: [Int16], sampleRate: Int32) {
-        guard let path else { throw SpeechError("espeak-ng is not installed: install the package espeak-ng to speak \(language)") }
+    public static func synthesize(_ text: String, language: String) throws(SpeechError) -> (
+        samples: [Int16], sampleRate: Int32
+    ) {
+        guard let path else {
+            throw SpeechError("espeak-ng is not installed: install the package espeak-ng to speak \(language)")
+        }
         var input: [Int32] = [0, 0]
         var output: [Int32] = [0, 0]
         guard pipe2(&input) == 0 else { throw SpeechError("cannot make a pipe to espeak-ng") }
@@ -54,7 +60,9 @@ public enum EspeakNG {
         close(output[0])
         var status: Int32 = 0
         waitpid(child, &status, 0)
-        guard status == 0, wave.count > 44 else { throw SpeechError("espeak-ng has no voice for the language \(language)") }
+        guard status == 0, wave.count > 44 else {
+            throw SpeechError("espeak-ng has no voice for the language \(language)")
+        }
         let rate = Int32(wave[24]) | Int32(wave[25]) << 8 | Int32(wave[26]) << 16
         let samples = stride(from: 44, to: wave.count - 1, by: 2).map {
             Int16(bitPattern: UInt16(wave[$0]) | UInt16(wave[$0 + 1]) << 8)

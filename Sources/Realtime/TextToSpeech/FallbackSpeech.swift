@@ -16,7 +16,8 @@ public struct FallbackSpeech: TextToSpeech {
     ///   - voices: best first, at least one.
     ///   - usage: is told which of them is in use.
     public init(
-        _ voices: [NamedEngine<any TextToSpeech>], health: ProviderHealth, usage: UsageMeter? = nil, report: @escaping EngineReport
+        _ voices: [NamedEngine<any TextToSpeech>], health: ProviderHealth, usage: UsageMeter? = nil,
+        report: @escaping EngineReport
     ) {
         self.usage = usage
         self.voices = voices
@@ -49,10 +50,14 @@ public struct FallbackSpeech: TextToSpeech {
         }
         func spoken(_ ms: Int, of utterance: Int) {
             state.withLock { state in
-                if let index = state.sentences.firstIndex(where: { $0.sentence.utterance == utterance }) { state.sentences[index].spokenMs += ms }
+                if let index = state.sentences.firstIndex(where: { $0.sentence.utterance == utterance }) {
+                    state.sentences[index].spokenMs += ms
+                }
             }
         }
-        func finished(_ utterance: Int) { state.withLock { $0.sentences.removeAll { $0.sentence.utterance == utterance } } }
+        func finished(_ utterance: Int) {
+            state.withLock { $0.sentences.removeAll { $0.sentence.utterance == utterance } }
+        }
         func end() {
             state.withLock { state in
                 state.isEnded = true
@@ -77,7 +82,8 @@ public struct FallbackSpeech: TextToSpeech {
         }
     }
 
-    /// The words behind what so much sound will have said, by an estimate that rather says a word twice than not at all.
+    /// The words behind what so much sound will have said, by an estimate that rather says a word twice than not at
+    /// all.
     static func rest(of text: String, afterMs spoken: Int) -> String {
         guard spoken > 0 else { return text }
         let said = HeardLedger.cut(text, to: Double(spoken * charactersPerSecond) / 1_000 / Double(max(1, text.count)))
@@ -86,7 +92,9 @@ public struct FallbackSpeech: TextToSpeech {
 
     public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
         usage?.use(.textToSpeech, voices[0].name)
-        if voices.count == 1 { return try await health.watch(voices[0].name) { try await voices[0].engine.run(from: input, to: output) } }
+        if voices.count == 1 {
+            return try await health.watch(voices[0].name) { try await voices[0].engine.run(from: input, to: output) }
+        }
         let unspoken = Unspoken()
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
@@ -116,11 +124,13 @@ public struct FallbackSpeech: TextToSpeech {
     private func speak(_ unspoken: Unspoken, _ output: Edge<SynthesizedAudio>) async throws {
         var tried: Set<String> = []
         while true {
-            guard let voice = health.order(voices).first(where: { !tried.contains($0.name) }) ?? voices.first(where: { !tried.contains($0.name) })
+            guard
+                let voice = health.order(voices).first(where: { !tried.contains($0.name) })
+                    ?? voices.first(where: { !tried.contains($0.name) })
             else { throw SpeechError("no voice works: \(tried.sorted().joined(separator: ", "))") }
             usage?.use(.textToSpeech, voice.name)
-            let sentences = Edge<Sentence>("sentences", limit: 256, overflow: .wait)
-            let audio = Edge<SynthesizedAudio>("audio", limit: 64, overflow: .wait)
+            let sentences = Edge<Sentence>("sentences", limit: 256, whenFull: .wait)
+            let audio = Edge<SynthesizedAudio>("audio", limit: 64, whenFull: .wait)
             for utterance in unspoken.attach(sentences) { try await output.send(.finished(utterance: utterance)) }
             do {
                 try await withThrowingTaskGroup(of: Void.self) { group in

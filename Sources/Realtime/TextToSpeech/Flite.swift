@@ -29,7 +29,9 @@ public enum FliteVoice: String, Sendable, CaseIterable {
     /// 16-bit PCM of a sentence and its rate. Blocks for a few milliseconds: run it on a worker.
     public func synthesize(_ text: String) throws(SpeechError) -> (samples: [Int16], sampleRate: Int32) {
         guard let voice else { throw SpeechError("the flite voice \(rawValue) cannot be loaded") }
-        guard let wave = flite_text_to_wave(text, voice) else { throw SpeechError("flite could not speak the sentence") }
+        guard let wave = flite_text_to_wave(text, voice) else {
+            throw SpeechError("flite could not speak the sentence")
+        }
         defer { delete_wave(wave) }
         let count = Int(wave.pointee.num_samples)
         guard count >= 0, let samples = wave.pointee.samples else { return ([], wave.pointee.sample_rate) }

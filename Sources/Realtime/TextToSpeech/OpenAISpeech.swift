@@ -2,8 +2,8 @@ internal import Foundation
 internal import Net
 public import Pipeline
 
-/// `POST /audio/speech` with streamed PCM (platform.openai.com/docs/api-reference/audio/createSpeech): OpenAI, and whoever
-/// speaks like it.
+/// `POST /audio/speech` with streamed PCM (platform.openai.com/docs/api-reference/audio/createSpeech): OpenAI, and
+/// whoever speaks like it.
 public struct OpenAISpeech: TextToSpeech {
     public struct Configuration: Sendable, Equatable {
         /// Without a slash at the end.
@@ -32,13 +32,15 @@ public struct OpenAISpeech: TextToSpeech {
     public func speaks(language: String) -> Bool { true }
 
     public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
-        try await SentenceStreams(sampleRate: configuration.sampleRate, synthesize: synthesize).run(from: input, to: output)
+        try await SentenceStreams(sampleRate: configuration.sampleRate, synthesize: synthesize).run(
+            from: input, to: output)
     }
 
     private func synthesize(_ sentence: Sentence, _ pieces: Edge<VoicePiece>) async throws {
         let service = "text-to-speech/openai"
         var body: [String: Any] = [
-            "model": configuration.model, "voice": configuration.voice, "input": String(sentence.text.prefix(Self.textLimit)),
+            "model": configuration.model, "voice": configuration.voice,
+            "input": String(sentence.text.prefix(Self.textLimit)),
             "response_format": "pcm",
         ]
         if let instructions = configuration.instructions { body["instructions"] = instructions }

@@ -25,13 +25,15 @@ struct SentenceStreams: Sendable {
 
     private final class Job: Sendable {
         let sentence: Sentence
-        let pieces = Edge<VoicePiece>("pieces", limit: SentenceStreams.pieceLimit, overflow: .wait)
+        let pieces = Edge<VoicePiece>("pieces", limit: SentenceStreams.pieceLimit, whenFull: .wait)
         private let task = Mutex<Task<Void, Never>?>(nil)
         init(_ sentence: Sentence) { self.sentence = sentence }
 
         func start(_ synthesize: @escaping @Sendable (Sentence, Edge<VoicePiece>) async throws -> Void) {
             let started = Task { [sentence, pieces] in
-                do { try await synthesize(sentence, pieces) } catch is CancellationError {} catch let error as SpeechError {
+                do { try await synthesize(sentence, pieces) } catch is CancellationError {} catch let error
+                    as SpeechError
+                {
                     try? await pieces.send(.failed(error))
                 } catch { try? await pieces.send(.failed(SpeechError("\(error)", .broken))) }
                 pieces.finish()

@@ -2,8 +2,8 @@ internal import CSherpa
 internal import Foundation
 public import Pipeline
 
-/// Speech on this machine by sherpa-onnx: VITS voices (Piper's among them) that the operator puts into `speech-pack/tts/LANGUAGE/`
-/// (`docs/local-models.md`).
+/// Speech on this machine by sherpa-onnx: VITS voices (Piper's among them) that the operator puts into
+/// `speech-pack/tts/LANGUAGE/` (`docs/local-models.md`).
 public struct SherpaSpeech: TextToSpeech {
     private static let files = ["model.onnx", "tokens.txt"]
     private static let sampleRate: Int32 = 16_000
@@ -22,10 +22,16 @@ public struct SherpaSpeech: TextToSpeech {
     public init(pack: SpeechPack, workers: WorkerPool) throws(SpeechError) {
         var voices: [String: Voice] = [:]
         for (language, folder) in try pack.languages(of: "tts", files: Self.files) {
-            func optional(_ name: String) -> String? { FileManager.default.fileExists(atPath: folder + "/" + name) ? folder + "/" + name : nil }
+            func optional(_ name: String) -> String? {
+                FileManager.default.fileExists(atPath: folder + "/" + name) ? folder + "/" + name : nil
+            }
             let made = csherpa_voice_create(
-                pack.library.pointer, folder + "/model.onnx", folder + "/tokens.txt", optional("lexicon.txt"), optional("espeak-ng-data"), 1)
-            guard let made else { throw SpeechError("sherpa-onnx cannot read the voice in \(folder): is it a VITS or Piper voice?", .unavailable) }
+                pack.library.pointer, folder + "/model.onnx", folder + "/tokens.txt", optional("lexicon.txt"),
+                optional("espeak-ng-data"), 1)
+            guard let made else {
+                throw SpeechError(
+                    "sherpa-onnx cannot read the voice in \(folder): is it a VITS or Piper voice?", .unavailable)
+            }
             voices[language] = Voice(pointer: made)
         }
         self.voices = voices

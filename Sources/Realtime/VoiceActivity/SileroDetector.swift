@@ -1,7 +1,8 @@
 internal import CSherpa
 public import Pipeline
 
-/// Silero VAD over a call's frames: finds speech in noise that drowns it for an energy detector. A verdict holds for the 32 ms window that ended last.
+/// Silero VAD over a call's frames: finds speech in noise that drowns it for an energy detector. A verdict holds for
+/// the 32 ms window that ended last.
 public final class SileroDetector: TrainedDetector {
     /// Samples of a window at 16 kHz.
     private static let window = 512
@@ -24,7 +25,8 @@ public final class SileroDetector: TrainedDetector {
         try? chain.process(frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw), into: &frames)
         for frame in frames { frame.withSamples { for sample in $0 { samples.append(Float(sample) / 32_768) } } }
         while samples.count >= Self.window {
-            verdict = samples.withUnsafeBufferPointer { csherpa_vad_accept(handle, $0.baseAddress, Int32(Self.window)) } != 0
+            verdict =
+                samples.withUnsafeBufferPointer { csherpa_vad_accept(handle, $0.baseAddress, Int32(Self.window)) } != 0
             samples.removeFirst(Self.window)
         }
         return verdict

@@ -4,6 +4,7 @@ import Foundation
 import Net
 import Pipeline
 import Realtime
+import Store
 import Synchronization
 
 /// `trunkline bench calls`: whole calls over SIP and RTP on loopback, embedded engines, callees in another process.
@@ -20,17 +21,22 @@ struct BenchCalls: AsyncParsableCommand {
     @Option(help: "The callees' persona.") var persona: Persona = .load
     @Option(help: "HTTP port; SIP and the callee take the two above.") var port: UInt16 = 18_080
 
-    private struct Measured { var firstSample: [Double] = [], audible: [Double] = [], bargeIn: [Double] = [], worstGap: [Double] = [] }
+    private struct Measured {
+        var firstSample: [Double] = [], audible: [Double] = [], bargeIn: [Double] = [], worstGap: [Double] = []
+    }
 
     func run() async throws {
-        guard (1...500).contains(calls), (1...100).contains(rounds), port < 65_000 else { throw ValidationError("1…500 calls, 1…100 rounds") }
+        guard (1...500).contains(calls), (1...100).contains(rounds), port < 65_000 else {
+            throw ValidationError("1…500 calls, 1…100 rounds")
+        }
         let folder = NSTemporaryDirectory() + "trunkline-bench-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let configuration = try Configuration.read(
             file: nil,
             flags: [
                 ("http.port", String(port)), ("sip.port", String(port + 1)), ("data", folder), ("log.level", "error"),
-                ("outbound.max_concurrent_calls", String(calls)), ("outbound.retry.enabled", "false"), ("outbound.duplicate_window", "0"),
+                ("outbound.max_concurrent_calls", String(calls)), ("outbound.retry.enabled", "false"),
+                ("outbound.duplicate_window", "0"),
                 ("outbound.calls_per_second", "0"),
             ], environment: [:])
         let server = try await Server.start(configuration, logger: Serve.logger(configuration))
@@ -55,13 +61,13 @@ struct BenchCalls: AsyncParsableCommand {
             for index in 0..<calls {
                 let items = persona == .load ? [DemoScript.plain[0], DemoScript.plain[1]] : DemoScript.draw()
                 let call = Call(
-                    callerNumber: "025550100", calleeNumber: "sip:c\(index)@127.0.0.1:\(port + 2)",
+                    localNumber: "025550100", remoteNumber: "sip:c\(index)@127.0.0.1:\(port + 2)",
                     brief: Brief(
                         purpose: DemoScript.purpose, callerDisplayName: DemoScript.callerName,
                         questions: items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }),
                     requestedBy: "bench", createdAt: Date())
-                round.insert(call.outboundID)
-                ids.append(call.outboundID)
+                round.insert(call.id)
+                ids.append(call.id)
                 _ = try await server.dialler.create(call)
                 try? await Task.sleep(for: .milliseconds(100))
             }
@@ -87,18 +93,23 @@ struct BenchCalls: AsyncParsableCommand {
         let completed = finished.count { $0.state == .completed && $0.endReason == .taskCompleted }
         let callSeconds = finished.reduce(0.0) { $0 + ($1.duration(at: Date()) ?? 0) }
         let latencies = finished.flatMap(\.latencies)
-        print("calls \(finished.count), \(calls) at once, completed with all answers \(completed), \(String(format: "%.0f", wall)) s")
+        print(
+            "calls \(finished.count), \(calls) at once, completed with all answers \(completed), \(String(format: "%.0f", wall)) s"
+        )
         print("beats \(lateness.beats), late by more than 20 ms \(lateness.lateBeats), worst \(lateness.worstMs) ms")
         print(
             String(
-                format: "CPU of the server %.2f s: %.1f ms a call-second, %.1f %% of a core", cpu, cpu * 1_000 / max(1, callSeconds), cpu / wall * 100
+                format: "CPU of the server %.2f s: %.1f ms a call-second, %.1f %% of a core", cpu,
+                cpu * 1_000 / max(1, callSeconds), cpu / wall * 100
             ))
         for (part, seconds) in parts.sorted(by: { $0.value > $1.value }) where seconds > 0.005 {
             print(String(format: "  %@: %.2f ms a call-second", part, seconds * 1_000 / max(1, callSeconds)))
         }
-        print("memory \(memoryBefore / 1_024) MiB before, peak \(memoryPeak / 1_024) MiB: \((memoryPeak - memoryBefore) / max(1, calls)) KiB a call")
+        print(
+            "memory \(memoryBefore / 1_024) MiB before, peak \(memoryPeak / 1_024) MiB: \((memoryPeak - memoryBefore) / max(1, calls)) KiB a call"
+        )
         func line(_ name: String, _ values: [Double]) {
-            guard let p50 = Meter.quantile(0.5, of: values), let p95 = Meter.quantile(0.95, of: values) else { return }
+            guard let p50 = Quantile.of(values, 0.5), let p95 = Quantile.of(values, 0.95) else { return }
             print("\(name): p50 \(Int(p50)) ms, p95 \(Int(p95)) ms, n \(values.count)")
         }
         line("on the wire, last packet of speech to first packet of ours", measured.withLock { $0.firstSample })

@@ -4,5 +4,8 @@ import ArgumentParser
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measures what BENCHMARKS.md tells.",
-        subcommands: [BenchPipeline.self, BenchRecognition.self, BenchTurns.self, BenchVoiceActivity.self, BenchCalls.self, BenchStreams.self])
+        subcommands: [
+            BenchPipeline.self, BenchRecognition.self, BenchTurns.self, BenchVoiceActivity.self, BenchCalls.self,
+            BenchStreams.self,
+        ])
 }

@@ -13,9 +13,12 @@ struct BenchPipeline: AsyncParsableCommand {
     func run() async throws {
         let count = max(1_000, frames)
         var speech = EncodedFrame()
-        for index in speech.bytes.indices { speech.bytes[index] = MuLaw.encode(Int16(8_000 * sin(Double(index) * 0.6))) }
+        for index in speech.bytes.indices {
+            speech.bytes[index] = MuLaw.encode(Int16(8_000 * sin(Double(index) * 0.6)))
+        }
 
-        let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPPacket.headerLength + EncodedFrame.byteCount, alignment: 8)
+        let datagram = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: RTPPacket.headerLength + EncodedFrame.byteCount, alignment: 8)
         defer { datagram.deallocate() }
         _ = datagram.initializeMemory(as: UInt8.self, repeating: 0xFF)
         var jitter = JitterBuffer()
@@ -23,9 +26,11 @@ struct BenchPipeline: AsyncParsableCommand {
         var sequence: UInt16 = 0
         try measure("RTP in: parse, jitter buffer", count) {
             packets.removeAll(keepingCapacity: true)
-            RTPPacket.writeHeader(into: datagram, payloadType: 0, marker: false, sequence: sequence, timestamp: 0, ssrc: 1)
+            RTPPacket.writeHeader(
+                into: datagram, payloadType: 0, marker: false, sequence: sequence, timestamp: 0, ssrc: 1)
             guard let packet = RTPPacket(parsing: UnsafeRawBufferPointer(datagram)) else { return }
-            let payload = JitterBuffer.Payload(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(datagram)[packet.payload]))
+            let payload = JitterBuffer.Payload(
+                UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(datagram)[packet.payload]))
             jitter.insert(sequence: packet.sequence, payload: payload, now: 0, into: &packets)
             sequence &+= 1
         }
@@ -46,7 +51,9 @@ struct BenchPipeline: AsyncParsableCommand {
         try measure("listen: VAD on μ-law, decode, resample 8→16 kHz", count, listen)
 
         var listenOnly = VoiceActivityDetector()
-        try measure("listen: VAD on μ-law alone (pass-through calls)", count) { if listenOnly.detect(speech).isSpeech { speechFrames += 1 } }
+        try measure("listen: VAD on μ-law alone (pass-through calls)", count) {
+            if listenOnly.detect(speech).isSpeech { speechFrames += 1 }
+        }
 
         var downsampler = try Resampler(from: 16_000, to: 8_000)
         var framer = Framer(sampleRate: 8_000)
@@ -84,7 +91,9 @@ struct BenchPipeline: AsyncParsableCommand {
         for _ in 0..<count { try body() }
         let elapsed = start.duration(to: .now) / .nanoseconds(1)
         let allocated = Allocations.count().map { after in before.map { Double(after - $0) / Double(count) } ?? 0 }
-        let allocations = allocated.map { String(format: "%.3f", $0) } ?? "unknown (run with LD_PRELOAD of the counter: scripts/bench-allocations)"
+        let allocations =
+            allocated.map { String(format: "%.3f", $0) }
+            ?? "unknown (run with LD_PRELOAD of the counter: scripts/bench-allocations)"
         print("\(name): \(Int(elapsed / Double(count))) ns a frame, allocations a frame \(allocations)")
     }
 
@@ -108,7 +117,9 @@ struct BenchPipeline: AsyncParsableCommand {
                 while availableAt.count < produced.count { availableAt.append(ms + 1) }
             }
         }
-        guard let peak = produced.indices.max(by: { abs(Int(produced[$0])) < abs(Int(produced[$1])) }) else { return .infinity }
+        guard let peak = produced.indices.max(by: { abs(Int(produced[$0])) < abs(Int(produced[$1])) }) else {
+            return .infinity
+        }
         return Double(availableAt[peak] - at)
     }
 }

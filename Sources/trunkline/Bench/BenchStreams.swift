@@ -2,12 +2,14 @@ import ArgumentParser
 import Foundation
 import Net
 import Pipeline
+import Store
 import Synchronization
 
 /// `trunkline bench streams`: media streams of a provider, with a speech model, as load on a server in another process.
 struct BenchStreams: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "streams", abstract: "Provider streams with a speech model: added latency, barge-in, late frames, CPU and memory a call.",
+        commandName: "streams",
+        abstract: "Provider streams with a speech model: added latency, barge-in, late frames, CPU and memory a call.",
         discussion: """
             The server is a process of its own, pinned to the last core where taskset is there; load and model run in this one. A run whose \
             send lag p99 is over 2 ms measures the machine, not the server: repeat it.
@@ -27,10 +29,14 @@ struct BenchStreams: AsyncParsableCommand {
 
     func run() async throws {
         let counts = calls.split(separator: ",").compactMap { Int($0) }
-        guard !counts.isEmpty, counts.allSatisfy({ (1...5_000).contains($0) }), (1...600).contains(seconds), port < 65_000 else {
+        guard !counts.isEmpty, counts.allSatisfy({ (1...5_000).contains($0) }), (1...600).contains(seconds),
+            port < 65_000
+        else {
             throw ValidationError("1…5000 calls, 1…600 seconds")
         }
-        print("calls  added p50/p95/p99 ms  barge-in p50/p95 ms  late frames  missed stale  CPU ms/call-s  RSS KiB/call  send lag p99 ms")
+        print(
+            "calls  added p50/p95/p99 ms  barge-in p50/p95 ms  late frames  missed stale  CPU ms/call-s  RSS KiB/call  send lag p99 ms"
+        )
         for count in counts { try await row(count) }
     }
 
@@ -52,18 +58,23 @@ struct BenchStreams: AsyncParsableCommand {
             })
         try model.start()
         let server = try await BenchServer(
-            port: port, realtimeURL: "ws\(tls ? "s" : "")://localhost:\(model.port)/v1/realtime", loops: loops, pcm: pcm, recording: recording,
+            port: port, realtimeURL: "ws\(tls ? "s" : "")://localhost:\(model.port)/v1/realtime", loops: loops,
+            pcm: pcm, recording: recording,
             certificate: certificate)
         // What loading the recognisers took is given back a little later.
         try await Task.sleep(for: .seconds(2))
         let idle = server.residentKilobytes()
 
-        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)/media/twilio"), let address = SocketAddress("127.0.0.1", port: port)
+        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)/media/twilio"),
+            let address = SocketAddress("127.0.0.1", port: port)
         else { return }
         let load = Confined(Load(), to: loadLoop)
         let start = nowNs() + 200_000_000
         loadLoop.post {
-            for index in 0..<count { load.value.add(index, of: count, url: url, address: address, loop: loadLoop, start: start, ramp: Self.rampNs) }
+            for index in 0..<count {
+                load.value.add(
+                    index, of: count, url: url, address: address, loop: loadLoop, start: start, ramp: Self.rampNs)
+            }
         }
         let pacer = Pacer(start: start) { now in
             loadLoop.post { load.value.step(now) }
@@ -77,7 +88,8 @@ struct BenchStreams: AsyncParsableCommand {
         let used = server.cpuSeconds() - cpu
         let wall = Double(nowNs() - begun) / 1e9
         let peak = server.residentKilobytes()
-        let measured = await withCheckedContinuation { (continuation: CheckedContinuation<[LoadCall.Measured], Never>) in
+        let measured = await withCheckedContinuation {
+            (continuation: CheckedContinuation<[LoadCall.Measured], Never>) in
             loadLoop.post { continuation.resume(returning: load.value.calls.filter { !$0.isDead }.map(\.measured)) }
         }
         pacer.stop()
@@ -90,13 +102,17 @@ struct BenchStreams: AsyncParsableCommand {
 
     private func report(_ measured: [LoadCall.Measured], count: Int, cpu: Double, wall: Double, kilobytes: Int) {
         func figures(_ values: [Double], _ quantiles: [Double]) -> String {
-            quantiles.map { quantile in Meter.quantile(quantile, of: values).map { String(format: "%.1f", $0) } ?? "-" }.joined(separator: "/")
+            quantiles.map { quantile in Quantile.of(values, quantile).map { String(format: "%.1f", $0) } ?? "-" }
+                .joined(separator: "/")
         }
         let open = measured.count
         let row = [
-            "\(open)/\(count)", figures(measured.flatMap(\.addedMs), [0.5, 0.95, 0.99]), figures(measured.flatMap(\.clearMs), [0.5, 0.95]),
-            "\(measured.reduce(0) { $0 + $1.lateFrames })/\(measured.reduce(0) { $0 + $1.frames })", "\(measured.reduce(0) { $0 + $1.missed })",
-            "\(measured.reduce(0) { $0 + $1.stale })", String(format: "%.2f", cpu * 1_000 / (Double(max(1, open)) * wall)),
+            "\(open)/\(count)", figures(measured.flatMap(\.addedMs), [0.5, 0.95, 0.99]),
+            figures(measured.flatMap(\.clearMs), [0.5, 0.95]),
+            "\(measured.reduce(0) { $0 + $1.lateFrames })/\(measured.reduce(0) { $0 + $1.frames })",
+            "\(measured.reduce(0) { $0 + $1.missed })",
+            "\(measured.reduce(0) { $0 + $1.stale })",
+            String(format: "%.2f", cpu * 1_000 / (Double(max(1, open)) * wall)),
             "\(kilobytes / max(1, open))",
             figures(measured.flatMap(\.lagMs), [0.99]),
         ]
@@ -115,7 +131,10 @@ struct BenchStreams: AsyncParsableCommand {
         private var waiting: [(at: Int64, make: () -> LoadCall)] = []
         private var lastSlot: Int64 = 0
 
-        func add(_ index: Int, of count: Int, url: WebSocketURL, address: SocketAddress, loop: EventLoop, start: Int64, ramp: Int64) {
+        func add(
+            _ index: Int, of count: Int, url: WebSocketURL, address: SocketAddress, loop: EventLoop, start: Int64,
+            ramp: Int64
+        ) {
             let at = start + ramp * Int64(index) / Int64(count)
             waiting.append(
                 (
@@ -153,17 +172,21 @@ private final class Certificate: Sendable {
     var key: String { folder + "/key.pem" }
 
     init() throws {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let openssl = Process()
         openssl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         openssl.arguments = [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "2", "-subj", "/CN=localhost",
             "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate,
         ]
         openssl.standardError = FileHandle.nullDevice
         try openssl.run()
         openssl.waitUntilExit()
-        guard openssl.terminationStatus == 0 else { throw ConfigurationError("openssl made no certificate: is it installed?") }
+        guard openssl.terminationStatus == 0 else {
+            throw ConfigurationError("openssl made no certificate: is it installed?")
+        }
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -190,20 +213,26 @@ private final class BenchServer {
     private let process = Process()
     private let folder = NSTemporaryDirectory() + "trunkline-bench-\(UUID().uuidString)"
 
-    init(port: UInt16, realtimeURL: String, loops: Int, pcm: Bool, recording: Bool, certificate: Certificate?) async throws {
+    init(port: UInt16, realtimeURL: String, loops: Int, pcm: Bool, recording: Bool, certificate: Certificate?)
+        async throws
+    {
         let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         let cores = ProcessInfo.processInfo.processorCount
-        let serve = [executable, "serve", "--http-port", String(port), "--sip-port", String(port + 1), "--data", folder]
+        let serve = [
+            executable, "serve", "--http-port", String(port), "--sip-port", String(port + 1), "--data", folder,
+        ]
         let canPin = loops == 1 && cores > 1 && FileManager.default.isExecutableFile(atPath: "/usr/bin/taskset")
         let command = canPin ? ["/usr/bin/taskset", "-c", String(cores - 1)] + serve : serve
         process.executableURL = URL(fileURLWithPath: command[0])
         process.arguments = Array(command.dropFirst())
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("TRUNKLINE_") }.merging([
-            "TRUNKLINE_AGENT_MODE": "realtime", "TRUNKLINE_AGENT_FALLBACK": "false", "TRUNKLINE_AGENT_SPEAKS_FIRST": "false",
+            "TRUNKLINE_AGENT_MODE": "realtime", "TRUNKLINE_AGENT_FALLBACK": "false",
+            "TRUNKLINE_AGENT_SPEAKS_FIRST": "false",
             "TRUNKLINE_BRIDGE_OPEN_STREAMS": "true", "TRUNKLINE_REALTIME_OPENAI_URL": realtimeURL,
             "TRUNKLINE_REALTIME_OPENAI_FORMAT": pcm ? "pcm" : "mulaw", "TRUNKLINE_OUTBOUND_MAX_CALL_DURATION": "3600",
             "TRUNKLINE_OUTBOUND_AI_MAX_TURNS": "200", "TRUNKLINE_LOOPS": String(loops), "TRUNKLINE_LOG_LEVEL": "error",
-            "TRUNKLINE_OUTBOUND_RESULT_SAVE_RECORDING": recording ? "true" : "false", "TRUNKLINE_API_KEY": "benchmark-key-on-loopback",
+            "TRUNKLINE_OUTBOUND_RESULT_SAVE_RECORDING": recording ? "true" : "false",
+            "TRUNKLINE_API_KEY": "benchmark-key-on-loopback",
         ]) { $1 }
         if let certificate {
             process.environment?["TRUNKLINE_TLS_CERTIFICATE"] = certificate.certificate
@@ -228,7 +257,9 @@ private final class BenchServer {
         name.sin_port = port.bigEndian
         name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        return withUnsafePointer(to: &name) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(fd, $0, size) } } == 0
+        return withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(fd, $0, size) }
+        } == 0
     }
 
     /// User and system time so far.

@@ -11,8 +11,10 @@ struct BenchVoiceActivity: ParsableCommand {
     @Option(help: "Folder of `make speech-pack`.") var pack = SpeechPack.defaultFolder
 
     private static let sentences = [
-        "Yes, I will be there on Friday.", "There are four of us.", "Can you repeat that, please?", "I would like a table by the window.",
-        "My number is five five five one two three four.", "Thank you very much.", "No, I have moved to another town.", "What time does it start?",
+        "Yes, I will be there on Friday.", "There are four of us.", "Can you repeat that, please?",
+        "I would like a table by the window.",
+        "My number is five five five one two three four.", "Thank you very much.", "No, I have moved to another town.",
+        "What time does it start?",
     ]
     private static let voices: [FliteVoice] = [.kal16, .rms]
     /// Frames at the edges of speech that nobody can place: 60 ms on both sides.
@@ -29,19 +31,27 @@ struct BenchVoiceActivity: ParsableCommand {
         let babble = try Self.babble(clean.count)
         let silero = try? SpeechPack(folder: pack)
         if silero == nil { print("no \(pack): run `make speech-pack` to measure Silero too") }
-        print("\(clean.count / 8_000) s, \(truth.count { $0 == true }) frames of speech, \(truth.count { $0 == false }) without")
+        print(
+            "\(clean.count / 8_000) s, \(truth.count { $0 == true }) frames of speech, \(truth.count { $0 == false }) without"
+        )
         let cases: [(name: String, sound: [Float], snr: Float)] = [
-            ("clean", noise, 60), ("noise 10 dB", noise, 10), ("noise 0 dB", noise, 0), ("babble 10 dB", babble, 10), ("babble 0 dB", babble, 0),
+            ("clean", noise, 60), ("noise 10 dB", noise, 10), ("noise 0 dB", noise, 0), ("babble 10 dB", babble, 10),
+            ("babble 0 dB", babble, 0),
         ]
         for (name, sound, snr) in cases {
             let frames = Self.encoded(Self.mix(clean, sound, snr: snr, truth))
             var builtIn = VoiceActivityDetector()
             report(name, "built-in", truth, frames) { builtIn.detect($0).isSpeech }
-            if let detector = try silero?.detector(threshold: 0.5) { report(name, "Silero", truth, frames) { detector.isSpeech($0) } }
+            if let detector = try silero?.detector(threshold: 0.5) {
+                report(name, "Silero", truth, frames) { detector.isSpeech($0) }
+            }
         }
     }
 
-    private func report(_ name: String, _ detector: String, _ truth: [Bool?], _ frames: [EncodedFrame], _ isSpeech: (EncodedFrame) -> Bool) {
+    private func report(
+        _ name: String, _ detector: String, _ truth: [Bool?], _ frames: [EncodedFrame],
+        _ isSpeech: (EncodedFrame) -> Bool
+    ) {
         let start = ContinuousClock.now
         let verdicts = frames.map(isSpeech)
         let cost = start.duration(to: .now) / .microseconds(1) / Double(max(1, frames.count))
@@ -60,7 +70,8 @@ struct BenchVoiceActivity: ParsableCommand {
         let percent = { (part: Int, whole: Int) in 100 * Double(part) / Double(max(1, whole)) }
         print(
             String(
-                format: "%-13@ %-9@ speech found %5.1f %%, noise taken for speech %5.1f %%, %6.1f µs a frame", name as NSString, detector as NSString,
+                format: "%-13@ %-9@ speech found %5.1f %%, noise taken for speech %5.1f %%, %6.1f µs a frame",
+                name as NSString, detector as NSString,
                 percent(found, speech), percent(taken, silence), cost))
     }
 

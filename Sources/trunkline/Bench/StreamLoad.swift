@@ -12,8 +12,8 @@ func nowNs() -> Int64 {
 
 /// A speech model for measuring: OpenAI Realtime (GA), a tone for a voice. Confined to its loop.
 ///
-/// Speech for 40 ms starts a turn, 200 ms of silence end it; after 200 ms of thinking two seconds of tone follow, in pieces of
-/// 100 ms at five times real time.
+/// Speech for 40 ms starts a turn, 200 ms of silence end it; after 200 ms of thinking two seconds of tone follow, in
+/// pieces of 100 ms at five times real time.
 final class MockModelSession {
     static let startFrames = 2
     static let silenceFrames = 10
@@ -97,18 +97,23 @@ final class MockModelSession {
             if !isSpeech, run >= Self.startFrames {
                 isSpeech = true
                 turn += 1
-                socket.send(text: #"{"type":"input_audio_buffer.speech_started","audio_start_ms":0,"item_id":"in\#(turn)"}"#)
+                socket.send(
+                    text: #"{"type":"input_audio_buffer.speech_started","audio_start_ms":0,"item_id":"in\#(turn)"}"#)
             }
         } else {
             run = 0
             silent += 1
             if isSpeech, silent >= Self.silenceFrames {
                 isSpeech = false
-                socket.send(text: #"{"type":"input_audio_buffer.speech_stopped","audio_end_ms":0,"item_id":"in\#(turn)"}"#)
                 socket.send(
-                    text: #"{"type":"conversation.item.input_audio_transcription.completed","item_id":"in\#(turn)","transcript":"hello there"}"#)
+                    text: #"{"type":"input_audio_buffer.speech_stopped","audio_end_ms":0,"item_id":"in\#(turn)"}"#)
+                socket.send(
+                    text:
+                        #"{"type":"conversation.item.input_audio_transcription.completed","item_id":"in\#(turn)","transcript":"hello there"}"#
+                )
                 if piece < 0 {
-                    socket.send(text: #"{"type":"response.created","response":{"id":"r\#(turn)","status":"in_progress"}}"#)
+                    socket.send(
+                        text: #"{"type":"response.created","response":{"id":"r\#(turn)","status":"in_progress"}}"#)
                     piece = 0
                     due = nowNs() + Self.thinkNs
                 }
@@ -127,7 +132,8 @@ final class MockModelSession {
             piece += 1
             due += Self.pieceEveryNs
             if piece == Self.replyPieces {
-                socket.send(text: #"{"type":"response.output_audio.done","response_id":"r\#(turn)","item_id":"out\#(turn)"}"#)
+                socket.send(
+                    text: #"{"type":"response.output_audio.done","response_id":"r\#(turn)","item_id":"out\#(turn)"}"#)
                 finish("completed")
             }
         }
@@ -139,8 +145,8 @@ final class MockModelSession {
     }
 }
 
-/// One call of the load: Twilio's side of a media stream. Speaks a second, hears the answer, and talks over every second one.
-/// Confined to its loop.
+/// One call of the load: Twilio's side of a media stream. Speaks a second, hears the answer, and talks over every
+/// second one. Confined to its loop.
 final class LoadCall {
     /// What the model itself takes: silence that ends a turn, and thinking, ns.
     static let modelNs = Int64(MockModelSession.silenceFrames) * 20_000_000 + MockModelSession.thinkNs
@@ -282,7 +288,9 @@ final class LoadCall {
 
     private func heard(_ frame: EncodedFrame, _ now: Int64) {
         var isSound = false
-        for index in 0..<EncodedFrame.byteCount where abs(Int(MuLaw.decodeTable[Int(frame.bytes[index])])) > 1_000 { isSound = true }
+        for index in 0..<EncodedFrame.byteCount where abs(Int(MuLaw.decodeTable[Int(frame.bytes[index])])) > 1_000 {
+            isSound = true
+        }
         playsUntil = max(playsUntil, now) + Self.frameNs
         guard isSound else { return }
         if isBarging, wasCleared, state == .speech, isMeasuring { measured.stale += 1 }

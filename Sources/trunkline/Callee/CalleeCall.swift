@@ -63,7 +63,9 @@ actor CalleeCall {
     }
 
     func answer(_ offer: String?, host: String, ports: PortRange) {
-        guard let offer, let rtp = try? RTPSession(loop: loop, host: host, ports: ports) else { return dialog.reject(488) }
+        guard let offer, let rtp = try? RTPSession(loop: loop, host: host, ports: ports) else {
+            return dialog.reject(488)
+        }
         var negotiation = OfferAnswer(host: host, port: rtp.localPort, isSecure: false)
         guard let (body, terms) = try? negotiation.answer(offer) else { return dialog.reject(488) }
         rtp.negotiate(terms)
@@ -112,7 +114,9 @@ actor CalleeCall {
         if awaitsReply, verdict.level > Self.silenceLevel, replyBeganAt == nil { replyBeganAt = now }
         if awaitsReply, isSound, let sent = lastSpeechSentAt, let began = replyBeganAt {
             awaitsReply = false
-            if bargeInFrom == nil { report(["event": "latency", "first_sample_ms": Int(began - sent), "audible_ms": Int(now - sent)]) }
+            if bargeInFrom == nil {
+                report(["event": "latency", "first_sample_ms": Int(began - sent), "audible_ms": Int(now - sent)])
+            }
         }
         if let from = bargeInFrom, now > from + 400, lastAISoundAt + 100 < now {
             bargeInFrom = nil
@@ -218,7 +222,9 @@ actor CalleeCall {
     }
 
     private func speakVoicemail() async {
-        await say("Hello. You have reached the voicemail of John Smith. I can't come to the phone right now. Please leave a message after the beep.")
+        await say(
+            "Hello. You have reached the voicemail of John Smith. I can't come to the phone right now. Please leave a message after the beep."
+        )
         var beep = [Int16](repeating: 0, count: 8_000)
         for index in 0..<8_000 { beep[index] = Int16(9_000 * sin(2 * .pi * 1_000 * Double(index) / 16_000)) }
         send([Int16](repeating: 0, count: 6_400) + beep, rate: 16_000, isBargeIn: false)
@@ -226,7 +232,9 @@ actor CalleeCall {
 
     /// Plays PCM on our line, between two marks.
     private func send(_ samples: [Int16], rate: Int32, isBargeIn: Bool) {
-        guard let stream, var chain = try? Resampler(from: rate, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder()) else { return }
+        guard let stream,
+            var chain = try? Resampler(from: rate, to: 8_000).then(Framer(sampleRate: 8_000)).then(MuLawEncoder())
+        else { return }
         var frames: [EncodedFrame] = []
         try? chain.process(samples: samples[...], sampleRate: rate, into: &frames)
         try? chain.finish(into: &frames)

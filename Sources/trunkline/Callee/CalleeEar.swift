@@ -1,6 +1,7 @@
 import Net
 import Pipeline
 import Realtime
+import Store
 
 /// The callee's own recognition: what the AI says, against a loop over the sentences and words of the demo's script.
 ///
@@ -22,14 +23,17 @@ final class CalleeEar: Sendable {
         "to prepare the company dinner on friday", "thank you", "all right", "sorry i did not catch that",
         "please say yes or no or press one for yes and two for no", "please say the number or press it on your keypad",
         "that is all i needed to know", "thank you for your time", "goodbye", "are you still there",
-        "i am sorry to disturb you", "we will try again another time", "i understand", "i am sorry i have the wrong number",
+        "i am sorry to disturb you", "we will try again another time", "i understand",
+        "i am sorry i have the wrong number",
         "i cannot hear you so i will hang up now", "this is an automated assistant",
     ]
 
     /// A word alone costs much more than as part of a sentence: it only fills in what is no sentence of the script.
     init(model: AcousticModel) throws {
         let sentences = DemoScript.all.map { Self.words($0.text).joined(separator: " ") } + Self.phrases
-        let words = Set(sentences.flatMap { $0.split(separator: " ").map(String.init) }).filter { model.knows(word: $0) }
+        let words = Set(sentences.flatMap { $0.split(separator: " ").map(String.init) }).filter {
+            model.knows(word: $0)
+        }
         let known = sentences.filter { $0.split(separator: " ").allSatisfy { words.contains(String($0)) } }
         let decoder = try PocketSphinxDecoder(model: model, words: words)
         let grammar =

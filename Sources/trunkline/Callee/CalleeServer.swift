@@ -25,7 +25,8 @@ final class CalleeServer: Sendable {
             report(["event": "invite", "from": incoming.from, "outbound_id": incoming.outboundID ?? ""])
             let ear = persona == .load ? nil : try? CalleeEar(model: model)
             guard ear != nil || persona == .load else { return nil }
-            let call = CalleeCall(loop: loop, persona: persona, dialog: incoming.dialog, ear: ear, voice: voice, report: report)
+            let call = CalleeCall(
+                loop: loop, persona: persona, dialog: incoming.dialog, ear: ear, voice: voice, report: report)
             if persona == .rejects {
                 incoming.dialog.reject(603)
             } else {

@@ -2,7 +2,8 @@ import Realtime
 
 /// Questions of the demo, with the answer each of the two callees gives and the result that must come out of it.
 ///
-/// A callee knows all of them and answers the one it has *heard*; which are asked, and in what order, is drawn at random.
+/// A callee knows all of them and answers the one it has *heard*; which are asked, and in what order, is drawn at
+/// random.
 struct DemoScript {
     struct Item {
         var text: String

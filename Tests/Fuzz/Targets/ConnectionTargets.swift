@@ -27,9 +27,12 @@ private func requests(_ pieces: [ArraySlice<UInt8>]) -> [String] {
                 expect(request.query.count <= RequestTarget.queryItemLimit, "too many query items")
                 for (name, value) in request.headers {
                     expect(name == name.lowercased() && !name.isEmpty, "a field's name is \(name)")
-                    expect(!value.utf8.contains { $0 < 0x20 && $0 != 9 || $0 == 0x7F }, "a field's value has a control character")
+                    expect(
+                        !value.utf8.contains { $0 < 0x20 && $0 != 9 || $0 == 0x7F },
+                        "a field's value has a control character")
                 }
-                told.append("\(request.method) \(request.path) \(request.query) \(head.bodyLength) \(head.isPersistent)")
+                told.append(
+                    "\(request.method) \(request.path) \(request.query) \(head.bodyLength) \(head.isPersistent)")
             case .body(let bytes):
                 expect(bytes.count <= bodyLimit, "a body of \(bytes.count) bytes")
                 told.append("body \(bytes)")
@@ -51,7 +54,9 @@ func fuzzWebSocketFrames(_ input: FuzzInput) {
     expect(whole == frames(input.pieces), "cuts make a difference")
     expect(whole == frames(input.bytes.map { [$0][...] }), "single bytes make a difference")
     input.bytes.withUnsafeBytes {
-        expect(UTF8Text.isValid($0) == (String(validating: input.bytes, as: UTF8.self) != nil), "we and Swift differ about UTF-8")
+        expect(
+            UTF8Text.isValid($0) == (String(validating: input.bytes, as: UTF8.self) != nil),
+            "we and Swift differ about UTF-8")
     }
 }
 
@@ -68,13 +73,17 @@ private func frames(_ pieces: [ArraySlice<UInt8>]) -> [String] {
             while used < buffer.count {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[used...])
                 let step = parser.next(rest)
-                expect(step.consumed > 0 && step.consumed <= rest.count, "a step used \(step.consumed) of \(rest.count) bytes")
+                expect(
+                    step.consumed > 0 && step.consumed <= rest.count,
+                    "a step used \(step.consumed) of \(rest.count) bytes")
                 used += step.consumed
                 guard let event = step.event else { continue }
                 let payload = step.payload.map { Array(rest[$0]) } ?? parser.takePayload()
                 expect(payload.count <= messageLimit, "a message of \(payload.count) bytes")
                 told.append("\(event) \(payload)")
-                if case .text = event { expect(String(validating: payload, as: UTF8.self) != nil, "a text that is no UTF-8") }
+                if case .text = event {
+                    expect(String(validating: payload, as: UTF8.self) != nil, "a text that is no UTF-8")
+                }
                 if case .failure = event { return true }
             }
             return false

@@ -1,7 +1,7 @@
 internal import Foundation
 
-// libFuzzer brings `main` (llvm.org/docs/LibFuzzer.html) and calls these two. One program for all targets: one build, one link.
-// FUZZ_TARGET names the target; `--list` prints them. `scripts/fuzz` is how it is run.
+// libFuzzer brings `main` (llvm.org/docs/LibFuzzer.html) and calls these two. One program for all targets: one build,
+// one link. FUZZ_TARGET names the target; `--list` prints them. `scripts/fuzz` is how it is run.
 
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(_ count: UnsafeMutablePointer<CInt>, _ arguments: UnsafeMutableRawPointer) -> CInt {

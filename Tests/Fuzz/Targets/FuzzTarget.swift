@@ -16,7 +16,8 @@ struct FuzzTarget: Sendable {
 }
 
 /// The target that this process runs; set once, before the first input.
-nonisolated(unsafe) var current: FuzzTarget?  // safe: written by `initialize` alone, before the first input, on libFuzzer's one thread
+// safe: written by `initialize` alone, before the first input, on libFuzzer's one thread
+nonisolated(unsafe) var current: FuzzTarget?
 
 /// The bytes of one input, as a whole and as numbers that decide something.
 struct FuzzInput: Sendable {
@@ -29,7 +30,8 @@ struct FuzzInput: Sendable {
     /// Messages of a conversation: one a line.
     var lines: [ArraySlice<UInt8>] { bytes.split(separator: 0x0A, maxSplits: 63) }
 
-    /// A number below `limit` that depends on all the bytes: where to cut, what to choose. The input itself stays as a person would write it.
+    /// A number below `limit` that depends on all the bytes: where to cut, what to choose. The input itself stays as a
+    /// person would write it.
     func choice(_ limit: Int, salt: UInt64 = 0) -> Int {
         guard limit > 0 else { return 0 }
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ salt
@@ -67,9 +69,11 @@ struct Steps {
 }
 
 /// A property. What does not hold ends the process: libFuzzer writes the input down.
-func expect(_ condition: Bool, _ property: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line) {
+func expect(_ condition: Bool, _ property: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line)
+{
     guard !condition else { return }
-    FileHandle.standardError.write(Data("PROPERTY BROKEN (\(current?.name ?? "?"), \(file):\(line)): \(property())\n".utf8))
+    FileHandle.standardError.write(
+        Data("PROPERTY BROKEN (\(current?.name ?? "?"), \(file):\(line)): \(property())\n".utf8))
     abort()
 }
 

@@ -6,13 +6,20 @@ internal import Foundation
 
 func fuzzForm(_ input: FuzzInput) {
     guard let fields = try? HTTPForm.decode(input.bytes) else { return }
-    expect(fields.count <= HTTPForm.fieldLimit && fields.allSatisfy { $0.value.utf8.count <= HTTPForm.valueLimit }, "a form without bounds")
-    guard let again = try? HTTPForm.decode(Array(HTTPForm.encode(fields).utf8)) else { return expect(false, "our form is not understood") }
     expect(
-        again.count == fields.count && zip(again, fields).allSatisfy { isSame($0.name, $1.name) && isSame($0.value, $1.value) },
+        fields.count <= HTTPForm.fieldLimit && fields.allSatisfy { $0.value.utf8.count <= HTTPForm.valueLimit },
+        "a form without bounds")
+    guard let again = try? HTTPForm.decode(Array(HTTPForm.encode(fields).utf8)) else {
+        return expect(false, "our form is not understood")
+    }
+    expect(
+        again.count == fields.count
+            && zip(again, fields).allSatisfy { isSame($0.name, $1.name) && isSame($0.value, $1.value) },
         "fields changed: \(fields) \(again)")
     let signature = twilioSignature.signature(url: "https://example.org/twilio/voice", form: fields)
-    expect(twilioSignature.isValid(signature, url: "https://example.org/twilio/voice", form: fields), "our own signature is not valid")
+    expect(
+        twilioSignature.isValid(signature, url: "https://example.org/twilio/voice", form: fields),
+        "our own signature is not valid")
 }
 
 private let twilioSignature = TwilioSignature(authToken: "0123456789abcdef0123456789abcdef")
@@ -27,11 +34,15 @@ func fuzzURL(_ input: FuzzInput) {
         expect(WebSocketURL(written) == url, "\(url) written as \(written) is another one")
     }
     expect(!TwilioSignature.spellings(of: text).isEmpty, "no spelling")
-    expect(twilioSignature.isValid(twilioSignature.signature(url: text, form: []), url: text), "our own signature is not valid")
+    expect(
+        twilioSignature.isValid(twilioSignature.signature(url: text, form: []), url: text),
+        "our own signature is not valid")
     _ = twilioSignature.isValid(text, url: text, body: input.bytes)
     // A literal of our own networks is never public, however it is written.
     if PublicAddress.contains(text), let address = SocketAddress(text, port: 1) {
-        expect(!["10.", "127.", "192.168.", "169.254.", "0."].contains { address.host.hasPrefix($0) }, "\(text) is said to be public")
+        expect(
+            !["10.", "127.", "192.168.", "169.254.", "0."].contains { address.host.hasPrefix($0) },
+            "\(text) is said to be public")
     }
     let request = HTTPRequest(method: "GET", path: "/", headers: ["cookie": text])
     _ = request.cookie("session")
@@ -42,7 +53,9 @@ func fuzzRange(_ input: FuzzInput) {
     let size = Int(steps.half()) % 5_000
     let header = String(decoding: steps.bytes(250), as: UTF8.self)
     if case .part(let range) = ByteRange(header, size: size) {
-        expect(!range.isEmpty && range.lowerBound >= 0 && range.upperBound <= size, "\(header) of \(size) bytes is \(range)")
+        expect(
+            !range.isEmpty && range.lowerBound >= 0 && range.upperBound <= size,
+            "\(header) of \(size) bytes is \(range)")
     }
 }
 
@@ -62,7 +75,8 @@ func fuzzRouter(_ input: FuzzInput) {
 private let router: Router = {
     var router = Router()
     for (method, pattern) in [
-        ("GET", "/health"), ("GET", "/api/outbound/{id}"), ("POST", "/api/outbound/"), ("POST", "/api/outbound/{id}/cancel"),
+        ("GET", "/health"), ("GET", "/api/outbound/{id}"), ("POST", "/api/outbound/"),
+        ("POST", "/api/outbound/{id}/cancel"),
         ("GET", "/api/outbound/stats"), ("DELETE", "/api/numbers/{number}"), ("GET", "/web/{rest...}"),
     ] { router.add(method, pattern) { _ in HTTPResponse(status: 204) } }
     return router
@@ -80,7 +94,8 @@ func fuzzServerSentEvents(_ input: FuzzInput) {
     // What it says, said again.
     let text = whole.map { event in
         (event.id.map { "id: \($0)\n" } ?? "") + "event: \(event.name)\n"
-            + event.data.split(separator: "\n", omittingEmptySubsequences: false).map { "data: \($0)\n" }.joined() + "\n"
+            + event.data.split(separator: "\n", omittingEmptySubsequences: false).map { "data: \($0)\n" }.joined()
+            + "\n"
     }.joined()
     var again: [ServerSentEvent] = []
     var fourth = ServerSentEventParser()
@@ -99,19 +114,26 @@ func fuzzBase64(_ input: FuzzInput) {
     let own = decoded(input.bytes)
     let reference = Data(base64Encoded: Data(input.bytes)).map { Array($0) }
     // Foundation takes text after its end (`Zg=5`), and padding that is none (`SetA=`); we do not.
-    if let reference, Array(Data(reference).base64EncodedData()) == input.bytes { expect(own == reference, "Foundation reads something else") }
+    if let reference, Array(Data(reference).base64EncodedData()) == input.bytes {
+        expect(own == reference, "Foundation reads something else")
+    }
     if let own { expect(own.count <= input.bytes.count / 4 * 3, "more bytes than the text can hold") }
     // A target that is too small is refused, not overrun.
     if let own, !own.isEmpty {
         var small = [UInt8](repeating: 0, count: own.count - 1)
-        let isRefused = withBuffer(input.bytes) { bytes in small.withUnsafeMutableBufferPointer { Base64.decode(bytes, into: $0) } == nil }
+        let isRefused = withBuffer(input.bytes) { bytes in
+            small.withUnsafeMutableBufferPointer { Base64.decode(bytes, into: $0) } == nil
+        }
         expect(isRefused, "written beyond its target")
     }
 }
 
 private func decoded(_ text: [UInt8]) -> [UInt8]? {
     var target = [UInt8](repeating: 0, count: text.count / 4 * 3)
-    guard let count = withBuffer(text, { bytes in target.withUnsafeMutableBufferPointer { Base64.decode(bytes, into: $0) } }) else { return nil }
+    guard
+        let count = withBuffer(
+            text, { bytes in target.withUnsafeMutableBufferPointer { Base64.decode(bytes, into: $0) } })
+    else { return nil }
     return Array(target[..<count])
 }
 
@@ -119,13 +141,17 @@ private func decoded(_ text: [UInt8]) -> [UInt8]? {
 func fuzzJSON(_ input: FuzzInput) {
     guard let value = try? JSONValue(parsing: input.bytes) else { return }
     let written = value.bytes
-    guard let again = try? JSONValue(parsing: written) else { return expect(false, "what we wrote is no JSON: \(value.text)") }
+    guard let again = try? JSONValue(parsing: written) else {
+        return expect(false, "what we wrote is no JSON: \(value.text)")
+    }
     expect(again == value && again.bytes == written, "\(value.text) became \(again.text)")
     expect(written.count <= 8 * input.bytes.count + 64, "grew from \(input.bytes.count) to \(written.count) bytes")
     // What we take for JSON others take for it too, but for numbers beyond a double, which we keep and they cannot.
     let hasHugeNumber = input.bytes.contains { $0 | 0x20 == UInt8(ascii: "e") } || input.bytes.count > 300
     expect(
-        hasHugeNumber || (try? JSONSerialization.jsonObject(with: Data(input.bytes), options: [.fragmentsAllowed])) != nil, "only we call this JSON")
+        hasHugeNumber
+            || (try? JSONSerialization.jsonObject(with: Data(input.bytes), options: [.fragmentsAllowed])) != nil,
+        "only we call this JSON")
 }
 
 /// The quick walk finds what the strict parser finds.
@@ -149,16 +175,20 @@ func fuzzJSONMembers(_ input: FuzzInput) {
         expect(!(isObject && isArray), "both an object and an array")
         switch try? JSONValue(parsing: input.bytes) {
         case .object(let members):
-            expect(isObject && keys.count == members.count, "an object of \(members.count) members, \(keys.count) were found")
+            expect(
+                isObject && keys.count == members.count,
+                "an object of \(members.count) members, \(keys.count) were found")
             for (index, key) in keys.enumerated() where !key.contains(UInt8(ascii: "\\")) {
                 let member = members[String(decoding: key, as: UTF8.self)]
                 switch (member, values[index].kind) {
-                case (.string(let text), .string): expect(texts[index].map { isSame($0, text) } == true, "the text of a member changed")
+                case (.string(let text), .string):
+                    expect(texts[index].map { isSame($0, text) } == true, "the text of a member changed")
                 case (.object, .object), (.array, .array), (.number, .other), (.bool, .other), (.null, .other): break
                 default: expect(false, "a member is of another kind")
                 }
             }
-        case .array(let items): expect(isArray && elements == items.count, "an array of \(items.count) elements, \(elements) were found")
+        case .array(let items):
+            expect(isArray && elements == items.count, "an array of \(items.count) elements, \(elements) were found")
         default: break
         }
     }

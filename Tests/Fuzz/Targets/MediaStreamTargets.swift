@@ -13,10 +13,12 @@ let dialects: [DialectUnderTest] = [
     DialectUnderTest(name: "twilio") { TwilioDialect(role: $0, streamSid: $0 == .carrier ? "MZ0123456789abcdef" : "") }
 ]
 
-/// Messages, one a line, to either end. Whatever is understood can be said by the far end, and is then understood as the same.
+/// Messages, one a line, to either end. Whatever is understood can be said by the far end, and is then understood as
+/// the same.
 func fuzzDialect(_ dialect: DialectUnderTest, _ input: FuzzInput) {
     let isCarrier = input.choice(4) == 0
-    let (own, other): (MediaStreamRole, MediaStreamRole) = isCarrier ? (.carrier, .application) : (.application, .carrier)
+    let (own, other): (MediaStreamRole, MediaStreamRole) =
+        isCarrier ? (.carrier, .application) : (.application, .carrier)
     let listener = dialect.make(own)
     let speaker = dialect.make(other), second = dialect.make(own)
     var frames: [EncodedFrame] = []
@@ -33,7 +35,9 @@ func fuzzDialect(_ dialect: DialectUnderTest, _ input: FuzzInput) {
             guard let text = encoded(message, by: speaker) else { continue }
             var heard: [MediaStreamMessage] = []
             let isHeard = withBuffer(text) { bytes in (try? second.decode(bytes, into: &heard)) != nil }
-            expect(isHeard && heard.count == 1, "what \(dialect.name) says is not understood: \(String(decoding: text, as: UTF8.self))")
+            expect(
+                isHeard && heard.count == 1,
+                "what \(dialect.name) says is not understood: \(String(decoding: text, as: UTF8.self))")
             if case .start = message { continue }  // ids are made plain
             expect(heard.first == message, "\(message) became \(heard)")
         }
@@ -41,13 +45,16 @@ func fuzzDialect(_ dialect: DialectUnderTest, _ input: FuzzInput) {
     sound(frames, from: speaker, to: second)
 }
 
-private func sound(_ frames: [EncodedFrame], from speaker: any MediaStreamDialect, to listener: any MediaStreamDialect) {
+private func sound(_ frames: [EncodedFrame], from speaker: any MediaStreamDialect, to listener: any MediaStreamDialect)
+{
     var rest = frames.prefix(40)[...]
     while !rest.isEmpty {
         let batch = Array(rest.prefix(speaker.framesPerMessage))
         rest = rest.dropFirst(batch.count)
         var target = [UInt8](repeating: 0, count: speaker.capacity(forFrames: batch.count))
-        let length = batch.withUnsafeBufferPointer { frames in target.withUnsafeMutableBufferPointer { speaker.encode(frames, into: $0) } }
+        let length = batch.withUnsafeBufferPointer { frames in
+            target.withUnsafeMutableBufferPointer { speaker.encode(frames, into: $0) }
+        }
         var heard: [MediaStreamMessage] = []
         let isHeard = withBuffer(target[..<length]) { bytes in (try? listener.decode(bytes, into: &heard)) != nil }
         // An application that has heard no `start` takes no media; all else must arrive byte for byte.

@@ -5,7 +5,10 @@ internal import Pipeline
 @testable internal import Realtime
 
 /// What a session with a speech model is told, a message a line; a line that begins with `!` is a wish of ours.
-private func fuzzSession(_ input: FuzzInput, _ open: @escaping @Sendable (EventLoop) -> (any SpeechSession, (UnsafeBufferPointer<UInt8>) -> Void)) {
+private func fuzzSession(
+    _ input: FuzzInput,
+    _ open: @escaping @Sendable (EventLoop) -> (any SpeechSession, (UnsafeBufferPointer<UInt8>) -> Void)
+) {
     let done = DispatchSemaphore(value: 0)
     modelLoop.post {
         defer { done.signal() }
@@ -18,7 +21,9 @@ private func fuzzSession(_ input: FuzzInput, _ open: @escaping @Sendable (EventL
             case .text(_, let item), .itemFinished(let item): expect(item >= 0, "an item below 0")
             case .toolCall: toolCalls += 1
             case .usage(let usage):
-                expect(min(usage.input, usage.cachedInput, usage.audioInput, usage.output, usage.audioOutput) >= 0, "less than no tokens: \(usage)")
+                expect(
+                    min(usage.input, usage.cachedInput, usage.audioInput, usage.output, usage.audioOutput) >= 0,
+                    "less than no tokens: \(usage)")
             default: break
             }
             expect(ends <= 1, "something came after the end")
@@ -36,12 +41,15 @@ private func fuzzSession(_ input: FuzzInput, _ open: @escaping @Sendable (EventL
             case UInt8(ascii: "i"): session.respond(String(decoding: line.dropFirst(2), as: UTF8.self))
             case UInt8(ascii: "c"): session.cancelResponse()
             case UInt8(ascii: "t"): session.truncate(item: Int(line.last ?? 0) - 48, heardMs: line.count * 100)
-            case UInt8(ascii: "f"): session.finishTool(callID: "call", output: String(decoding: line.dropFirst(2), as: UTF8.self))
+            case UInt8(ascii: "f"):
+                session.finishTool(callID: "call", output: String(decoding: line.dropFirst(2), as: UTF8.self))
             case UInt8(ascii: "m"): session.commitTurn()
             default: withBuffer(line) { session.hear($0) }
             }
         }
-        expect(events <= 4 * input.lines.count + input.bytes.count / 8, "\(events) events of \(input.lines.count) messages")
+        expect(
+            events <= 4 * input.lines.count + input.bytes.count / 8, "\(events) events of \(input.lines.count) messages"
+        )
         _ = session.resumptionHandle
         session.close()
     }
@@ -55,7 +63,8 @@ private let modelLoop: EventLoop = {
     return loop
 }()
 
-private let setup = SpeechSessionSetup(instructions: "Be brief.", tools: [], language: "en", history: [.caller("Hello?")])
+private let setup = SpeechSessionSetup(
+    instructions: "Be brief.", tools: [], language: "en", history: [.caller("Hello?")])
 private let nowhere = WebSocketURL(host: "127.0.0.1", port: 9, path: "/", isSecure: false)
 
 func fuzzOpenAIRealtime(_ input: FuzzInput) {
@@ -111,12 +120,16 @@ func fuzzCartesia(_ input: FuzzInput) {
         let expected = whole.samples(sound)
         expect(expected.count == sound.count / 2, "\(sound.count) bytes became \(expected.count) samples")
         let place = input.choice(sound.count + 1)
-        expect(cut.samples(sound.prefix(place)) + cut.samples(sound.dropFirst(place)) == expected, "samples depend on where the bytes are cut")
+        expect(
+            cut.samples(sound.prefix(place)) + cut.samples(sound.dropFirst(place)) == expected,
+            "samples depend on where the bytes are cut")
     }
     for before in [0, 1_500, 3_600_000] {
         let words = message.words(before: before)
         expect(words.count <= message.wordTimestamps?.words.count ?? 0, "more words than were told")
-        expect(words.allSatisfy { (0...3_600_000).contains($0.startMs) && (0...3_600_000).contains($0.endMs) }, "a word out of its hour")
+        expect(
+            words.allSatisfy { (0...3_600_000).contains($0.startMs) && (0...3_600_000).contains($0.endMs) },
+            "a word out of its hour")
     }
 }
 
@@ -129,7 +142,9 @@ func fuzzElevenLabs(_ input: FuzzInput) {
             switch piece {
             case .audio(let sound): samples += sound.count
             case .words(let words):
-                expect(words.allSatisfy { !$0.text.isEmpty && $0.startMs >= 0 && $0.endMs >= 0 }, "a word before the begin")
+                expect(
+                    words.allSatisfy { !$0.text.isEmpty && $0.startMs >= 0 && $0.endMs >= 0 }, "a word before the begin"
+                )
                 last += words.count
             default: break
             }
@@ -154,9 +169,13 @@ func fuzzTaskState(_ input: FuzzInput) {
         return String(view)
     }
     let cut = filtered([piece(0..<cuts[0]), piece(cuts[0]..<cuts[1]), piece(cuts[1]..<scalars.count)])
-    expect(isSame(cut.text, whole.text) && cut.calls == whole.calls, "what is said depends on where the text is cut: \(whole) \(cut)")
+    expect(
+        isSame(cut.text, whole.text) && cut.calls == whole.calls,
+        "what is said depends on where the text is cut: \(whole) \(cut)")
     let single = filtered(scalars.map { String(Character($0)) })
-    expect(isSame(single.text, whole.text) && single.calls == whole.calls, "what is said depends on where the text is cut: \(whole) \(single)")
+    expect(
+        isSame(single.text, whole.text) && single.calls == whole.calls,
+        "what is said depends on where the text is cut: \(whole) \(single)")
     expect(whole.text.utf8.count <= text.utf8.count, "more is said than there was")
 }
 
@@ -179,9 +198,11 @@ private func filtered(_ pieces: [String]) -> (text: String, calls: [String]) {
 /// Reports, one a line: a settled answer stays settled, and what is kept can be stored and read again.
 func fuzzTaskTracker(_ input: FuzzInput) {
     var tracker = TaskTracker(questions: [
-        Question(id: "q1", text: "Will you come?", kind: .boolean), Question(id: "q2", text: "How many?", kind: .number),
+        Question(id: "q1", text: "Will you come?", kind: .boolean),
+        Question(id: "q2", text: "How many?", kind: .number),
         Question(
-            id: "q3", text: "Which day?", kind: .choice, choices: ["Friday", "Saturday"], condition: .init(question: "q1", equals: .boolean(true))),
+            id: "q3", text: "Which day?", kind: .choice, choices: ["Friday", "Saturday"],
+            condition: .init(question: "q1", equals: .boolean(true))),
     ])
     for line in input.lines {
         let before = tracker
@@ -190,12 +211,18 @@ func fuzzTaskTracker(_ input: FuzzInput) {
         for (old, new) in zip(before.answers, tracker.answers) {
             expect(old.status == .pending || new.status != .pending, "a settled answer was made open again")
             expect(new.status != .notAsked, "a report said that nobody asked")
-            expect((new.text ?? "").count <= 2_000 && new.confidence.map { (0...1).contains($0) } ?? true, "an answer without bounds")
-            if case .number(let value)? = new.value { expect(!Answer.Value.number(value).text.isEmpty, "a number without digits") }
+            expect(
+                (new.text ?? "").count <= 2_000 && new.confidence.map { (0...1).contains($0) } ?? true,
+                "an answer without bounds")
+            if case .number(let value)? = new.value {
+                expect(!Answer.Value.number(value).text.isEmpty, "a number without digits")
+            }
         }
         _ = (tracker.isCompleted, tracker.current, tracker.nextPending, tracker.openQuestions)
     }
-    guard let stored = try? JSONEncoder().encode(tracker.answers), let read = try? JSONDecoder().decode([Answer].self, from: stored) else {
+    guard let stored = try? JSONEncoder().encode(tracker.answers),
+        let read = try? JSONDecoder().decode([Answer].self, from: stored)
+    else {
         return expect(false, "answers cannot be stored")
     }
     expect(read == tracker.answers, "stored and read, the answers are others: \(tracker.answers) \(read)")
@@ -228,12 +255,15 @@ func fuzzAnswerReading(_ input: FuzzInput) {
     let reading = AnswerReading(texts: PolicyTexts.of(["en", "ko", "ru"][input.choice(3)]), canTransfer: true)
     let text = input.text
     for kind in Question.Kind.allCases {
-        let question = Question(id: "q1", text: "How many guests?", kind: kind, choices: kind == .choice ? ["Friday", "Saturday"] : [])
+        let question = Question(
+            id: "q1", text: "How many guests?", kind: kind, choices: kind == .choice ? ["Friday", "Saturday"] : [])
         for intent in [reading.intent(of: text, question: question), reading.intent(ofKeys: text, question: question)] {
             if case .answer(.number(let value)) = intent {
                 expect(value.isFinite && !Answer.Value.number(value).text.isEmpty, "a number that is none: \(value)")
             }
-            if case .answer(.text(let choice)) = intent, kind == .choice { expect(question.choices.contains(choice), "a choice that nobody gave") }
+            if case .answer(.text(let choice)) = intent, kind == .choice {
+                expect(question.choices.contains(choice), "a choice that nobody gave")
+            }
         }
     }
     _ = reading.intent(of: text, question: nil)

@@ -6,11 +6,14 @@ internal import Pipeline
 func fuzzRTP(_ input: FuzzInput) {
     input.bytes.withUnsafeBytes { datagram in
         guard let packet = RTPPacket(parsing: datagram) else { return }
-        expect(packet.payload.lowerBound >= RTPPacket.headerLength && packet.payload.upperBound <= datagram.count, "the payload lies outside")
+        expect(
+            packet.payload.lowerBound >= RTPPacket.headerLength && packet.payload.upperBound <= datagram.count,
+            "the payload lies outside")
         var written = [UInt8](repeating: 0, count: RTPPacket.headerLength) + datagram[packet.payload]
         written.withUnsafeMutableBytes {
             RTPPacket.writeHeader(
-                into: $0, payloadType: packet.payloadType, marker: packet.marker, sequence: packet.sequence, timestamp: packet.timestamp,
+                into: $0, payloadType: packet.payloadType, marker: packet.marker, sequence: packet.sequence,
+                timestamp: packet.timestamp,
                 ssrc: packet.ssrc)
         }
         written.withUnsafeBytes {
@@ -28,7 +31,8 @@ func fuzzRTCP(_ input: FuzzInput) {
     var reception = Reception()
     for _ in 0..<(steps.byte() % 16) {
         let (sequence, timestamp) = (steps.half(), steps.word())
-        reception.received(ssrc: UInt32(steps.byte() % 2), sequence: sequence, timestamp: timestamp, now: now &+ UInt64(steps.byte()))
+        reception.received(
+            ssrc: UInt32(steps.byte() % 2), sequence: sequence, timestamp: timestamp, now: now &+ UInt64(steps.byte()))
         expect(reception.jitter.isFinite && reception.jitter >= 0, "jitter \(reception.jitter)")
     }
     let ours = steps.word()
@@ -37,7 +41,9 @@ func fuzzRTCP(_ input: FuzzInput) {
     if let feedback = rtcp.feedback {
         expect((0...1).contains(feedback.lossFraction) && feedback.jitterMs >= 0, "feedback out of range")
         expect(feedback.roundTripMs.map { $0 >= 0 && $0.isFinite } ?? true, "a negative round trip")
-        expect((1...4.5).contains(SpeechQuality.score(loss: feedback.lossFraction, delayMs: feedback.jitterMs)), "a score out of range")
+        expect(
+            (1...4.5).contains(SpeechQuality.score(loss: feedback.lossFraction, delayMs: feedback.jitterMs)),
+            "a score out of range")
     }
     // What we send of it is understood by ourselves.
     let packet = rtcp.packet(ssrc: ours, timestamp: 1, packets: 2, octets: 3, reception: &reception, now: now)
@@ -146,13 +152,16 @@ func fuzzSRTP(_ input: FuzzInput) {
     if let parsed = SRTPKey(parsing: input.text) {
         expect(SRTPKey(parsing: parsed.attribute.dropFirst("a=crypto:".count)) == parsed, "a key changed")
     }
-    guard let sealer = SecureRTP(key, isInbound: false), let opener = SecureRTP(key, isInbound: true) else { return expect(false, "no session") }
+    guard let sealer = SecureRTP(key, isInbound: false), let opener = SecureRTP(key, isInbound: true) else {
+        return expect(false, "no session")
+    }
     let body = steps.bytes(1_400)
     var hostile = body
     let opened = hostile.withUnsafeMutableBytes { opener.unprotect($0, isControl: isControl) }
     expect(opened == nil, "a packet that nobody sealed was opened")
     var packet = body + [UInt8](repeating: 0, count: SecureRTP.overhead)
-    guard let sealed = packet.withUnsafeMutableBytes({ sealer.protect($0, length: body.count, isControl: isControl) }) else { return }
+    guard let sealed = packet.withUnsafeMutableBytes({ sealer.protect($0, length: body.count, isControl: isControl) })
+    else { return }
     expect(sealed > body.count && sealed <= packet.count, "sealed to \(sealed) bytes")
     var damaged = Array(packet[..<sealed])
     damaged[input.choice(sealed)] ^= 1 << UInt8(input.choice(8, salt: 3))
@@ -169,7 +178,9 @@ func fuzzSRTP(_ input: FuzzInput) {
 /// Time moves on by what each step says; the lock hears one address and sends to one.
 func fuzzSourceLock(_ input: FuzzInput) {
     var steps = Steps(input)
-    func address(_ byte: UInt8) -> SocketAddress? { byte % 5 == 4 ? nil : SocketAddress("127.0.0.\(byte % 5 + 1)", port: 4_000) }
+    func address(_ byte: UInt8) -> SocketAddress? {
+        byte % 5 == 4 ? nil : SocketAddress("127.0.0.\(byte % 5 + 1)", port: 4_000)
+    }
     var announced = address(steps.byte())
     var now: UInt64 = 1_000
     var lock = SourceLock(announced: announced, now: now)
@@ -194,8 +205,14 @@ func fuzzSourceLock(_ input: FuzzInput) {
         }
         expect(isHeard == (lock.heard == source), "heard, but not the one that is listened to")
         expect(isHeard || (lock.heard, lock.target) == before, "a packet that was refused changed something")
-        expect(lastOfSignalled == nil || source == announced || !isHeard, "another one was heard after the signalled address had spoken")
-        expect(announced == nil ? lock.target == nil : lock.target == announced || lock.target == lock.heard, "our packets go elsewhere")
-        expect(lock.admitsControl(source) == (source.address == (lock.heard ?? announced)?.address), "RTCP of another one is read")
+        expect(
+            lastOfSignalled == nil || source == announced || !isHeard,
+            "another one was heard after the signalled address had spoken")
+        expect(
+            announced == nil ? lock.target == nil : lock.target == announced || lock.target == lock.heard,
+            "our packets go elsewhere")
+        expect(
+            lock.admitsControl(source) == (source.address == (lock.heard ?? announced)?.address),
+            "RTCP of another one is read")
     }
 }

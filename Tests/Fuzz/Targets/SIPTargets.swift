@@ -19,7 +19,8 @@ func fuzzSDP(_ input: FuzzInput) {
     // Hold has an address that is none, and a port that is one: port 0 would refuse the stream (RFC 3264 §8.4, §6).
     let address = parsed.address
     let body = SessionDescription.body(
-        host: address?.host ?? "0.0.0.0", port: address?.port ?? 9_000, codecs: parsed.codecs, telephoneEvent: parsed.telephoneEvent, session: 1,
+        host: address?.host ?? "0.0.0.0", port: address?.port ?? 9_000, codecs: parsed.codecs,
+        telephoneEvent: parsed.telephoneEvent, session: 1,
         version: 2, direction: parsed.direction, key: parsed.keys.first)
     guard let again = try? SessionDescription(parsing: body, allowsLoopback: true) else {
         return expect(false, "what we wrote is not understood:\n\(body)")
@@ -42,7 +43,9 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
         case 0:
             let body = leg.offer()
             hasOffered = true
-            expect((try? SessionDescription(parsing: body, allowsLoopback: true))?.codecs == [.muLaw, .aLaw], "our offer is not understood")
+            expect(
+                (try? SessionDescription(parsing: body, allowsLoopback: true))?.codecs == [.muLaw, .aLaw],
+                "our offer is not understood")
         case 1:
             // What is no answer to an offer of ours is not given to it.
             guard hasOffered, let terms = try? leg.accept(text) else { continue }
@@ -56,7 +59,9 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
             guard let ours = try? SessionDescription(parsing: body, allowsLoopback: true) else {
                 return expect(false, "our answer is not understood:\n\(body)")
             }
-            expect(ours.codecs == [terms.law] && ours.isSecure == terms.remote.isSecure, "our answer says something else than we do")
+            expect(
+                ours.codecs == [terms.law] && ours.isSecure == terms.remote.isSecure,
+                "our answer says something else than we do")
             expect(ours.telephoneEvent == terms.remote.telephoneEvent, "our answer moves telephone-event")
         }
     }
@@ -84,16 +89,25 @@ func fuzzDigest(_ input: FuzzInput) {
     let verdict = digestGate.verify(header, method: "REGISTER", now: now) { $0 == "alice" ? secret : nil }
     if case .accepted = verdict { expect(false, "accepted without the password") }
     // The right answer to our challenge, with a client's nonce and URI out of the input.
-    guard case .challenge(let challenges) = digestGate.verify(nil, method: "REGISTER", now: now, secret: { _ in secret }),
+    guard
+        case .challenge(let challenges) = digestGate.verify(nil, method: "REGISTER", now: now, secret: { _ in secret }),
         let fields = challenges.last.flatMap(DigestAuthenticator.parse), let nonce = fields["nonce"]
     else { return expect(false, "no challenge that can be read") }
-    let printable = String(decoding: input.bytes.prefix(64).filter { (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C }, as: UTF8.self)
+    let printable = String(
+        decoding: input.bytes.prefix(64).filter { (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C },
+        as: UTF8.self)
     guard !printable.isEmpty else { return }
     func md5(_ text: String) -> String { DigestText.hex(Insecure.MD5.hash(data: Data(text.utf8))) }
-    let response = md5("\(md5("alice:trunkline:correct horse")):\(nonce):00000001:\(printable):auth:\(md5("REGISTER:sip:\(printable)"))")
+    let response = md5(
+        "\(md5("alice:trunkline:correct horse")):\(nonce):00000001:\(printable):auth:\(md5("REGISTER:sip:\(printable)"))"
+    )
     let answer =
         "Digest username=\"alice\", realm=\"trunkline\", nonce=\"\(nonce)\", uri=\"sip:\(printable)\", response=\"\(response)\", "
         + "cnonce=\"\(printable)\", nc=00000001, qop=auth, algorithm=MD5"
-    expect(digestGate.verify(answer, method: "REGISTER", now: now) { _ in secret } == .accepted(user: "alice"), "the right password was refused")
-    expect(digestGate.verify(answer, method: "REGISTER", now: now) { _ in secret } != .accepted(user: "alice"), "the same answer was taken twice")
+    expect(
+        digestGate.verify(answer, method: "REGISTER", now: now) { _ in secret } == .accepted(user: "alice"),
+        "the right password was refused")
+    expect(
+        digestGate.verify(answer, method: "REGISTER", now: now) { _ in secret } != .accepted(user: "alice"),
+        "the same answer was taken twice")
 }

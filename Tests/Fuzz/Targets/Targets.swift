@@ -1,5 +1,5 @@
-/// Every target. A new parser is one file (or one function) and one line here; a new media-stream dialect is one line in
-/// `dialects` (MediaStreamTargets.swift). To come, each at its place: multipart and CSV (API).
+/// Every target. A new parser is one file (or one function) and one line here; a new media-stream dialect is one line
+/// in `dialects` (MediaStreamTargets.swift). To come, each at its place: multipart and CSV (API).
 let targets: [FuzzTarget] =
     [
         // SIP and SDP

@@ -63,7 +63,9 @@ public final class TwilioDialect: MediaStreamDialect {
             throw MediaStreamError("the message is no JSON object with an \"event\"")
         }
         let name = UnsafeBufferPointer(rebasing: bytes[event.range])
-        if JSONMembers.equals(name, "mark") { return try echo(mark.map { UnsafeBufferPointer(rebasing: bytes[$0.range]) }, into: &messages) }
+        if JSONMembers.equals(name, "mark") {
+            return try echo(mark.map { UnsafeBufferPointer(rebasing: bytes[$0.range]) }, into: &messages)
+        }
         guard JSONMembers.equals(name, "media") else { return try other(bytes, into: &messages) }
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
         if let sid, sid.kind == .string, !isOurs(UnsafeBufferPointer(rebasing: bytes[sid.range])) {
@@ -73,7 +75,9 @@ public final class TwilioDialect: MediaStreamDialect {
         try take(UnsafeBufferPointer(rebasing: bytes[media.range]), into: &messages)
     }
 
-    private func echo(_ mark: UnsafeBufferPointer<UInt8>?, into messages: inout [MediaStreamMessage]) throws(MediaStreamError) {
+    private func echo(_ mark: UnsafeBufferPointer<UInt8>?, into messages: inout [MediaStreamMessage])
+        throws(MediaStreamError)
+    {
         var name: String?
         if let mark {
             _ = JSONMembers.forEach(in: mark) { key, value in
@@ -86,10 +90,14 @@ public final class TwilioDialect: MediaStreamDialect {
 
     private func isOurs(_ sid: UnsafeBufferPointer<UInt8>) -> Bool {
         guard sid.count == streamSidBytes.count, let given = sid.baseAddress else { return false }
-        return streamSidBytes.withUnsafeBufferPointer { ours in ours.baseAddress.map { memcmp($0, given, sid.count) == 0 } ?? false }
+        return streamSidBytes.withUnsafeBufferPointer { ours in
+            ours.baseAddress.map { memcmp($0, given, sid.count) == 0 } ?? false
+        }
     }
 
-    private func take(_ media: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]) throws(MediaStreamError) {
+    private func take(_ media: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage])
+        throws(MediaStreamError)
+    {
         var payload: JSONMembers.Value?
         var time: UInt32 = 0
         var isOutbound = false
@@ -103,7 +111,9 @@ public final class TwilioDialect: MediaStreamDialect {
         }
         if isOutbound { return }  // our own voice, where somebody asked for both tracks
         guard let payload, payload.kind == .string else { throw MediaStreamError("media.payload is missing") }
-        guard payload.range.count <= Base64.encodedLength(Self.payloadLimit) else { throw MediaStreamError("media.payload is longer than a second") }
+        guard payload.range.count <= Base64.encodedLength(Self.payloadLimit) else {
+            throw MediaStreamError("media.payload is longer than a second")
+        }
         let text = UnsafeBufferPointer(rebasing: media[payload.range])
         let isRead = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { buffer -> Bool in
             let length = payload.hasEscapes ? Self.unescape(text, into: buffer) : nil
@@ -118,7 +128,9 @@ public final class TwilioDialect: MediaStreamDialect {
     }
 
     /// Base64 may be written with `\/` for `/`; nothing else in it has an escape.
-    private static func unescape(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    private static func unescape(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>)
+        -> Int
+    {
         var count = 0
         for byte in text where byte != UInt8(ascii: "\\") {
             target[count] = byte
@@ -128,7 +140,9 @@ public final class TwilioDialect: MediaStreamDialect {
     }
 
     /// Twilio's payload is one frame; another length is cut into frames, the rest waiting for the next message.
-    private func frames(_ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into messages: inout [MediaStreamMessage]) {
+    private func frames(
+        _ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into messages: inout [MediaStreamMessage]
+    ) {
         if partialCount == 0, sound.count == EncodedFrame.byteCount {
             return messages.append(.media(EncodedFrame(copying: sound, law: .muLaw, timestampMs: timestampMs)))
         }
@@ -168,14 +182,19 @@ public final class TwilioDialect: MediaStreamDialect {
         case "connected": messages.append(.connected)
         case "start":
             guard !hasStarted else { throw MediaStreamError("a second start") }
-            guard let id = wire.streamSid ?? wire.start?.streamSid else { throw MediaStreamError("streamSid is missing") }
+            guard let id = wire.streamSid ?? wire.start?.streamSid else {
+                throw MediaStreamError("streamSid is missing")
+            }
             if let format = wire.start?.mediaFormat, format.encoding != "audio/x-mulaw" {
                 throw MediaStreamError("start.mediaFormat.encoding is not audio/x-mulaw")
             }
             hasStarted = true
             begin(streamSid: id)
             messages.append(
-                .start(StreamStart(streamID: streamSid, callID: wire.start?.callSid ?? "", parameters: wire.start?.customParameters ?? [:])))
+                .start(
+                    StreamStart(
+                        streamID: streamSid, callID: wire.start?.callSid ?? "",
+                        parameters: wire.start?.customParameters ?? [:])))
         case "dtmf":
             guard let digit = wire.dtmf?.digit.first, TelephoneEvent.digits.contains(digit) else {
                 throw MediaStreamError("dtmf.digit is missing or no digit")
@@ -209,7 +228,8 @@ public final class TwilioDialect: MediaStreamDialect {
         default: break
         }
         guard let object = object(for: message),
-            let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
+            let data = try? JSONSerialization.data(
+                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
             data.count <= target.count
         else { return nil }
         return data.copyBytes(to: target)
@@ -218,16 +238,23 @@ public final class TwilioDialect: MediaStreamDialect {
     /// Twilio takes a payload of any length. A tenth of a second: beyond that there is little left to save.
     public let framesPerMessage = 5
 
-    public func capacity(forFrames count: Int) -> Int { mediaPrefix.count + Base64.encodedLength(EncodedFrame.byteCount * count) + 160 }
+    public func capacity(forFrames count: Int) -> Int {
+        mediaPrefix.count + Base64.encodedLength(EncodedFrame.byteCount * count) + 160
+    }
 
-    public func encode(_ frames: UnsafeBufferPointer<EncodedFrame>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    public func encode(_ frames: UnsafeBufferPointer<EncodedFrame>, into target: UnsafeMutableBufferPointer<UInt8>)
+        -> Int
+    {
         var at = write(mediaPrefix, target, 0)
         if role == .carrier, let first = frames.first {
             sequence &+= 1
             chunk &+= 1
             at = write(#""sequenceNumber":""#, target, at)
             at = write(sequence, target, at)
-            at = write(track == .inbound ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target, at)
+            at = write(
+                track == .inbound
+                    ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target,
+                at)
             at = write(chunk, target, at)
             at = write(#"","timestamp":""#, target, at)
             at = write(Int(first.timestampMs), target, at)
@@ -236,7 +263,8 @@ public final class TwilioDialect: MediaStreamDialect {
         if frames.count == 1, frames[0].law == .muLaw {
             at = Base64.encode(frames[0].bytes.span, into: target, at: at)
         } else {
-            at = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: frames.count * EncodedFrame.byteCount) { sound in
+            at = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: frames.count * EncodedFrame.byteCount) {
+                sound in
                 for (index, frame) in frames.enumerated() {
                     let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
                     let place = UnsafeMutableBufferPointer(rebasing: sound[(index * EncodedFrame.byteCount)...])
@@ -287,7 +315,8 @@ public final class TwilioDialect: MediaStreamDialect {
             return [
                 "event": "start", "sequenceNumber": String(sequence), "streamSid": streamSid,
                 "start": [
-                    "streamSid": streamSid, "accountSid": accountSid, "callSid": start.callID, "tracks": tracks.map(\.rawValue),
+                    "streamSid": streamSid, "accountSid": accountSid, "callSid": start.callID,
+                    "tracks": tracks.map(\.rawValue),
                     "customParameters": start.parameters,
                     "mediaFormat": ["encoding": "audio/x-mulaw", "sampleRate": 8_000, "channels": 1],
                 ] as [String: Any],
@@ -306,9 +335,12 @@ public final class TwilioDialect: MediaStreamDialect {
             ]
         case (.carrier, .mark(let name)):
             sequence += 1
-            return ["event": "mark", "sequenceNumber": String(sequence), "streamSid": streamSid, "mark": ["name": name]]
+            return [
+                "event": "mark", "sequenceNumber": String(sequence), "streamSid": streamSid, "mark": ["name": name],
+            ]
         case (.application, .mark(let name)): return ["event": "mark", "streamSid": streamSid, "mark": ["name": name]]
-        case (_, .clear), (.application, .connected), (.application, .start), (.application, .dtmf), (.application, .stop):
+        case (_, .clear), (.application, .connected), (.application, .start), (.application, .dtmf),
+            (.application, .stop):
             return nil
         }
     }

@@ -1,0 +1,68 @@
+/// A stage of the caller's side: looks at each frame, may change it, and writes down what it finds.
+///
+/// A call's stages are a list (`CallLayout.callerStages`); they run one after the other within the socket's callback.
+public protocol CallerStage {
+    /// Unique within a call; the call's graph shows it.
+    var name: String { get }
+    /// One frame of 20 ms. Must not wait.
+    mutating func process(_ heard: inout HeardFrame)
+}
+
+/// One frame of the caller on its way through the stages, and what they found.
+public struct HeardFrame {
+    /// 20 ms of sound, as the next stage is to hear it.
+    public var frame = EncodedFrame()
+    public var activity = VoiceActivity(isSpeech: false, level: -96)
+    /// The caller has a turn that has not ended.
+    public var isInTurn = false
+    /// Silence at the turn's end, ms; also just after the turn has ended.
+    public var silentMs = 0
+    public var turns: [TurnEvent] = []
+    public var interruptions: [Interruption] = []
+
+    public init() {}
+
+    /// The next frame; what was found in the last one is forgotten.
+    public mutating func begin(_ frame: EncodedFrame) {
+        self.frame = frame
+        if !turns.isEmpty { turns.removeAll(keepingCapacity: true) }
+        if !interruptions.isEmpty { interruptions.removeAll(keepingCapacity: true) }
+    }
+}
+
+/// What stages of the caller's side may ask about the call. Confined to its loop.
+public protocol CallScene: AnyObject {
+    /// Our speech is being played, or held back by a pause.
+    var isAISpeaking: Bool { get }
+    /// Our speech may be cut off now.
+    var isInterruptible: Bool { get }
+    /// Words of the caller so far, backchannels not counted; nil where no recogniser tells before the turn's end.
+    var callerWords: Int? { get }
+    /// Silence that ends the turn in progress, ms; nil: as configured.
+    var endOfTurnSilenceMs: Int? { get }
+}
+
+/// The stages of the caller's side in their order, each with its meter.
+public struct CallerChain {
+    private var stages: [any CallerStage]
+    private var meters: [StageMeter]
+
+    public init(_ stages: [any CallerStage]) {
+        self.stages = stages
+        meters = Array(repeating: StageMeter(), count: stages.count)
+    }
+
+    public mutating func process(_ heard: inout HeardFrame) {
+        var start = StageMeter.now()
+        for index in stages.indices {
+            stages[index].process(&heard)
+            let end = StageMeter.now()
+            meters[index].count()
+            meters[index].took(nanoseconds: end &- start)
+            start = end
+        }
+    }
+
+    public var names: [String] { stages.map(\.name) }
+    public var readings: [StageReading] { zip(stages, meters).map { $1.reading($0.name, .caller) } }
+}

@@ -1,0 +1,67 @@
+public import Pipeline
+
+/// What the dialogue asks a language model.
+public struct ModelRequest: Sendable {
+    public var conversation: Conversation
+    /// Tells the reply from those to other requests.
+    public var generation: Int
+    public init(conversation: Conversation, generation: Int) {
+        self.conversation = conversation
+        self.generation = generation
+    }
+}
+
+/// A piece of the reply to a request.
+public struct ModelReply: Sendable, Equatable {
+    public enum Piece: Sendable, Equatable {
+        case event(LanguageModelEvent)
+        /// The reply is complete.
+        case finished
+        /// The model cannot answer; why, for the operator.
+        case failed(String)
+    }
+    public var generation: Int
+    public var piece: Piece
+    public init(generation: Int, piece: Piece) {
+        self.generation = generation
+        self.piece = piece
+    }
+}
+
+/// A language model as a stage of the graph: one response at a time; a new request, or a flush, ends the one before.
+public struct LanguageModelService: Service {
+    private let model: any LanguageModel
+
+    public init(_ model: any LanguageModel) { self.model = model }
+
+    public func run(from input: Edge<ModelRequest>, to output: Edge<ModelReply>) async throws {
+        var current: Task<Void, Never>?
+        defer { current?.cancel() }
+        while let signal = await input.next() {
+            current?.cancel()
+            current = nil
+            switch signal {
+            case .data(let request):
+                // Of the shared threads: reading a reply must not hold up the call's loop.
+                current = Task { [model] in await Self.respond(to: request, with: model, output) }
+            case .flush: break
+            case .end: return
+            }
+        }
+    }
+
+    private static func respond(
+        to request: ModelRequest, with model: any LanguageModel, _ output: Edge<ModelReply>
+    ) async {
+        do {
+            do {
+                try await model.respond(to: request.conversation) { event in
+                    try await output.send(ModelReply(generation: request.generation, piece: .event(event)))
+                }
+                try await output.send(ModelReply(generation: request.generation, piece: .finished))
+            } catch let error where !(error is CancellationError) {
+                try await output.send(ModelReply(generation: request.generation, piece: .failed("\(error)")))
+            }
+        } catch {}  // cancelled: nobody waits for the reply
+    }
+}

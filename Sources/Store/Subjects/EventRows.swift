@@ -1,0 +1,45 @@
+internal import Foundation
+
+/// Events, inside a transaction.
+public struct EventRows {
+    /// Events kept for `after=`; older ones go.
+    public static let historyLimit: Int64 = 20_000
+    /// Old ones are looked for once in so many.
+    private static let sweep: Int64 = 1_000
+
+    let transaction: any Transaction
+    let context: Context
+
+    /// - Returns: the event with its id.
+    public func append(_ event: CallEvent) throws -> CallEvent {
+        let id: Int64? = try transaction.value(
+            "INSERT INTO events (name, at, call_id, direction, payload) VALUES (?, ?, ?, ?, ?) RETURNING id",
+            event.name, event.at, event.callID, event.direction,
+            try context.vault.seal(event.payload, row: "events/\(event.callID)/\(event.name)"))
+        guard let id else { throw StoreError(.unavailable, "the database gave no id to an event") }
+        if id % Self.sweep == 0 {
+            try transaction.run("DELETE FROM events WHERE id <= ?", id - Self.historyLimit)
+        }
+        var stored = event
+        stored.id = id
+        return stored
+    }
+
+    /// The id of the latest event; 0: there has been none.
+    public func latest() throws -> Int64 { try transaction.value(context.dialect.latestEvent) ?? 0 }
+
+    /// Events after an id, oldest first, at most `limit`; of one call where one is named.
+    public func events(after id: Int64, of call: String?, limit: Int) throws -> [CallEvent] {
+        let rows =
+            try call.map {
+                try transaction.rows(
+                    "SELECT * FROM events WHERE id > ? AND call_id = ? ORDER BY id LIMIT ?", id, $0, limit)
+            } ?? transaction.rows("SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", id, limit)
+        return try Storage.opened(rows) { row in
+            let call: String = try row["call_id"], name: String = try row["name"]
+            return CallEvent(
+                id: try row["id"], name: name, at: try row["at"], callID: call, direction: try row["direction"],
+                payload: try context.vault.open(row["payload"], row: "events/\(call)/\(name)"))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+public import Foundation
+
+/// A question/answer pair or a document of the knowledge.
+public struct KnowledgeItem: Sendable, Equatable, Codable {
+    public enum Kind: String, Sendable, Codable { case pair = "qa", document }
+    /// `kn-` and 8 hex digits.
+    public var id: String
+    public var kind: Kind
+    /// What is named as the source: the document's title, or the question.
+    public var title: String
+    public var answer: String?
+    public var createdAt: Date
+    public var chunkCount: Int
+
+    public init(
+        id: String = "kn-" + ShortID.random(), kind: Kind, title: String, answer: String?, createdAt: Date,
+        chunkCount: Int
+    ) {
+        self.id = id
+        self.kind = kind
+        self.title = title
+        self.answer = answer
+        self.createdAt = createdAt
+        self.chunkCount = chunkCount
+    }
+}
+
+/// A piece of an item, as a search finds it.
+public struct KnowledgePiece: Sendable {
+    public let id: Int64
+    public let kind: KnowledgeItem.Kind
+    public let title: String
+    public let answer: String?
+    public let text: String
+
+    static let columns: SQL = "c.id, c.text, k.kind, k.title, k.answer"
+
+    init(_ row: Row) throws {
+        id = try row["id"]
+        kind = KnowledgeItem.Kind(rawValue: try row["kind"]) ?? .document
+        title = try row["title"]
+        answer = try row["answer"]
+        text = try row["text"]
+    }
+}
+
+/// Knowledge, found by words and by vectors.
+public struct KnowledgeItems: Sendable {
+    /// Items, and pieces of all of them.
+    public static let itemLimit = 10_000
+    public static let chunkLimit = 50_000
+
+    let storage: Storage
+
+    /// - Parameter vectors: one a chunk, or none.
+    public func add(_ item: KnowledgeItem, chunks: [String], vectors: [[Float]]) async throws(StoreError) {
+        let blobs = vectors.map { vector in vector.withUnsafeBytes { Data($0) } }
+        try await storage.write { work in
+            let items = try work.transaction.count("SELECT COUNT(*) FROM knowledge")
+            let pieces = try work.transaction.count("SELECT COUNT(*) FROM knowledge_chunks")
+            guard items < Self.itemLimit, pieces + chunks.count <= Self.chunkLimit else {
+                throw StoreError(
+                    .conflict, "the knowledge is full: \(Self.itemLimit) items of \(Self.chunkLimit) pieces")
+            }
+            try work.transaction.run(
+                "INSERT INTO knowledge (id, kind, title, answer, created_at) VALUES (?, ?, ?, ?, ?)", item.id,
+                item.kind.rawValue, item.title, item.answer, item.createdAt)
+            for (position, chunk) in chunks.enumerated() {
+                let id: Int64? = try work.transaction.value(
+                    """
+                    INSERT INTO knowledge_chunks (knowledge_id, position, text, vector) VALUES (?, ?, ?, ?) RETURNING id
+                    """, item.id, position, chunk, position < blobs.count ? blobs[position] : Data?.none)
+                guard let id else { throw StoreError(.unavailable, "the database gave no id to a piece") }
+                let words = work.context.reading.words(item.title + " " + chunk)
+                try work.context.dialect.index(chunk: id, words: words, work.transaction)
+            }
+        }
+    }
+
+    public func remove(_ id: String) async throws(StoreError) {
+        try await storage.write { work in
+            if try work.transaction.run("DELETE FROM knowledge WHERE id = ?", id) == 0 {
+                throw StoreError(.notFound, "there is no knowledge \(id)")
+            }
+            try Storage.noteErasure(work)
+        }
+        try await storage.forgetErased()
+    }
+
+    /// Newest first.
+    public func items(limit: Int) async throws(StoreError) -> [KnowledgeItem] {
+        try await storage.read { work in
+            try work.transaction.rows(
+                """
+                SELECT k.*, (SELECT COUNT(*) FROM knowledge_chunks c WHERE c.knowledge_id = k.id) AS chunks
+                FROM knowledge k ORDER BY k.created_at DESC, k.id LIMIT ?
+                """, limit
+            ).map { row in
+                KnowledgeItem(
+                    id: try row["id"], kind: KnowledgeItem.Kind(rawValue: try row["kind"]) ?? .document,
+                    title: try row["title"], answer: try row["answer"], createdAt: try row["created_at"],
+                    chunkCount: try row["chunks"])
+            }
+        }
+    }
+
+    // MARK: Searching
+
+    /// Pieces that hold one of the words, best first (BM25).
+    /// - Parameter words: letters and digits only.
+    public func pieces(withAnyOf words: [String], limit: Int) async throws(StoreError) -> [KnowledgePiece] {
+        guard !words.isEmpty else { return [] }
+        return try await storage.read { work in
+            try work.context.dialect.chunks(
+                KnowledgePiece.columns, withAnyOf: words, limit: limit, work.transaction
+            ).map { try KnowledgePiece($0) }
+        }
+    }
+
+    /// Pieces whose vectors are like one, best first.
+    /// - Parameter minimum: likeness below which a piece says nothing.
+    public func pieces(like vector: [Float], minimum: Float, limit: Int) async throws(StoreError) -> [KnowledgePiece] {
+        try await storage.read { work in
+            var best: [(id: Int64, likeness: Float)] = []
+            try work.transaction.each("SELECT id, vector FROM knowledge_chunks WHERE vector IS NOT NULL") { row in
+                let data: Data = try row["vector"]
+                guard data.count == vector.count * MemoryLayout<Float>.size else { return }
+                let likeness = data.withUnsafeBytes { bytes -> Float in
+                    vector.indices.reduce(Float(0)) {
+                        let place = $1 * MemoryLayout<Float>.size
+                        return $0 + vector[$1] * bytes.loadUnaligned(fromByteOffset: place, as: Float.self)
+                    }
+                }
+                if likeness >= minimum { best.append((try row["id"], likeness)) }
+            }
+            return try best.sorted { $0.likeness > $1.likeness }.prefix(limit).compactMap { hit in
+                try work.transaction.row(
+                    """
+                    SELECT \(KnowledgePiece.columns) FROM knowledge_chunks c JOIN knowledge k ON k.id = c.knowledge_id
+                    WHERE c.id = ?
+                    """, hit.id
+                ).map { try KnowledgePiece($0) }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+public import Foundation
+
+/// One message to one endpoint.
+public struct Delivery: Sendable, Equatable {
+    public enum State: String, Sendable, CaseIterable { case pending, delivered, dead }
+    /// Of the list, `webhook-id` is `msg_` and it.
+    public var id: Int64
+    public var callID: String
+    public var event: String
+    public var state: State
+    public var attempts: Int
+    public var createdAt: Date
+    /// When it is tried next, while it is pending.
+    public var nextAt: Date
+    public var deliveredAt: Date?
+    public var lastStatus: Int?
+    public var lastError: String?
+    public var url: String
+    /// JSON.
+    public var body: String
+}
+
+public struct DeliveryPage: Sendable {
+    public var items: [Delivery]
+    public var nextCursor: Int64?
+}
+
+/// Messages to be posted, inside a transaction.
+public struct OutboxRows {
+    /// Messages that were delivered or given up are kept this long, days.
+    private static let keptDays = 30.0
+    /// Messages that wait; beyond it the oldest are given up.
+    static let pendingLimit = 200_000
+    /// What is over is looked for once in so many.
+    private static let sweep: Int64 = 1_000
+
+    private struct Message: Codable {
+        var url: String
+        var body: String
+    }
+
+    let transaction: any Transaction
+    let context: Context
+
+    /// Puts a message behind those of the same call to the same endpoint.
+    public func enqueue(url: String, body: String, named name: String, of call: String, at: Date) throws {
+        let id: Int64? = try transaction.value(
+            """
+            INSERT INTO deliveries (stream, call_id, event, state, created_at, next_at, message)
+            VALUES (?, ?, ?, 'pending', ?, ?, ?) RETURNING id
+            """,
+            context.numbers.hash("stream \(url) \(call)"), call, name, at, at,
+            try context.seal(Message(url: url, body: body), row: "deliveries/\(call)/\(name)"))
+        guard let id, id % Self.sweep == 0 else { return }
+        try transaction.run(
+            "DELETE FROM deliveries WHERE state <> 'pending' AND created_at < ?",
+            at.addingTimeInterval(-Self.keptDays * 86_400))
+        try transaction.run(
+            """
+            UPDATE deliveries SET state = 'dead', last_error = 'too many messages wait'
+            WHERE state = 'pending' AND id < (
+                SELECT id FROM deliveries WHERE state = 'pending' ORDER BY id DESC LIMIT 1 OFFSET ?)
+            """, Self.pendingLimit)
+    }
+
+    private func delivery(_ row: Row) throws -> Delivery {
+        let call: String = try row["call_id"], event: String = try row["event"]
+        let message: Message = try context.open(row["message"], row: "deliveries/\(call)/\(event)")
+        return Delivery(
+            id: try row["id"], callID: call, event: event, state: Delivery.State(rawValue: try row["state"]) ?? .dead,
+            attempts: try row["attempts"], createdAt: try row["created_at"], nextAt: try row["next_at"],
+            deliveredAt: try row["delivered_at"], lastStatus: try row["last_status"], lastError: try row["last_error"],
+            url: message.url, body: message.body)
+    }
+
+    /// The first message that waits, of each call and endpoint.
+    private static let heads: SQL = "id IN (SELECT MIN(id) FROM deliveries WHERE state = 'pending' GROUP BY stream)"
+
+    /// Messages to send now: of each call and endpoint only the first that waits, so that their order is kept.
+    /// - Returns: also the ids of rows that cannot be read.
+    public func due(at now: Date, limit: Int) throws -> (deliveries: [Delivery], damaged: [Int64]) {
+        var result: (deliveries: [Delivery], damaged: [Int64]) = ([], [])
+        for row in try transaction.rows(
+            "SELECT * FROM deliveries WHERE \(Self.heads) AND next_at <= ? ORDER BY next_at, id LIMIT ?", now, limit)
+        {
+            if let delivery = try? delivery(row) {
+                result.deliveries.append(delivery)
+            } else {
+                result.damaged.append(try row["id"])
+            }
+        }
+        return result
+    }
+
+    public func giveUp(_ ids: [Int64], error: String) throws {
+        for id in ids {
+            try transaction.run("UPDATE deliveries SET state = 'dead', last_error = ? WHERE id = ?", error, id)
+        }
+    }
+
+    /// When the next message is to be sent.
+    public func next() throws -> Date? {
+        try transaction.value("SELECT MIN(next_at) FROM deliveries WHERE \(Self.heads)")
+    }
+
+    /// What came of one try.
+    public func tried(_ id: Int64, state: Delivery.State, status: Int?, error: String?, nextAt: Date, at now: Date)
+        throws
+    {
+        try transaction.run(
+            """
+            UPDATE deliveries SET state = ?, attempts = attempts + 1, last_status = ?, last_error = ?, next_at = ?,
+                delivered_at = ?
+            WHERE id = ?
+            """, state.rawValue, status, error, nextAt, state == .delivered ? now : Date?.none, id)
+    }
+
+    /// Newest first.
+    public func page(state: Delivery.State?, of call: String?, limit: Int, cursor: Int64?) throws -> DeliveryPage {
+        var conditions: [SQL] = ["id < ?"]
+        var arguments: [any Storable] = [cursor ?? .max]
+        if let state {
+            conditions.append("state = ?")
+            arguments.append(state.rawValue)
+        }
+        if let call {
+            conditions.append("call_id = ?")
+            arguments.append(call)
+        }
+        let rows = try transaction.rows(
+            "SELECT * FROM deliveries WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
+            arguments: arguments + [limit + 1])
+        return DeliveryPage(
+            items: try Storage.opened(rows.prefix(limit)) { try delivery($0) },
+            nextCursor: rows.count > limit ? try rows[limit - 1]["id"] : nil)
+    }
+
+    /// Sends messages again, with all their tries: one, or all that were given up. Returns how many.
+    public func replay(_ id: Int64?, at now: Date) throws -> Int {
+        let change: SQL = "UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ? WHERE "
+        guard let id else { return try transaction.run(change + "state = 'dead'", now) }
+        return try transaction.run(change + "id = ? AND state <> 'pending'", now, id)
+    }
+}

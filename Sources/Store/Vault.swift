@@ -1,0 +1,107 @@
+internal import Crypto
+public import Foundation
+
+/// Seals what is kept of people: numbers, answers, transcripts, events. AES-256-GCM, bound to the row it
+/// stands in.
+///
+///     01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16        sealed
+///     7B …                                                     as it is (JSON, begins with "{"): there was no key
+public struct Vault: Sendable {
+    private static let version: UInt8 = 1
+    private static let headerLength = 5
+    /// The same, for statements that read the head alone.
+    static let headerSQL: SQL = "5"
+    /// Bytes by which something grows when it is sealed.
+    public static let overhead = headerLength + 12 + 16
+    /// Former keys that are still tried.
+    public static let formerKeyLimit = 16
+
+    /// 256 bits.
+    public struct Key: Sendable {
+        fileprivate let symmetric: SymmetricKey
+        fileprivate let id: [UInt8]
+
+        /// - Parameter text: 64 hex digits, or 32 bytes in Base64.
+        /// - Throws: a `StoreError` that names what a key looks like.
+        public init(_ text: String) throws(StoreError) {
+            let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            guard let bytes = trimmed.count == 64 ? Self.hex(trimmed) : Data(base64Encoded: trimmed).map(Array.init),
+                bytes.count == 32
+            else {
+                throw StoreError(
+                    .cannotOpen,
+                    "an encryption key must be 64 hex digits, or 32 bytes in Base64: openssl rand -hex 32 makes one")
+            }
+            self.init(bytes: bytes)
+        }
+
+        init(bytes: [UInt8]) {
+            symmetric = SymmetricKey(data: bytes)
+            id = Array(SHA256.hash(data: Data("trunkline key".utf8 + bytes)).prefix(4))
+        }
+
+        private static func hex(_ text: String) -> [UInt8]? {
+            var bytes: [UInt8] = []
+            var digits = text[...]
+            while digits.count >= 2 {
+                guard let byte = UInt8(digits.prefix(2), radix: 16), digits.prefix(2).allSatisfy(\.isHexDigit) else {
+                    return nil
+                }
+                bytes.append(byte)
+                digits = digits.dropFirst(2)
+            }
+            return digits.isEmpty ? bytes : nil
+        }
+    }
+
+    private let current: Key?
+    private let former: [Key]
+
+    /// - Parameters:
+    ///   - current: what is written from now on is sealed with it; nil: it is written as it is.
+    ///   - former: what was sealed with these can be read.
+    public init(current: Key? = nil, former: [Key] = []) {
+        self.current = current
+        self.former = former
+    }
+
+    public var seals: Bool { current != nil }
+
+    /// - Parameter row: what the text belongs to; it cannot be opened anywhere else.
+    public func seal(_ text: String, row: String) throws -> Data { try seal(Data(text.utf8), row: row) }
+
+    public func seal(_ bytes: Data, row: String) throws -> Data {
+        guard let current else { return bytes }
+        let box = try AES.GCM.seal(bytes, using: current.symmetric, authenticating: Data(row.utf8))
+        guard let combined = box.combined else { throw StoreError(.unavailable, "cannot seal what is to be stored") }
+        return Data([Self.version] + current.id) + combined
+    }
+
+    /// - Throws: `StoreError` when the key is missing or the row was tampered with.
+    public func open(_ data: Data, row: String) throws -> String {
+        String(decoding: try bytes(data, row: row), as: UTF8.self)
+    }
+
+    public func bytes(_ data: Data, row: String) throws -> Data {
+        guard data.first == Self.version else { return data }
+        guard data.count > Self.headerLength else { throw StoreError(.unavailable, "a sealed row is damaged") }
+        let id = Array(data.dropFirst().prefix(4))
+        guard let key = ([current].compactMap { $0 } + former).first(where: { $0.id == id }) else {
+            throw StoreError(
+                .unavailable,
+                "the key that a row was sealed with is not among security.encryption_key and security.former_keys")
+        }
+        do {
+            let box = try AES.GCM.SealedBox(combined: data.dropFirst(Self.headerLength))
+            return try AES.GCM.open(box, using: key.symmetric, authenticating: Data(row.utf8))
+        } catch { throw StoreError(.unavailable, "a sealed row does not belong where it stands, or was changed") }
+    }
+
+    public static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.first == version }
+
+    /// Whether it would be written otherwise now.
+    public func isOutdated(_ data: Data) -> Bool {
+        guard let current else { return false }
+        return data.first != Self.version || Array(data.dropFirst().prefix(4)) != current.id
+    }
+}
