@@ -54,15 +54,23 @@ export const listCalls = (filter, kind = "outbound") => {
   return request("GET", `/api/${kind}/${query.size ? `?${query}` : ""}`);
 };
 /** Calls that go on, the oldest first, and how many there are in each state. */
-export const liveCalls = (kind, limit) => request("GET", `/api/${kind}/active?state=dialing,ringing,connected&limit=${limit}`);
+export const liveCalls = (kind, limit) => request(
+  "GET",
+  `/api/${kind}/active?state=dialing,ringing,connected&limit=${limit}`
+);
 export const statistics = () => request("GET", "/api/outbound/stats");
 export const call = (callID) => request("GET", callURL(callID));
 export const result = (callID) => request("GET", `${callURL(callID)}/result`);
 export const sipTrace = (callID) => request("GET", `${callURL(callID)}/sip`);
+export const graph = (callID) => request("GET", `${callURL(callID)}/graph`);
 export const transfer = (callID) => request("POST", `${callURL(callID)}/transfer`, {});
 export const say = (callID, text) => request("POST", `${callURL(callID)}/say`, { text });
 export const act = (callID, action) => request("POST", `${callURL(callID)}/${action}`);
-export const correct = (callID, questionID, change) => request("POST", `${callURL(callID)}/answers/${id(questionID)}`, change);
+export const correct = (callID, questionID, change) => request(
+  "POST",
+  `${callURL(callID)}/answers/${id(questionID)}`,
+  change
+);
 export const retention = () => request("GET", "/api/retention");
 export const providers = () => request("GET", "/api/providers");
 

@@ -55,10 +55,13 @@ function loginPage(root) {
     error.textContent = "";
     try {
       const name = form.username.value.trim();
-      await api.logIn(name ? { username: name, password: form.password.value } : { api_key: form.api_key.value.trim() });
+      await api.logIn(
+        name ? { username: name, password: form.password.value } : { api_key: form.api_key.value.trim() }
+      );
       await enter();
     } catch (problem) {
-      error.textContent = problem.status !== 401 ? problem.message : form.username.value.trim() ? t("Name or password is wrong.") : t("This key is not known.");
+      const refusal = form.username.value.trim() ? t("Name or password is wrong.") : t("This key is not known.");
+      error.textContent = problem.status === 401 ? refusal : problem.message;
     }
   });
 }
@@ -77,7 +80,12 @@ async function show() {
   shownPath = location.pathname;
   const path = location.pathname.replace(/\/+$/, "") || "/";
   const match = path.match(/^\/(?:outbound\/(?=ob-)|inbound\/(?=in-))((?:ob|in)-[0-9a-f]{8})$/);
-  const place = match ? "" : { "/": "overview", "/login": "overview", "/outbound": "list", "/outbound/new": "list" }[path] ?? path.split("/")[1];
+  const place = match ? "" : {
+    "/": "overview",
+    "/login": "overview",
+    "/outbound": "list",
+    "/outbound/new": "list",
+  }[path] ?? path.split("/")[1];
   for (const link of top_.querySelectorAll("[data-nav]")) {
     if (link.dataset.nav === place) {
       link.setAttribute("aria-current", "page");
@@ -90,7 +98,9 @@ async function show() {
     else if (path === "/outbound") left = await listPage(root, "outbound");
     else if (path === "/operators") left = await resourcePage(root, operators, session.role);
     else if (path === "/templates") left = await resourcePage(root, templates, session.role);
-    else if (path === "/settings" || path.startsWith("/settings/")) left = await settingsPage(root, path.slice(10), session.role);
+    else if (path === "/settings" || path.startsWith("/settings/")) {
+      left = await settingsPage(root, path.slice(10), session.role);
+    }
     else if (path === "/inbound") left = await listPage(root, "inbound");
     else if (path === "/outbound/new") left = newPage(root, go);
     else if (match) left = await callPage(root, match[1]);

@@ -5,9 +5,11 @@ const firstDelay = 400;
 const mostInterval = 5000;
 
 /**
- * Refreshes after events. Several in a moment make one refresh, and a stream of them one an interval; where a refresh takes long, on this machine or
+ * Refreshes after events. Several in a moment make one refresh, and a stream of them one an interval; where a refresh
+ * takes long, on this machine or
  * on that one, it is done less often. A page that nobody sees waits until it is seen.
- * @param refresh reads and draws anew, unless `isCurrent()`, which it is given, says that a later one has begun or the page was left,
+ * @param refresh reads and draws anew, unless `isCurrent()`, which it is given, says that a later one has begun or the
+ * page was left,
  * @param isOurs whether an event concerns the page, @param interval ms between two refreshes at least.
  * @returns `soon()` for other occasions, and `leave()`.
  */
@@ -28,9 +30,14 @@ export function keepFresh(refresh, isOurs, interval = 1000) {
   function soon() {
     isOwed = document.hidden;
     if (isOwed) return;
-    timer ||= setTimeout(now, Math.max(firstDelay, Math.min(3 * cost, mostInterval), last + interval - performance.now()));
+    timer ||= setTimeout(
+      now,
+      Math.max(firstDelay, Math.min(3 * cost, mostInterval), last + interval - performance.now())
+    );
   }
-  const onEvent = ({ detail }) => { if (isOurs(detail.event) && !/_(transcript|progress)$/.test(detail.event)) soon(); };
+  const onEvent = ({ detail }) => {
+    if (isOurs(detail.event) && !/_(transcript|progress)$/.test(detail.event)) soon();
+  };
   const onSeen = () => {
     if (document.hidden || !isOwed) return;
     isOwed = false;

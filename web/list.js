@@ -9,7 +9,19 @@ const largestPage = 200;
 const collator = new Intl.Collator(language);
 // Rows of one file.
 const exportLimit = 100_000;
-const columns = ["id", "created_at", "caller_number", "callee_number", "called_number", "purpose", "state", "attempt_count", "duration_seconds", "end_reason", "failure_reason"];
+const columns = [
+  "id",
+  "created_at",
+  "caller_number",
+  "callee_number",
+  "called_number",
+  "purpose",
+  "state",
+  "attempt_count",
+  "duration_seconds",
+  "end_reason",
+  "failure_reason",
+];
 
 /** RFC 4180; what a spreadsheet would take for a formula is text. */
 function csvField(value) {
@@ -25,11 +37,16 @@ async function exportCSV(filter, kind) {
   do {
     const page = await api.listCalls({ ...filter, cursor, limit: largestPage }, kind);
     names = columns.filter((name) => name === "id" || page.items.length === 0 || name in page.items[0]);
-    for (const call of page.items) lines.push(names.map((name) => csvField(name === "id" ? callID(call) : call[name])).join(","));
+    for (const call of page.items) lines.push(
+      names.map((name) => csvField(name === "id" ? callID(call) : call[name])).join(",")
+    );
     cursor = page.next_cursor;
   } while (cursor && lines.length < exportLimit);
   // The mark tells spreadsheets that it is UTF-8.
-  const file = new Blob(["\uFEFF", [names.join(","), ...lines].join("\r\n"), "\r\n"], { type: "text/csv;charset=utf-8" });
+  const file = new Blob(
+    ["\uFEFF", [names.join(","), ...lines].join("\r\n"), "\r\n"],
+    { type: "text/csv;charset=utf-8" }
+  );
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);
   link.download = `${kind}-${new Date().toISOString().slice(0, 10)}.csv`;
@@ -79,20 +96,36 @@ export async function listPage(root, kind) {
     const [year, month, day] = value.split("-").map(Number);
     return new Date(year, month - 1, day + later).toISOString();
   };
-  const filter = () => ({ q: form.q.value.trim(), state: form.state.value, from: midnight(form.elements.from, 0), to: midnight(form.elements.to, 1) });
+  const filter = () => (
+    {
+      q: form.q.value.trim(),
+      state: form.state.value,
+      from: midnight(form.elements.from, 0),
+      to: midnight(form.elements.to, 1),
+    }
+  );
 
   const sortKeys = {
-    time: (call) => Date.parse(call.created_at), callee: (call) => (isInbound ? call.caller_number : call.callee_number) ?? "",
-    purpose: (call) => (isInbound ? call.called_number : call.purpose) ?? "", state: (call) => call.state, duration: (call) => call.duration_seconds ?? -1,
+    time: (call) => Date.parse(call.created_at), callee: (call) => (
+      isInbound ? call.caller_number : call.callee_number
+    ) ?? "",
+    purpose: (call) => (
+      isInbound ? call.called_number : call.purpose
+    ) ?? "", state: (call) => call.state, duration: (call) => call.duration_seconds ?? -1,
   };
 
   function arrange() {
     for (const head of root.querySelectorAll("[data-sort]")) {
-      if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.isUp ? "ascending" : "descending"); else head.removeAttribute("aria-sort");
+      if (head.dataset.sort === sort.by) head.setAttribute(
+        "aria-sort",
+        sort.isUp ? "ascending" : "descending"
+      ); else head.removeAttribute("aria-sort");
     }
     const key = sortKeys[sort.by];
     const order = (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
-    const sorted = [...known.values()].map(({ call, row }) => [key(call), row]).sort(([a], [b]) => (sort.isUp ? order(a, b) : order(b, a)));
+    const sorted = [...known.values()].map(({ call, row }) => [key(call), row]).sort(
+      ([a], [b]) => (sort.isUp ? order(a, b) : order(b, a))
+    );
     placeRows(sorted.map(([, row]) => row));
   }
 
@@ -101,11 +134,19 @@ export async function listPage(root, kind) {
     known.set(callID(call), { call, row });
     cell(row, "time", when(call.created_at)).title = call.created_at;
     cell(row, "callee", isInbound ? call.caller_number : call.callee_number);
-    cell(row, "purpose", isInbound ? call.called_number : call.purpose).setAttribute("href", `/${kind}/${callID(call)}`);
+    cell(
+      row,
+      "purpose",
+      isInbound ? call.called_number : call.purpose
+    ).setAttribute("href", `/${kind}/${callID(call)}`);
     showState(row.querySelector('[data-cell="state"]'), call.state);
     cell(row, "duration", duration(call.duration_seconds));
     const action = row.querySelector('[data-cell="action"]');
-    const name = isInbound ? "" : isEnded(call.state) && !call.task_completed ? "retry" : ["queued", "dialing", "ringing"].includes(call.state) ? "cancel" : "";
+    const name = isInbound ? "" : isEnded(call.state) && !call.task_completed ? "retry" : [
+      "queued",
+      "dialing",
+      "ringing",
+    ].includes(call.state) ? "cancel" : "";
     action.hidden = !name;
     action.textContent = name === "retry" ? t("Call again") : t("Cancel");
     action.dataset.action = name;
@@ -156,7 +197,8 @@ export async function listPage(root, kind) {
     cursor = page.next_cursor;
     more.hidden = !cursor;
     empty.hidden = page.items.length > 0;
-    empty.textContent = Object.values(filter()).some(Boolean) ? t("No call fits the filter.") : isInbound ? t("Nobody has called yet.") : t("No calls yet. Place the first one.");
+    const none = isInbound ? t("Nobody has called yet.") : t("No calls yet. Place the first one.");
+    empty.textContent = Object.values(filter()).some(Boolean) ? t("No call fits the filter.") : none;
   }
 
   async function figures() {
@@ -213,7 +255,10 @@ export async function listPage(root, kind) {
   });
   for (const head of root.querySelectorAll("[data-sort]")) {
     head.querySelector("button").addEventListener("click", () => {
-      sort = { by: head.dataset.sort, isUp: sort.by === head.dataset.sort ? !sort.isUp : !["time", "duration"].includes(head.dataset.sort) };
+      sort = {
+        by: head.dataset.sort,
+        isUp: sort.by === head.dataset.sort ? !sort.isUp : !["time", "duration"].includes(head.dataset.sort),
+      };
       arrange();
     });
   }
@@ -264,7 +309,15 @@ export async function listPage(root, kind) {
     throw problem;
   }
   return () => {
-    kept.set(kind, { filter: filter(), fields: Object.fromEntries([...form.elements].map(({ name, value }) => [name, value])), sort, wanted });
+    kept.set(
+      kind,
+      {
+        filter: filter(),
+        fields: Object.fromEntries([...form.elements].map(({ name, value }) => [name, value])),
+        sort,
+        wanted,
+      }
+    );
     fresh.leave();
   };
 }

@@ -41,7 +41,9 @@ export function newPage(root, go) {
 
   const fields = [...form.elements].filter((one) => one.name && one.name !== "template" && !questions.contains(one));
   const value = (one) => (one.type === "checkbox" ? "checked" : "value");
-  const written = () => ({ fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])), questions: asked.read() });
+  const written = () => (
+    { fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])), questions: asked.read() }
+  );
   if (draft) {
     for (const one of fields) one[value(one)] = draft.fields[one.name];
     asked.fill(draft.questions);
@@ -53,7 +55,9 @@ export function newPage(root, go) {
     for (const name of ["callee_number", "caller_number", "caller_display_name", "purpose", "language"]) {
       if (form[name].value.trim()) call[name] = form[name].value.trim();
     }
-    for (const name of ["priority", "max_duration", "max_retries"]) if (form[name].value !== "") call[name] = Number(form[name].value);
+    for (const name of ["priority", "max_duration", "max_retries"]) {
+    if (form[name].value !== "") call[name] = Number(form[name].value);
+  }
     if (form.scheduled_at.value) call.scheduled_at = new Date(form.scheduled_at.value).toISOString();
     call.retry_on_no_answer = form.retry_on_no_answer.checked;
     call.questions = asked.read();
@@ -64,9 +68,16 @@ export function newPage(root, go) {
     const rest = [];
     for (const { field, message } of problem.fields) {
       const row = field.match(/^questions\[(\d+)\]/);
-      const target = row ? questions.children[Number(row[1])]?.querySelector("[data-error-row]") : form.querySelector(`[data-error="${CSS.escape(field)}"]`);
-      if (target) target.textContent += (target.textContent ? " " : "") + t("This {message}.", { message }); else rest.push(`${field} ${message}`);
-      (row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field])?.setAttribute?.("aria-invalid", "true");
+      const target = row ? questions.children[Number(row[1])]?.querySelector("[data-error-row]") : form.querySelector(
+        `[data-error="${CSS.escape(field)}"]`
+      );
+      if (target) target.textContent += (target.textContent ? " " : "") + t(
+        "This {message}.",
+        { message }
+      ); else rest.push(`${field} ${message}`);
+      (
+        row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field]
+      )?.setAttribute?.("aria-invalid", "true");
     }
     form.querySelector('[data-error=""]').textContent = problem.fields.length ? rest.join("; ") : problem.message;
     if (!isFinal) return;
@@ -88,7 +99,10 @@ export function newPage(root, go) {
     }
     if (mine !== version) return;
     clearErrors();
-    showErrors({ fields: fields.filter(({ field }) => touched.has(field.replace(/^questions\[.*$/, "questions"))), message: "" }, false);
+    showErrors({
+      fields: fields.filter(({ field }) => touched.has(field.replace(/^questions\[.*$/, "questions"))), message: "" },
+      false,
+    );
   }
   form.addEventListener("input", ({ target }) => {
     touched.add(target.name || "questions");
@@ -101,7 +115,8 @@ export function newPage(root, go) {
     for (const node of form.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
   }
 
-  // The same call with whoever sits here first: the agent is tried without a telephone. Its caller number is shown to nobody.
+  // The same call with whoever sits here first: the agent is tried without a telephone. Its caller number is shown to
+  // nobody.
   const here = (call) => ({ ...call, callee_number: "browser:", caller_number: call.caller_number ?? "000" });
 
   form.addEventListener("submit", async (event) => {

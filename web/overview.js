@@ -25,6 +25,12 @@ function bar(...parts) {
   return all;
 }
 
+function trunkWords(trunk) {
+  if (trunk.reachable === false) return t("does not answer");
+  if (trunk.registered != null) return trunk.registered ? t("registered") : t("not registered");
+  return trunk.reachable ? t("answers") : t("not asked yet");
+}
+
 export async function overviewPage(root) {
   document.title = `${t("Overview")} · Trunkline`;
   const readCalls = () => Promise.all([api.liveCalls("outbound", rowLimit), api.liveCalls("inbound", rowLimit)]);
@@ -53,7 +59,11 @@ export async function overviewPage(root) {
       const row = known.get(id) ?? template("live-call").querySelector("tr");
       row.dataset.id = id;
       const isInbound = id.startsWith("in-");
-      const link = cell(row, "about", isInbound ? t("Call from {number}", { number: call.caller_number }) : call.purpose);
+      const link = cell(
+        row,
+        "about",
+        isInbound ? t("Call from {number}", { number: call.caller_number }) : call.purpose
+      );
       link.setAttribute("href", `/${isInbound ? "inbound" : "outbound"}/${id}`);
       cell(row, "number", isInbound ? call.called_number : call.callee_number);
       showState(row.querySelector('[data-cell="state"]'), call.state);
@@ -68,7 +78,9 @@ export async function overviewPage(root) {
   }
 
   function tick() {
-    for (const clock of rows.querySelectorAll("[data-since]")) clock.textContent = duration(Math.max(0, (Date.now() - Date.parse(clock.dataset.since)) / 1000));
+    for (const clock of rows.querySelectorAll("[data-since]")) clock.textContent = duration(
+      Math.max(0, (Date.now() - Date.parse(clock.dataset.since)) / 1000)
+    );
   }
 
   function showDays(statistics) {
@@ -84,7 +96,11 @@ export async function overviewPage(root) {
     for (const one of days) {
       const row = element("li");
       const parts = bar(["completed", one.completed / most], ["other", (one.total - one.completed) / most]);
-      row.append(element("span", format.format(new Date(`${one.day}T00:00:00Z`)), "muted"), parts, element("span", `${one.completed} / ${one.total}`, "num"));
+      row.append(
+        element("span", format.format(new Date(`${one.day}T00:00:00Z`)), "muted"),
+        parts,
+        element("span", `${one.completed} / ${one.total}`, "num")
+      );
       chart.append(row);
     }
     part(root, "no-days").hidden = days.length > 0;
@@ -92,10 +108,18 @@ export async function overviewPage(root) {
 
   function showAnswers(answers) {
     const sum = (counts) => counts.reduce((all, one) => all + one, 0);
-    const most = answers.map((one) => ({ ...one, count: sum(Object.values(one.counts)) })).sort((a, b) => b.count - a.count).slice(0, questionLimit);
+    const most = answers.map(
+      (one) => ({ ...one, count: sum(Object.values(one.counts)) })
+    ).sort((a, b) => b.count - a.count).slice(0, questionLimit);
     const parts = most.map(({ question_text, counts, count }) => {
       const given = Object.entries(counts).sort(([, a], [, b]) => b - a);
-      const shown = given.slice(0, answerLimit).map(([label, times]) => [valueNames.get(label) ?? answerStatuses.get(label)?.[0] ?? label, times, label !== "answered" && answerStatuses.has(label)]);
+      const shown = given.slice(0, answerLimit).map(
+        ([label, times]) => [
+          valueNames.get(label) ?? answerStatuses.get(label)?.[0] ?? label,
+          times,
+          label !== "answered" && answerStatuses.has(label),
+        ]
+      );
       const others = sum(given.slice(answerLimit).map(([, times]) => times));
       if (others > 0) shown.push([t("other answers"), others, true]);
       const list = element("ol", "", "days");
@@ -117,19 +141,29 @@ export async function overviewPage(root) {
   function showHealth(health, people) {
     const engines = part(root, "engines");
     engines.replaceChildren();
-    for (const one of health.items) marked(engines, one.name, one.usable ? t("ready") : t("pauses for {seconds} s", { seconds: one.cool_down_seconds }), one.usable ? "good" : "bad");
+    for (const one of health.items) marked(
+      engines,
+      one.name,
+      one.usable ? t("ready") : t("pauses for {seconds} s", { seconds: one.cool_down_seconds }),
+      one.usable ? "good" : "bad"
+    );
     const trunks = part(root, "trunks");
     trunks.replaceChildren();
     for (const one of health.trunks) {
       const isDown = one.reachable === false || one.registered === false;
-      const words = one.reachable === false ? t("does not answer") : one.registered === false ? t("not registered") : one.registered ? t("registered") : one.reachable ? t("answers") : t("not asked yet");
+      const words = trunkWords(one);
       marked(trunks, one.address, words, isDown ? "bad" : one.reachable || one.registered ? "good" : "");
     }
     part(root, "no-trunks").hidden = health.trunks.length > 0;
     const list = part(root, "people");
     list.replaceChildren();
     for (const one of people.items) {
-      marked(list, one.name, one.in_call ? t("in a call") : one.registered || one.address ? plain(one.status) : t("not registered"), one.in_call ? "live" : one.status === "available" && (one.registered || one.address) ? "good" : "");
+      marked(
+        list,
+        one.name,
+        one.in_call ? t("in a call") : one.registered || one.address ? plain(one.status) : t("not registered"),
+        one.in_call ? "live" : one.status === "available" && (one.registered || one.address) ? "good" : ""
+      );
     }
     part(root, "no-people").hidden = people.items.length > 0;
   }
@@ -153,7 +187,8 @@ export async function overviewPage(root) {
     if (isCurrent()) show(now);
   };
 
-  // How loud both sides of each call are, while somebody sees it. Where the server is gone the meters stand still until the page is back.
+  // How loud both sides of each call are, while somebody sees it. Where the server is gone the meters stand still until
+  // the page is back.
   let levels = null;
   let again = 0;
   function watchLevels() {

@@ -9,7 +9,11 @@ const keys = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "0", "#"];
 export function phone(root, callID) {
   const card = part(root, "phone");
   const button = (name) => card.querySelector(`[data-phone="${name}"]`);
-  const meters = { mine: card.querySelector('[data-meter="mine"]'), theirs: card.querySelector('[data-meter="theirs"]'), ai: card.querySelector('[data-meter="ai"]') };
+  const meters = {
+    mine: card.querySelector('[data-meter="mine"]'),
+    theirs: card.querySelector('[data-meter="theirs"]'),
+    ai: card.querySelector('[data-meter="ai"]'),
+  };
   let voice = null;
   let mode = "";
   let call = null;
@@ -30,10 +34,13 @@ export function phone(root, callID) {
     button("mute").hidden = mode !== "join";
     part(card, "keys").hidden = mode !== "join";
     part(card, "meters").hidden = !voice;
-    for (const [side, meter] of Object.entries(meters)) meter.closest("label").hidden = side === (mode === "listen" ? "mine" : "ai");
+    const unused = mode === "listen" ? "mine" : "ai";
+    for (const [side, meter] of Object.entries(meters)) meter.closest("label").hidden = side === unused;
     for (const name of ["answer", "listen", "join"]) button(name).disabled = isBusy;
     part(card, "phone-state").textContent =
-      voice && mode === "listen" ? t("You hear both sides; nobody hears you.") : voice ? t("You are on the line.") : rings() ? t("The call rings in this browser.") : "";
+      voice && mode === "listen" ? t(
+        "You hear both sides; nobody hears you."
+      ) : voice ? t("You are on the line.") : rings() ? t("The call rings in this browser.") : "";
   }
 
   async function begin(next) {

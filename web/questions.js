@@ -22,7 +22,12 @@ export function questionList(list, addButton) {
       addButton.disabled = false;
     });
     // What this form does not show goes back as it came.
-    kept.set(row, Object.fromEntries(["required", "ask_if"].filter((name) => question?.[name] != null).map((name) => [name, question[name]])));
+    kept.set(
+      row,
+      Object.fromEntries(
+        ["required", "ask_if"].filter((name) => question?.[name] != null).map((name) => [name, question[name]])
+      )
+    );
     list.append(row);
     addButton.disabled = list.children.length >= limit;
     return row;
@@ -40,7 +45,9 @@ export function questionList(list, addButton) {
       return [...list.children].map((row) => {
         const field = (name) => row.querySelector(`[data-field="${name}"]`).value;
         const question = { text: field("text").trim(), type: field("type") };
-        if (question.type === "choice") question.choices = field("choices").split(",").map((text) => text.trim()).filter(Boolean);
+        if (question.type === "choice") {
+      question.choices = field("choices").split(",").map((text) => text.trim()).filter(Boolean);
+    }
         Object.assign(question, kept.get(row));
         return question.type === "text" && Object.keys(question).length === 2 ? question.text : question;
       });

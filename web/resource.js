@@ -56,7 +56,11 @@ export async function resourcePage(root, resource, role) {
   }
   const buttons = part(root, "buttons");
   if (resource.create && writes) addButton(buttons, t("Add"), () => edit(null), "primary");
-  for (const action of resource.pageActions ?? []) if (writes) addButton(buttons, action.name, () => act(() => action.run()));
+  for (const action of resource.pageActions ?? []) if (writes) addButton(
+    buttons,
+    action.name,
+    () => act(() => action.run())
+  );
 
   function addButton(target, name, run, className = "") {
     const button = element("button", name, className);
@@ -70,7 +74,12 @@ export async function resourcePage(root, resource, role) {
     return button;
   }
 
-  const filter = () => ({ ...(resource.searches ? { q: form.elements.q.value.trim() } : {}), ...(resource.choices ? { [resource.choice]: select.value } : {}) });
+  const filter = () => (
+    {
+      ...(resource.searches ? { q: form.elements.q.value.trim() } : {}),
+      ...(resource.choices ? { [resource.choice]: select.value } : {}),
+    }
+  );
 
   function add(items) {
     for (const item of items) {
@@ -97,13 +106,15 @@ export async function resourcePage(root, resource, role) {
       const actions = element("td", "", "num row-actions");
       if (writes || resource.changes) {
         for (const action of resource.rowActions ?? []) {
-          if (may(role, action.needs ?? resource.writes) && (action.when?.(item) ?? true)) addButton(actions, action.name, () => act(() => action.run(item)), "small");
+          const isOffered = may(role, action.needs ?? resource.writes) && (action.when?.(item) ?? true);
+      if (isOffered) addButton(actions, action.name, () => act(() => action.run(item)), "small");
         }
       }
       if (resource.replace && writes) addButton(actions, t("Edit"), () => edit(item), "small");
       if (resource.remove && writes && (resource.canRemove?.(item) ?? true)) {
         addButton(actions, resource.removeName ?? t("Delete"), async () => {
-          if (await confirmed(resource.removeQuestion(item), resource.removeName ?? t("Delete"))) await act(() => resource.remove(item));
+          const isMeant = await confirmed(resource.removeQuestion(item), resource.removeName ?? t("Delete"));
+          if (isMeant) await act(() => resource.remove(item));
         }, "small danger");
       }
       row.append(actions);
@@ -152,7 +163,9 @@ export async function resourcePage(root, resource, role) {
         continue;
       }
       const label = element("label", field.label);
-      const control = document.createElement(field.kind === "long" ? "textarea" : field.kind === "choice" ? "select" : "input");
+      const control = document.createElement(
+        field.kind === "long" ? "textarea" : field.kind === "choice" ? "select" : "input"
+      );
       control.name = field.name;
       if (field.kind === "password") { control.type = "password"; control.autocomplete = "new-password"; }
       if (field.kind === "number") { control.type = "number"; [control.min, control.max] = field.range; }
@@ -184,7 +197,9 @@ export async function resourcePage(root, resource, role) {
       if (event.submitter?.value === "cancel") return;
       event.preventDefault();
       for (const node of dialog.querySelectorAll("[data-error], [data-error-row]")) node.textContent = "";
-      const made = Object.fromEntries(readers.map(([name, read]) => [name, read()]).filter(([, value]) => value !== undefined));
+      const made = Object.fromEntries(
+        readers.map(([name, read]) => [name, read()]).filter(([, value]) => value !== undefined)
+      );
       const submit = dialog.querySelector('[value="save"]');
       submit.disabled = true;
       try {
@@ -197,10 +212,13 @@ export async function resourcePage(root, resource, role) {
         for (const { field, message } of problem.fields ?? []) {
           const row = field.match(/^questions\[(\d+)\]/);
           const target = row
-            ? dialog.querySelectorAll("[data-error-row]")[Number(row[1])] : dialog.querySelector(`[data-error="${CSS.escape(field)}"]`);
+            ? dialog.querySelectorAll("[data-error-row]")[Number(row[1])] : dialog.querySelector(
+              `[data-error="${CSS.escape(field)}"]`
+            );
           if (target) target.textContent = t("This {message}.", { message }); else rest.push(`${field} ${message}`);
         }
-        dialog.querySelector('[data-error=""]').textContent = problem.fields?.length ? rest.join("; ") : problem.message;
+        const words = problem.fields?.length ? rest.join("; ") : problem.message;
+        dialog.querySelector('[data-error=""]').textContent = words;
       }
       submit.disabled = false;
     });

@@ -1,4 +1,5 @@
-// What can be listed and changed: the columns, fields and actions of each. `writes` and `sees` are the roles that the server asks for.
+// What can be listed and changed: the columns, fields and actions of each. `writes` and `sees` are the roles that the
+// server asks for.
 import * as api from "./api.js";
 import { t } from "./text.js";
 import { plain, when } from "./view.js";
@@ -9,7 +10,9 @@ const statusTones = { available: "good", busy: "warn", away: "" };
 
 export const operators = {
   title: t("Operators"),
-  about: t("People whom callers reach by their number, or are handed over to. Their phones register with the server's SIP address."),
+  about: t(
+    "People whom callers reach by their number, or are handed over to. Their phones register with the server's SIP address."
+  ),
   empty: t("No operators yet. Add the first one, and register a phone with his SIP name and password."),
   addTitle: t("New operator"), editTitle: t("Operator"),
   writes: "admin", changes: true, everyMs: 5000,
@@ -21,20 +24,46 @@ export const operators = {
   columns: [
     { name: t("Name"), text: (item) => item.name },
     { name: t("Number"), text: (item) => item.number ?? "" },
-    { name: t("State"), text: (item) => (item.in_call ? t("in a call") : plain(item.status)), tone: (item) => (item.in_call ? "live" : statusTones[item.status]) },
-    { name: t("Phone"), text: (item) => (item.registered ? t("registered") : item.address ? t("at {address}", { address: item.address }) : t("not registered")), tone: (item) => (item.registered ? "good" : "") },
+    {
+      name: t("State"),
+      text: (item) => (item.in_call ? t("in a call") : plain(item.status)),
+      tone: (item) => (item.in_call ? "live" : statusTones[item.status]),
+    },
+    {
+      name: t("Phone"),
+      text: (item) => (
+        item.registered ? t("registered") : item.address ? t(
+          "at {address}",
+          { address: item.address }
+        ) : t("not registered")
+      ),
+      tone: (item) => (item.registered ? "good" : ""),
+    },
     { name: t("Away message"), text: (item) => item.away_message ?? "" },
   ],
   rowActions: [["available", t("Available")], ["away", t("Away")]].map(([status, name]) => ({
-    name, needs: "operator", when: (item) => item.status !== status, run: async (item) => { await api.operators.setStatus(item.id, status); },
+    name,
+    needs: "operator",
+    when: (item) => item.status !== status,
+    run: async (item) => { await api.operators.setStatus(item.id, status); },
   })),
   fields: [
     { name: "name", label: t("Name") },
     { name: "number", label: t("Number that is dialled"), placeholder: "1001" },
     { name: "sip_user", label: t("SIP name"), help: t("What his phone registers with.") },
-    { name: "sip_password", label: t("SIP password"), kind: "password", help: t("At least 8 characters. Left empty it stays as it is.") },
+    {
+      name: "sip_password",
+      label: t("SIP password"),
+      kind: "password",
+      help: t("At least 8 characters. Left empty it stays as it is."),
+    },
     { name: "address", label: t("Address without registration"), placeholder: "sip:kim@10.0.0.7" },
-    { name: "status", label: t("State"), kind: "choice", options: () => [["available", t("Available")], ["busy", t("Busy")], ["away", t("Away")]] },
+    {
+      name: "status",
+      label: t("State"),
+      kind: "choice",
+      options: () => [["available", t("Available")], ["busy", t("Busy")], ["away", t("Away")]],
+    },
     { name: "away_message", label: t("What callers hear while he is away"), kind: "long" },
     { name: "ring_timeout", label: t("Rings for, s"), kind: "number", range: [5, 120] },
     { name: "order", label: t("Order in which they are tried"), kind: "number", range: [0, 1000] },
@@ -43,7 +72,9 @@ export const operators = {
 
 export const templates = {
   title: t("Templates"),
-  about: t("A purpose and its questions, to be used again: for calls that are placed, and for numbers that answer calls."),
+  about: t(
+    "A purpose and its questions, to be used again: for calls that are placed, and for numbers that answer calls."
+  ),
   empty: t("No templates yet. What is asked often is best kept as one."),
   addTitle: t("New template"), editTitle: t("Template"),
   writes: "operator",
@@ -70,7 +101,9 @@ export const templates = {
 
 const numbers = {
   path: "numbers", title: t("Numbers"),
-  about: t("Numbers of yours: which of them calls may show, how often a day, and what the AI does when one of them is called."),
+  about: t(
+    "Numbers of yours: which of them calls may show, how often a day, and what the AI does when one of them is called."
+  ),
   empty: t("No numbers yet: every caller number may be shown, and every call that comes in is answered the same way."),
   addTitle: t("New number"), writes: "admin",
   list: api.numbers.list,
@@ -81,7 +114,15 @@ const numbers = {
   columns: [
     { name: t("Number"), text: (item) => item.number },
     { name: t("Label"), text: (item) => item.label },
-    { name: t("Today"), text: (item) => (item.daily_cap == null ? String(item.dials_today) : t("{count} of {all}", { count: item.dials_today, all: item.daily_cap })) },
+    {
+      name: t("Today"),
+      text: (item) => (
+        item.daily_cap == null ? String(item.dials_today) : t(
+          "{count} of {all}",
+          { count: item.dials_today, all: item.daily_cap }
+        )
+      ),
+    },
     { name: t("Template"), text: (item) => item.template_id ?? "" },
     { name: t("Added"), text: (item) => when(item.added_at) },
   ],
@@ -91,7 +132,10 @@ const numbers = {
     { name: "daily_cap", label: t("Calls a day at most"), kind: "number", range: [1, 100000] },
     {
       name: "template_id", label: t("When it is called"), kind: "choice",
-      options: async () => [["", t("The server's own way")], ...(await api.templates.list()).items.map((one) => [one.id, one.name])],
+      options: async () => [
+        ["", t("The server's own way")],
+        ...(await api.templates.list()).items.map((one) => [one.id, one.name]),
+      ],
     },
   ],
 };
@@ -112,12 +156,17 @@ const doNotCall = {
     { name: t("Added"), text: (item) => when(item.added_at) },
     { name: t("By"), text: (item) => item.added_by },
   ],
-  fields: [{ name: "number", label: t("Number"), placeholder: "+82 10 1234 5678" }, { name: "reason", label: t("Reason") }],
+  fields: [
+    { name: "number", label: t("Number"), placeholder: "+82 10 1234 5678" },
+    { name: "reason", label: t("Reason") },
+  ],
 };
 
 const knowledge = {
   path: "knowledge", title: t("Knowledge"),
-  about: t("What the AI answers callers' own questions from: pairs of a question and its answer, and documents (text, Markdown, PDF)."),
+  about: t(
+    "What the AI answers callers' own questions from: pairs of a question and its answer, and documents (text, Markdown, PDF)."
+  ),
   empty: t("The AI knows nothing but what a call is about."),
   addTitle: t("New answer"), writes: "operator",
   list: api.knowledge.list,
@@ -157,8 +206,12 @@ async function addDocuments() {
     let text = "";
     for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
     const type = documentTypes[file.name.split(".").pop().toLowerCase()] ?? file.type;
-    try { await api.knowledge.create({ title: file.name.slice(0, 200), content_type: type, content_base64: btoa(text) }); } catch (problem) {
-      failed.push(`${file.name}: ${problem.fields[0] ? `${problem.fields[0].field} ${problem.fields[0].message}` : problem.message}`);
+    try {
+      const title = file.name.slice(0, 200);
+      await api.knowledge.create({ title, content_type: type, content_base64: btoa(text) });
+    } catch (problem) {
+      const [field] = problem.fields;
+      failed.push(`${file.name}: ${field ? `${field.field} ${field.message}` : problem.message}`);
     }
   }
   if (failed.length) return failed.join("; ");
@@ -168,20 +221,53 @@ async function addDocuments() {
 const deliveryTones = { delivered: "good", dead: "bad", pending: "warn" };
 const webhooks = {
   path: "webhooks", title: t("Webhooks"),
-  about: t("What was posted to your systems, and what became of it. Who is told stands in the configuration and in each call."),
+  about: t(
+    "What was posted to your systems, and what became of it. Who is told stands in the configuration and in each call."
+  ),
   empty: t("Nothing has been posted yet."),
   sees: "operator", writes: "operator", everyMs: 5000,
-  choice: "state", choices: [["", t("All states")], ["pending", t("on its way")], ["delivered", t("delivered")], ["dead", t("given up")]],
+  choice: "state", choices: [
+    ["", t("All states")],
+    ["pending", t("on its way")],
+    ["delivered", t("delivered")],
+    ["dead", t("given up")],
+  ],
   list: api.deliveries.list,
-  pageActions: [{ name: t("Send all given up again"), run: async () => t("{count} messages are sent again.", { count: (await api.deliveries.replayDead()).replayed }) }],
-  rowActions: [{ name: t("Send again"), when: (item) => item.state !== "pending", run: async (item) => { await api.deliveries.replay(item.id); } }],
+  pageActions: [{
+    name: t("Send all given up again"),
+    run: async () => t("{count} messages are sent again.", { count: (await api.deliveries.replayDead()).replayed }),
+  }],
+  rowActions: [{
+    name: t("Send again"),
+    when: (item) => item.state !== "pending",
+    run: async (item) => { await api.deliveries.replay(item.id); },
+  }],
   columns: [
     { name: t("Time"), text: (item) => when(item.created_at) },
     { name: t("Event"), text: (item) => item.event },
-    { name: t("Call"), text: (item) => item.outbound_id, link: (item) => (item.outbound_id ? `/${item.outbound_id.startsWith("in-") ? "inbound" : "outbound"}/${item.outbound_id}` : null) },
+    {
+      name: t("Call"),
+      text: (item) => item.outbound_id,
+      link: (item) => (
+        item.outbound_id ? `/${item.outbound_id.startsWith("in-") ? "inbound" : "outbound"}/${item.outbound_id}` : null
+      ),
+    },
     { name: t("To"), text: (item) => item.endpoint },
-    { name: t("State"), text: (item) => ({ delivered: t("delivered"), dead: t("given up"), pending: t("on its way") })[item.state] ?? item.state, tone: (item) => deliveryTones[item.state] },
-    { name: t("Attempts"), text: (item) => `${item.attempts}${item.last_status ? ` (${item.last_status})` : item.last_error && item.state !== "delivered" ? ` (${item.last_error})` : ""}` },
+    {
+      name: t("State"),
+      text: (item) => (
+        { delivered: t("delivered"), dead: t("given up"), pending: t("on its way") }
+      )[item.state] ?? item.state,
+      tone: (item) => deliveryTones[item.state],
+    },
+    {
+      name: t("Attempts"),
+      text: (item) => {
+        const problem = item.state === "delivered" ? "" : item.last_error;
+        const why = item.last_status || problem;
+        return `${item.attempts}${why ? ` (${why})` : ""}`;
+      },
+    },
   ],
 };
 
@@ -192,21 +278,35 @@ const keys = {
   addTitle: t("New API key"), sees: "admin", writes: "admin",
   list: api.keys.list,
   create: api.keys.create,
-  created: (answer) => ({ text: t("This is the key. It is shown only now: keep it somewhere safe."), secret: answer.key }),
+  created: (answer) => (
+    { text: t("This is the key. It is shown only now: keep it somewhere safe."), secret: answer.key }
+  ),
   remove: (item) => api.keys.remove(item.id),
   canRemove: (item) => item.is_valid,
-  removeQuestion: (item) => t("Revoke the key {name}? Whoever uses it is shut out within seconds.", { name: item.name }),
+  removeQuestion: (item) => t(
+    "Revoke the key {name}? Whoever uses it is shut out within seconds.",
+    { name: item.name }
+  ),
   removeName: t("Revoke"),
   columns: [
     { name: t("Name"), text: (item) => item.name },
     { name: t("Role"), text: (item) => plain(item.role) },
-    { name: t("State"), text: (item) => (item.is_valid ? t("valid") : item.revoked_at ? t("revoked") : t("expired")), tone: (item) => (item.is_valid ? "good" : "") },
+    {
+      name: t("State"),
+      text: (item) => (item.is_valid ? t("valid") : item.revoked_at ? t("revoked") : t("expired")),
+      tone: (item) => (item.is_valid ? "good" : ""),
+    },
     { name: t("Created"), text: (item) => when(item.created_at) },
     { name: t("Expires"), text: (item) => when(item.expires_at) },
   ],
   fields: [
     { name: "name", label: t("Name") },
-    { name: "role", label: t("Role"), kind: "choice", options: () => [["viewer", t("viewer")], ["operator", t("operator")], ["admin", t("admin")]] },
+    {
+      name: "role",
+      label: t("Role"),
+      kind: "choice",
+      options: () => [["viewer", t("viewer")], ["operator", t("operator")], ["admin", t("admin")]],
+    },
     { name: "expires_in_days", label: t("Expires after, days"), kind: "number", range: [1, 3650] },
   ],
 };
@@ -229,7 +329,9 @@ const audit = {
 const days = (count) => (count == null ? t("for ever") : t("{count} days", { count }));
 const retention = {
   path: "retention", title: t("Retention"),
-  about: t("What is kept of calls, and for how long. It is set in the server's configuration; a single call is erased by the API."),
+  about: t(
+    "What is kept of calls, and for how long. It is set in the server's configuration; a single call is erased by the API."
+  ),
   empty: "",
   sees: "admin", writes: "admin",
   list: async () => {

@@ -1,4 +1,5 @@
-// What the dashboard says, in the viewer's language. The English text is its own key; what has no translation reads English.
+// What the dashboard says, in the viewer's language. The English text is its own key; what has no translation reads
+// English.
 import korean from "./ko.js";
 import koreanServer from "./ko-server.js";
 
@@ -26,7 +27,9 @@ export function t(english, values = {}) {
 }
 
 // Messages of the server, longest first: "is required" begins some others.
-const sentences = Object.entries(serverDictionaries[language] ?? {}).sort(([a], [b]) => b.length - a.length).map(([english, text]) => {
+const sentences = Object.entries(
+  serverDictionaries[language] ?? {}
+).sort(([a], [b]) => b.length - a.length).map(([english, text]) => {
   const names = [];
   const pattern = english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{(\w+)\}/g, (_, name) => {
     names.push(name);
@@ -39,7 +42,10 @@ const sentences = Object.entries(serverDictionaries[language] ?? {}).sort(([a], 
 export function said(message) {
   for (const { pattern, names, text } of sentences) {
     const found = message.match(pattern);
-    if (found) return text.replace(/\{(\w+)\}/g, (_, name) => words[found[names.indexOf(name) + 1]] ?? said(found[names.indexOf(name) + 1]));
+    if (found) return text.replace(
+      /\{(\w+)\}/g,
+      (_, name) => words[found[names.indexOf(name) + 1]] ?? said(found[names.indexOf(name) + 1])
+    );
   }
   return message;
 }

@@ -16,7 +16,10 @@ export function part(root, name) {
   return root.querySelector(`[data-part="${name}"]`);
 }
 
-/** Makes these the rows of a list, in this order. Only what is out of place is moved: a row that is moved loses the focus in it. */
+/**
+ * Makes these the rows of a list, in this order. Only what is out of place is moved: a row that is moved loses the
+ * focus in it.
+ */
 export function place(list, rows) {
   const kept = new Set(rows);
   for (const row of [...list.children]) if (!kept.has(row)) row.remove();
@@ -32,7 +35,8 @@ const groupSize = 20;
 const placingLimit = 10;
 
 /**
- * The same for a table of thousands of rows: in groups, of which the browser draws those in sight only (`content-visibility` is not for single rows).
+ * The same for a table of thousands of rows: in groups, of which the browser draws those in sight only
+ * (`content-visibility` is not for single rows).
  * Those in sight come first. The focus stays in a row that has come into another group.
  */
 export function grouped(table) {
@@ -59,7 +63,8 @@ export function grouped(table) {
         if (part.rows.length) place(part.group, part.rows); else part.group.remove();
       }
       if (waiting.length) timer = setTimeout(step);
-      if (focused !== document.body && document.activeElement === document.body && focused.isConnected) focused.focus({ preventScroll: true });
+      const isLost = focused !== document.body && document.activeElement === document.body;
+      if (isLost && focused.isConnected) focused.focus({ preventScroll: true });
     };
     step();
   };
@@ -67,7 +72,10 @@ export function grouped(table) {
 
 /** How it stands with an answer: name and tone. */
 export const answerStatuses = new Map([
-  ["pending", [t("open"), ""]], ["answered", [t("answered"), "good"]], ["unclear", [t("unclear"), "warn"]], ["refused", [t("refused"), "bad"]],
+  ["pending", [t("open"), ""]],
+  ["answered", [t("answered"), "good"]],
+  ["unclear", [t("unclear"), "warn"]],
+  ["refused", [t("refused"), "bad"]],
   ["not_asked", [t("not asked"), ""]],
 ]);
 
@@ -75,9 +83,16 @@ export const answerStatuses = new Map([
 export const callID = (call) => call.outbound_id ?? call.inbound_id;
 
 const stateNames = {
-  queued: [t("Queued"), ""], dialing: [t("Dialing"), "live"], ringing: [t("Ringing"), "live"], connected: [t("Connected"), "live"],
-  completed: [t("Completed"), "good"], no_answer: [t("No answer"), "warn"], busy: [t("Busy"), "warn"], rejected: [t("Rejected"), "warn"],
-  failed: [t("Failed"), "bad"], cancelled: [t("Cancelled"), ""],
+  queued: [t("Queued"), ""],
+  dialing: [t("Dialing"), "live"],
+  ringing: [t("Ringing"), "live"],
+  connected: [t("Connected"), "live"],
+  completed: [t("Completed"), "good"],
+  no_answer: [t("No answer"), "warn"],
+  busy: [t("Busy"), "warn"],
+  rejected: [t("Rejected"), "warn"],
+  failed: [t("Failed"), "bad"],
+  cancelled: [t("Cancelled"), ""],
 };
 
 export function showState(node, state) {
@@ -90,15 +105,31 @@ export const isLive = (state) => ["dialing", "ringing", "connected"].includes(st
 export const isEnded = (state) => !isLive(state) && state !== "queued";
 
 const endReasons = {
-  task_completed: t("everything asked"), callee_hangup: t("the callee hung up"), operator_hangup: t("hung up by an operator"),
-  max_duration: t("longest duration reached"), max_turns: t("too many turns"), callee_busy: t("the callee was busy"), refused: t("the callee refused"),
-  wrong_number: t("wrong number"), voicemail: t("voicemail"), silence: t("silence"), transferred: t("transferred"), provider_error: t("a speech engine failed"),
-  media_timeout: t("no audio from the callee"), server_restart: t("the server was restarted"),
+  task_completed: t("everything asked"),
+  callee_hangup: t("the callee hung up"),
+  operator_hangup: t("hung up by an operator"),
+  max_duration: t("longest duration reached"),
+  max_turns: t("too many turns"),
+  callee_busy: t("the callee was busy"),
+  refused: t("the callee refused"),
+  wrong_number: t("wrong number"),
+  voicemail: t("voicemail"),
+  silence: t("silence"),
+  transferred: t("transferred"),
+  provider_error: t("a speech engine failed"),
+  media_timeout: t("no audio from the callee"),
+  server_restart: t("the server was restarted"),
 };
 const ruleNames = {
-  emergency_number: t("emergency numbers are never dialled"), premium_number: t("the number costs extra"), prefix_not_allowed: t("the number's beginning is not allowed"),
-  do_not_call: t("on the do-not-call list"), caller_not_allowed: t("the caller number is not allowed"), no_route: t("no way to the number"),
-  calling_hours: t("outside of the calling hours"), daily_cap: t("the caller number was shown often enough today"), duplicate_callee: t("another call to the same callee"),
+  emergency_number: t("emergency numbers are never dialled"),
+  premium_number: t("the number costs extra"),
+  prefix_not_allowed: t("the number's beginning is not allowed"),
+  do_not_call: t("on the do-not-call list"),
+  caller_not_allowed: t("the caller number is not allowed"),
+  no_route: t("no way to the number"),
+  calling_hours: t("outside of the calling hours"),
+  daily_cap: t("the caller number was shown often enough today"),
+  duplicate_callee: t("another call to the same callee"),
 };
 export const ruleName = (rule) => ruleNames[rule] ?? rule;
 

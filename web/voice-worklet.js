@@ -1,4 +1,5 @@
-// On the browser's audio thread: microphone to μ-law frames of 20 ms (8 kHz, ITU-T G.711), and such frames to the speaker.
+// On the browser's audio thread: microphone to μ-law frames of 20 ms (8 kHz, ITU-T G.711), and such frames to the
+// speaker.
 const rate = 8000;
 const frameSamples = 160;
 
@@ -125,7 +126,8 @@ class Downlink extends AudioWorkletProcessor {
 
   process(_, [output]) {
     const channel = output[0];
-    if (!this.#isPlaying && (this.#frames >= Downlink.#lead || this.#queue.length > 0 && currentTime - this.#waitsSince > 0.06)) this.#isPlaying = true;
+    const hasWaited = this.#queue.length > 0 && currentTime - this.#waitsSince > 0.06;
+    if (this.#frames >= Downlink.#lead || hasWaited) this.#isPlaying = true;
     while (this.#isPlaying && this.#ready.length < channel.length) {
       const next = this.#queue.shift();
       if (next === undefined) {

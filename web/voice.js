@@ -1,4 +1,5 @@
-// A call's sound in the page: answer a call that rings here, listen to one, take one over. Speaks the media-stream protocol that carriers speak.
+// A call's sound in the page: answer a call that rings here, listen to one, take one over. Speaks the media-stream
+// protocol that carriers speak.
 import * as api from "./api.js";
 import { t } from "./text.js";
 
@@ -8,9 +9,13 @@ export const expectCall = (callID) => expected.add(callID);
 export const isExpected = (callID) => expected.delete(callID);
 
 async function microphone() {
-  if (!navigator.mediaDevices) throw new Error(t("Browsers give pages a microphone only over https, or on the server's own machine."));
+  if (!navigator.mediaDevices) throw new Error(
+    t("Browsers give pages a microphone only over https, or on the server's own machine.")
+  );
   try {
-    return await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
+    return await navigator.mediaDevices.getUserMedia(
+      { audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } }
+    );
   } catch (problem) {
     if (problem.name === "NotAllowedError") throw new Error(t("The browser was not allowed to use the microphone."));
     throw new Error(problem.name === "NotFoundError" ? t("There is no microphone.") : problem.message);
@@ -20,7 +25,8 @@ async function microphone() {
 const bytesOf = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 
 /**
- * One party's sound. Tells by events: `open`, `level` ({ side: "mine" | "theirs" | "ai", level 0–1 }), `close` ({ reason }).
+ * One party's sound. Tells by events: `open`, `level` ({ side: "mine" | "theirs" | "ai", level 0–1 }), `close` ({
+ * reason }).
  */
 export class Voice extends EventTarget {
   #context = null;
@@ -43,14 +49,31 @@ export class Voice extends EventTarget {
     socket.addEventListener("open", () => {
       const mediaFormat = { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 };
       this.#send({ event: "connected", protocol: "Call", version: "1.0.0" });
-      this.#send({ event: "start", streamSid, start: { streamSid, callSid: callID, tracks: ["inbound"], customParameters: { token: ticket.token }, mediaFormat } });
+      this.#send(
+        {
+          event: "start",
+          streamSid,
+          start: {
+            streamSid,
+            callSid: callID,
+            tracks: ["inbound"],
+            customParameters: { token: ticket.token },
+            mediaFormat,
+          },
+        }
+      );
       this.dispatchEvent(new Event("open"));
     });
     uplink.port.onmessage = ({ data }) => {
       this.#level("mine", data.level);
       chunk += 1;
       this.#send({
-        event: "media", streamSid, media: { track: "inbound", chunk: String(chunk), timestamp: String(chunk * 20), payload: btoa(String.fromCharCode(...data.frame)) },
+        event: "media", streamSid, media: {
+          track: "inbound",
+          chunk: String(chunk),
+          timestamp: String(chunk * 20),
+          payload: btoa(String.fromCharCode(...data.frame)),
+        },
       });
     };
     this.#downlinks.theirs.port.onmessage = ({ data }) => {

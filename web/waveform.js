@@ -1,4 +1,5 @@
-// The recording as a picture: the far end above, the AI below, a mark where a turn was cut off; a click plays from there.
+// The recording as a picture: the far end above, the AI below, a mark where a turn was cut off; a click plays from
+// there.
 import { t } from "./text.js";
 import { duration } from "./view.js";
 
@@ -8,7 +9,8 @@ const longest = 64 << 20;
 /** Loudest sample of each column, both sides: [left, right]; null where it is no stereo WAV of 16 bits. */
 export function peaks(buffer, columns) {
   const view = new DataView(buffer);
-  if (buffer.byteLength < headerLength || view.getUint32(0) !== 0x52494646 || view.getUint16(22, true) !== 2 || view.getUint16(34, true) !== 16) return null;
+  const isStereo = () => view.getUint32(0) === 0x52494646 && view.getUint16(22, true) === 2;
+  if (buffer.byteLength < headerLength || !isStereo() || view.getUint16(34, true) !== 16) return null;
   const samples = new Int16Array(buffer, headerLength, Math.floor((buffer.byteLength - headerLength) / 4) * 2);
   const count = samples.length / 2;
   const found = [new Float32Array(columns), new Float32Array(columns)];
@@ -22,7 +24,10 @@ export function peaks(buffer, columns) {
   return found;
 }
 
-/** @param canvas where it is drawn, @param audio what it shows, @param turns entries of the transcript. @returns what to do when the page is left. */
+/**
+ * @param canvas where it is drawn, @param audio what it shows, @param turns entries of the transcript. @returns what to
+ * do when the page is left.
+ */
 export async function waveform(canvas, audio, url, turns) {
   const answer = await fetch(url, { credentials: "same-origin" });
   if (!answer.ok || Number(answer.headers.get("content-length")) > longest) return () => {};
@@ -51,12 +56,22 @@ export async function waveform(canvas, audio, url, turns) {
       const above = Math.max(scale, levels[0][column] * middle);
       pen.fillRect(column * width, middle - above, Math.max(1, width - scale * 0.4), above);
       pen.fillStyle = color("--accent");
-      pen.fillRect(column * width, middle, Math.max(1, width - scale * 0.4), Math.max(scale, levels[1][column] * middle));
+      pen.fillRect(
+        column * width,
+        middle,
+        Math.max(1, width - scale * 0.4),
+        Math.max(scale, levels[1][column] * middle)
+      );
     }
     pen.globalAlpha = 1;
     pen.fillStyle = color("--bad");
     for (const turn of turns) {
-      if (turn.interrupted && turn.end != null) pen.fillRect((turn.end / seconds) * canvas.width, 0, 2 * scale, canvas.height);
+      if (turn.interrupted && turn.end != null) pen.fillRect(
+        (turn.end / seconds) * canvas.width,
+        0,
+        2 * scale,
+        canvas.height
+      );
     }
     pen.fillStyle = color("--text");
     pen.fillRect((audio.currentTime / seconds) * canvas.width, 0, scale, canvas.height);
