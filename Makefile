@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ARGS ?=
 BUILD := .build
-.PHONY: all setup build debug demo test test-long fuzz soak bench speech-pack format lint clean
+.PHONY: all setup build debug demo check test test-long fuzz soak bench speech-pack format lint clean
 
 all: build
 
@@ -18,6 +18,11 @@ debug: setup
 demo: build
 	@$(BUILD)/release/trunkline demo $(ARGS)
 
+# For every save, two minutes after a build: lint, unit tests, one call or page of each kind.
+check:
+	@scripts/check
+
+# Everything a change can break.
 test: setup
 	@scripts/test
 
@@ -43,9 +48,12 @@ speech-pack:
 
 format:
 	swift format --in-place --recursive --parallel Package.swift Sources Tests
+	$(BUILD)/test-venv/bin/ruff format -q Tests/EndToEndTests
 
+# Needs what `scripts/setup --test` installs.
 lint:
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	$(BUILD)/test-venv/bin/ruff format -q --check Tests/EndToEndTests
 
 clean:
 	swift package clean

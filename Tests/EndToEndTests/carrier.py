@@ -1,4 +1,5 @@
 """Twilio's side of a media stream: 20 ms of μ-law each way, marks echoed when they have played, or at once after `clear`."""
+
 import array
 import base64
 import io
@@ -19,7 +20,13 @@ def voice(ms):
     samples = []
     for index in range(ms * 8):
         at = index / 8000
-        samples.append(int(6000 * (0.6 + 0.4 * math.sin(2 * math.pi * 4 * at)) * sum(math.sin(2 * math.pi * 140 * k * at) / k for k in (1, 2, 3, 5))))
+        samples.append(
+            int(
+                6000
+                * (0.6 + 0.4 * math.sin(2 * math.pi * 4 * at))
+                * sum(math.sin(2 * math.pi * 140 * k * at) / k for k in (1, 2, 3, 5))
+            )
+        )
     return bytes(mulaw(max(-32000, min(32000, sample))) for sample in samples)
 
 
@@ -28,18 +35,35 @@ class Carrier:
 
     def __init__(self, url, call_sid="CA1", parameters=None, headers=None, stream_sid="MZ1", tls=None):
         # Closed by the server or with the process.
-        self.socket = connect(url, additional_headers=headers or {}, max_size=1 << 20, compression=None, ssl=tls).__enter__()
+        self.socket = connect(
+            url, additional_headers=headers or {}, max_size=1 << 20, compression=None, ssl=tls
+        ).__enter__()
         self.sid, self.sequence, self.chunk = stream_sid, 1, 0
         self.queue, self.play_log, self.clears, self.received = [], [], [], []
         self.partial, self.to_say, self.play_beats = b"", [], []
         self.lock, self.open = threading.Lock(), True
         self.close_code = None
         self.send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
-        self.send({"event": "start", "sequenceNumber": "1", "streamSid": self.sid, "start": {
-            "streamSid": self.sid, "accountSid": "AC1", "callSid": call_sid, "tracks": ["inbound"], "customParameters": parameters or {},
-            "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}}})
+        self.send(
+            {
+                "event": "start",
+                "sequenceNumber": "1",
+                "streamSid": self.sid,
+                "start": {
+                    "streamSid": self.sid,
+                    "accountSid": "AC1",
+                    "callSid": call_sid,
+                    "tracks": ["inbound"],
+                    "customParameters": parameters or {},
+                    "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
+                },
+            }
+        )
         self.started = time.monotonic()
-        self.threads = [threading.Thread(target=self.read, daemon=True), threading.Thread(target=self.beat, daemon=True)]
+        self.threads = [
+            threading.Thread(target=self.read, daemon=True),
+            threading.Thread(target=self.beat, daemon=True),
+        ]
         for thread in self.threads:
             thread.start()
 
@@ -50,7 +74,12 @@ class Carrier:
         try:
             for text in self.socket:
                 message = json.loads(text)
-                assert message.get("streamSid") == self.sid and set(message) <= {"event", "streamSid", "media", "mark"}, message
+                assert message.get("streamSid") == self.sid and set(message) <= {
+                    "event",
+                    "streamSid",
+                    "media",
+                    "mark",
+                }, message
                 self.received.append(message["event"])
                 with self.lock:
                     if message["event"] == "media":
@@ -76,7 +105,9 @@ class Carrier:
 
     def echo(self, name):
         self.sequence += 1
-        self.send({"event": "mark", "sequenceNumber": str(self.sequence), "streamSid": self.sid, "mark": {"name": name}})
+        self.send(
+            {"event": "mark", "sequenceNumber": str(self.sequence), "streamSid": self.sid, "mark": {"name": name}}
+        )
 
     def beat(self):
         due = time.monotonic()
@@ -93,15 +124,26 @@ class Carrier:
                     payload = self.to_say.pop(0) if self.to_say else SILENCE
                     self.chunk += 1
                     self.sequence += 1
-                    self.send({"event": "media", "sequenceNumber": str(self.sequence), "streamSid": self.sid, "media": {
-                        "track": "inbound", "chunk": str(self.chunk), "timestamp": str(self.chunk * 20), "payload": base64.b64encode(payload).decode()}})
+                    self.send(
+                        {
+                            "event": "media",
+                            "sequenceNumber": str(self.sequence),
+                            "streamSid": self.sid,
+                            "media": {
+                                "track": "inbound",
+                                "chunk": str(self.chunk),
+                                "timestamp": str(self.chunk * 20),
+                                "payload": base64.b64encode(payload).decode(),
+                            },
+                        }
+                    )
             except Exception:
                 return
 
     def say(self, ms):
         sound = voice(ms)
         with self.lock:
-            self.to_say += [sound[index:index + 160] for index in range(0, len(sound), 160)]
+            self.to_say += [sound[index : index + 160] for index in range(0, len(sound), 160)]
 
     def say_file(self, data):
         """A WAV file, 8 kHz, 16 bit."""
@@ -109,10 +151,17 @@ class Carrier:
             samples = array.array("h", file.readframes(file.getnframes()))
         sound = bytes(mulaw(sample) for sample in samples)
         with self.lock:
-            self.to_say += [sound[index:index + 160] for index in range(0, len(sound) - 159, 160)]
+            self.to_say += [sound[index : index + 160] for index in range(0, len(sound) - 159, 160)]
 
     def press(self, digit):
-        self.send({"event": "dtmf", "streamSid": self.sid, "sequenceNumber": "5", "dtmf": {"track": "inbound_track", "digit": digit}})
+        self.send(
+            {
+                "event": "dtmf",
+                "streamSid": self.sid,
+                "sequenceNumber": "5",
+                "dtmf": {"track": "inbound_track", "digit": digit},
+            }
+        )
 
     def played_ms(self, since=0):
         with self.lock:
@@ -126,7 +175,14 @@ class Carrier:
 
     def hang_up(self):
         try:
-            self.send({"event": "stop", "sequenceNumber": "9", "streamSid": self.sid, "stop": {"accountSid": "AC1", "callSid": "CA1"}})
+            self.send(
+                {
+                    "event": "stop",
+                    "sequenceNumber": "9",
+                    "streamSid": self.sid,
+                    "stop": {"accountSid": "AC1", "callSid": "CA1"},
+                }
+            )
             self.socket.close()
         except Exception:
             pass

@@ -1,4 +1,5 @@
 """Real servers, real callees, real sockets on loopback. One folder a server; every process is ended by its pid."""
+
 import contextlib
 import http.client
 import json
@@ -68,9 +69,14 @@ def pytest_runtest_protocol(item, nextitem):
             break
         reason = next((report.longreprtext.splitlines() or ["?"])[-1] for report in reports if report.failed)
         again = UserWarning(f"the machine stood still for {stalls.worst * 1000:.0f} ms: tried again after {reason}")
-        item.ihook.pytest_warning_recorded.call_historic(kwargs={
-            "warning_message": warnings.WarningMessage(again, UserWarning, str(item.path), item.location[1] or 0), "when": "runtest",
-            "nodeid": item.nodeid, "location": None})
+        item.ihook.pytest_warning_recorded.call_historic(
+            kwargs={
+                "warning_message": warnings.WarningMessage(again, UserWarning, str(item.path), item.location[1] or 0),
+                "when": "runtest",
+                "nodeid": item.nodeid,
+                "location": None,
+            }
+        )
         item._initrequest()
         time.sleep(3)
     for report in reports:
@@ -143,9 +149,16 @@ class Server:
         self.http_port = free_port()
         self.sip_port = free_port()
         self.environment = {
-            "TRUNKLINE_API_KEY": KEY, "TRUNKLINE_DATA": str(self.folder / "data"), "TRUNKLINE_OUTBOUND_RETRY_ENABLED": "false",
-            "TRUNKLINE_SECURITY_RATE_LIMIT_PER_SECOND": "1000", "TRUNKLINE_SECURITY_RATE_LIMIT_BURST": "1000",
-            "TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW": "0", "TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "template", "TRUNKLINE_SIP_GATEWAY_KEEPALIVE_SECONDS": "0", "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"), **environment,
+            "TRUNKLINE_API_KEY": KEY,
+            "TRUNKLINE_DATA": str(self.folder / "data"),
+            "TRUNKLINE_OUTBOUND_RETRY_ENABLED": "false",
+            "TRUNKLINE_SECURITY_RATE_LIMIT_PER_SECOND": "1000",
+            "TRUNKLINE_SECURITY_RATE_LIMIT_BURST": "1000",
+            "TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW": "0",
+            "TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "template",
+            "TRUNKLINE_SIP_GATEWAY_KEEPALIVE_SECONDS": "0",
+            "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"),
+            **environment,
         }
         self.process = None
         self.is_killed = False
@@ -155,8 +168,11 @@ class Server:
         self.is_killed = False
         self.process = subprocess.Popen(
             [*self.launcher, TRUNKLINE, "serve", "--http-port", str(self.http_port), "--sip-port", str(self.sip_port)],
-            cwd=self.folder, env={**clean_environment(), "SWIFT_BACKTRACE": "enable=yes,color=no", **self.environment},
-            stdout=self.log, stderr=self.log)
+            cwd=self.folder,
+            env={**clean_environment(), "SWIFT_BACKTRACE": "enable=yes,color=no", **self.environment},
+            stdout=self.log,
+            stderr=self.log,
+        )
         deadline = time.time() + 30
         while time.time() < deadline:
             if self.process.poll() is not None:
@@ -191,8 +207,10 @@ class Server:
 
     def request(self, method, path, body=None, key=KEY, headers=None, raw=False):
         connection = (
-            http.client.HTTPSConnection("localhost", self.http_port, timeout=10, context=self.tls) if self.tls
-            else http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=10))
+            http.client.HTTPSConnection("localhost", self.http_port, timeout=10, context=self.tls)
+            if self.tls
+            else http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=10)
+        )
         headers = dict(headers or {})
         if key:
             headers["Authorization"] = f"Bearer {key}"
@@ -206,7 +224,9 @@ class Server:
             content = response.read()
         except ConnectionError as error:
             code = self.process and self.process.poll()
-            error.add_note(f"the server {'lives' if code is None else f'ended with {code}'}; the end of its log:\n{self.log_end()}")
+            error.add_note(
+                f"the server {'lives' if code is None else f'ended with {code}'}; the end of its log:\n{self.log_end()}"
+            )
             raise
         self.last_headers = {name.lower(): value for name, value in response.getheaders()}
         connection.close()
@@ -218,9 +238,18 @@ class Server:
             return response.status, content.decode(errors="replace")
 
     def create(self, callee, questions=(ATTEND, GUESTS), **fields):
-        status, answer = self.request("POST", "/api/outbound/", {
-            "caller_number": "025550100", "callee_number": callee, "purpose": "to prepare the company dinner on Friday",
-            "caller_display_name": "Riverside Restaurant", "questions": list(questions), **fields})
+        status, answer = self.request(
+            "POST",
+            "/api/outbound/",
+            {
+                "caller_number": "025550100",
+                "callee_number": callee,
+                "purpose": "to prepare the company dinner on Friday",
+                "caller_display_name": "Riverside Restaurant",
+                "questions": list(questions),
+                **fields,
+            },
+        )
         assert status == 202, answer
         return answer["outbound_id"]
 
@@ -255,8 +284,20 @@ class Callee:
         self.path = pathlib.Path(folder) / f"callee-{persona}-{self.port}.log"
         self.log = open(self.path, "wb")
         self.process = subprocess.Popen(
-            [TRUNKLINE, "callee", "--persona", persona, "--port", str(self.port), "--rtp-port", str(random.randrange(30_000, 60_000, 2_000))],
-            stdout=self.log, stderr=subprocess.STDOUT, env=clean_environment())
+            [
+                TRUNKLINE,
+                "callee",
+                "--persona",
+                persona,
+                "--port",
+                str(self.port),
+                "--rtp-port",
+                str(random.randrange(30_000, 60_000, 2_000)),
+            ],
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            env=clean_environment(),
+        )
         deadline = time.time() + 20
         while not any(event["event"] == "ready" for event in self.events()):
             assert self.process.poll() is None and time.time() < deadline, self.path.read_text()
@@ -314,6 +355,7 @@ def server(make_server):
 
 def mocks(kind):
     """A fixture that starts any number of mocks of a kind and stops them all."""
+
     @pytest.fixture
     def fixture():
         running = []
@@ -341,10 +383,51 @@ def certificates(tmp_path_factory):
         subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
 
     for name in ("ca", "other"):
-        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name} of the test")
+        openssl(
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            f"{name}.key",
+            "-out",
+            f"{name}.pem",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={name} of the test",
+        )
     # sofia-sip looks for an address among the names.
     (folder / "names").write_text("subjectAltName=DNS:localhost,DNS:127.0.0.1,IP:127.0.0.1\n")
     for name in ("one", "two"):
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", f"{name}.pem")
+        openssl(
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            f"{name}.key",
+            "-out",
+            f"{name}.csr",
+            "-subj",
+            f"/CN={name}",
+        )
+        openssl(
+            "x509",
+            "-req",
+            "-in",
+            f"{name}.csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            "names",
+            "-out",
+            f"{name}.pem",
+        )
     return folder

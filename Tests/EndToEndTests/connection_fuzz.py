@@ -1,5 +1,6 @@
 """Whole connections to a running server: well-formed ones cut at any place, whose answers are known, and damaged ones, which may be answered or
 refused but must neither end the server nor make it slow for others. Connection N of a seed is always the same."""
+
 import base64
 import contextlib
 import json
@@ -16,7 +17,8 @@ KEY = "end-to-end-test-key-0123456789"
 HOST = "127.0.0.1"
 # Seconds in which others must be answered, and in which a well-formed connection must be.
 PROBE_LIMIT, ANSWER_LIMIT = 1.0, 5.0
-# MiB that the server may have grown by at the end, against what it had after so many connections: pools fill, and each INVITE that is taken is a call.
+# MiB that the server may have grown by at the end, against what it had after so many connections: pools fill, and each
+# INVITE that is taken is a call.
 MEMORY_LIMIT, WARM_UP = 96, 400
 
 
@@ -71,14 +73,40 @@ def damaged(chance, data, times=6):
     for _ in range(chance.randint(1, times)):
         at = chance.randrange(max(1, len(data)))
         match chance.randrange(8):
-            case 0: data[at:at + 1] = bytes([chance.randrange(256)])
-            case 1: del data[at:at + chance.randint(1, 40)]
-            case 2: data[at:at] = chance.randbytes(chance.randint(1, 30))
-            case 3: data[at:at] = data[at:at + chance.randint(1, 200)]
-            case 4: data[at:at] = chance.choice([b"\r\n", b"\r\n\r\n", b":", b"\x00", b" ", b"\t", b",", b";", b"=", b"%00", b"%", b"99999999999999999999", b"-1", b"0x10", b"\xff"])
-            case 5: data = data[:at]
-            case 6: data[at:at] = b"A" * chance.choice([300, 5_000, 70_000])
-            case 7: data[at:at + 1] = b"\n" if data[at:at + 1] == b"\r" else b"\r"
+            case 0:
+                data[at : at + 1] = bytes([chance.randrange(256)])
+            case 1:
+                del data[at : at + chance.randint(1, 40)]
+            case 2:
+                data[at:at] = chance.randbytes(chance.randint(1, 30))
+            case 3:
+                data[at:at] = data[at : at + chance.randint(1, 200)]
+            case 4:
+                data[at:at] = chance.choice(
+                    [
+                        b"\r\n",
+                        b"\r\n\r\n",
+                        b":",
+                        b"\x00",
+                        b" ",
+                        b"\t",
+                        b",",
+                        b";",
+                        b"=",
+                        b"%00",
+                        b"%",
+                        b"99999999999999999999",
+                        b"-1",
+                        b"0x10",
+                        b"\xff",
+                    ]
+                )
+            case 5:
+                data = data[:at]
+            case 6:
+                data[at:at] = b"A" * chance.choice([300, 5_000, 70_000])
+            case 7:
+                data[at : at + 1] = b"\n" if data[at : at + 1] == b"\r" else b"\r"
     return bytes(data)
 
 
@@ -116,11 +144,13 @@ def part(chance, own):
             with contextlib.suppress(OSError):
                 own.shutdown(socket.SHUT_WR)
                 receive(own, 0.02, lambda data: False)
-        case 1: own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        case 1:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     own.close()
 
 
 # HTTP
+
 
 def request(chance, gentle):
     """A request of ours and the statuses that are right for it."""
@@ -129,15 +159,28 @@ def request(chance, gentle):
     post = f"POST /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}Content-Type: application/json\r\n"
     size = chance.randint(1, len(bad))
     choices = [
-        (b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", {200}), (f"GET /api/outbound/?limit=1&cursor= HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}\r\n".encode(), {200, 422}),
-        (b"GET /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer wrong-key-0123456789ab\r\n\r\n", {401}),
-        (f"GET /api/outbound/nobody%20there HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}\r\n".encode(), {404}), (b"HEAD /health HTTP/1.1\r\nhOsT:127.0.0.1\r\n\r\n", {200}),
-        (f"PUT /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}Content-Length: 0\r\n\r\n".encode(), {405})]
+        (b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", {200}),
+        (f"GET /api/outbound/?limit=1&cursor= HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}\r\n".encode(), {200, 422}),
+        (
+            b"GET /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer wrong-key-0123456789ab\r\n\r\n",
+            {401},
+        ),
+        (f"GET /api/outbound/nobody%20there HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}\r\n".encode(), {404}),
+        (b"HEAD /health HTTP/1.1\r\nhOsT:127.0.0.1\r\n\r\n", {200}),
+        (f"PUT /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}Content-Length: 0\r\n\r\n".encode(), {405}),
+    ]
     if not gentle:
         choices += [
             (f"{post}Content-Length: {len(bad)}\r\n\r\n".encode() + bad, {400, 422}),
-            (f"{post}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n".encode() + bad[:size] + b"\r\n" + (f"{len(bad) - size:X};a=b\r\n".encode() + bad[size:] + b"\r\n" if size < len(bad) else b"")
-             + b"0\r\n\r\n", {400, 422})]
+            (
+                f"{post}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n".encode()
+                + bad[:size]
+                + b"\r\n"
+                + (f"{len(bad) - size:X};a=b\r\n".encode() + bad[size:] + b"\r\n" if size < len(bad) else b"")
+                + b"0\r\n\r\n",
+                {400, 422},
+            ),
+        ]
     return chance.choice(choices)
 
 
@@ -148,18 +191,18 @@ def answers(data, heads):
         head = data[:end].decode("latin-1")
         length = re.search(r"(?im)^content-length:\s*(\d+)", head)
         chunked = re.search(r"(?im)^transfer-encoding:\s*chunked", head)
-        data = data[end + 4:]
+        data = data[end + 4 :]
         status, is_head = int(head[9:12]), len(statuses) < len(heads) and heads[len(statuses)]
         if status == 100:
             continue
         if chunked and not is_head:
             if (end := data.find(b"0\r\n\r\n")) < 0:
                 break
-            data = data[end + 5:]
+            data = data[end + 5 :]
         elif length and not is_head:
             if len(data) < int(length[1]):
                 break
-            data = data[int(length[1]):]
+            data = data[int(length[1]) :]
         statuses.append(status)
     return statuses
 
@@ -177,12 +220,24 @@ def http(chance, server, gentle):
             raise Broken(f"{[data for data, _ in asked]} were answered with {got}")
         return
     smuggled = [
-        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"Content-Length: 5\r\nContent-Length: 6\r\n", b"Transfer-Encoding: chunked, identity\r\n", b"Transfer-Encoding : chunked\r\n",
-        b"Content-Length: +5\r\n", b"Content-Length: 99999999999999999999\r\n", b" Host: y\r\n", b"Expect: 100-continue\r\n", b"X: " + b"a" * chance.choice([100, 20_000]) + b"\r\n",
-        b"Content-Length: 5, 5\r\n", b"Transfer-Encoding: xchunked\r\n", b"A: b\r\n" * chance.choice([10, 500])]
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        b"Content-Length: 5\r\nContent-Length: 6\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n",
+        b"Transfer-Encoding : chunked\r\n",
+        b"Content-Length: +5\r\n",
+        b"Content-Length: 99999999999999999999\r\n",
+        b" Host: y\r\n",
+        b"Expect: 100-continue\r\n",
+        b"X: " + b"a" * chance.choice([100, 20_000]) + b"\r\n",
+        b"Content-Length: 5, 5\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b"A: b\r\n" * chance.choice([10, 500]),
+    ]
     data = b"".join(request(chance, gentle)[0] for _ in range(1 if gentle else chance.randint(1, 4)))
     if not gentle and chance.random() < 0.5:
-        data = data.replace(b"Host: 127.0.0.1\r\n", b"Host: 127.0.0.1\r\n" + chance.choice(smuggled), 1) + chance.choice([b"", b"0\r\n\r\n", b"FFFFFFFFFFFFFFFFF\r\n", b"-1\r\n\r\n"])
+        data = data.replace(
+            b"Host: 127.0.0.1\r\n", b"Host: 127.0.0.1\r\n" + chance.choice(smuggled), 1
+        ) + chance.choice([b"", b"0\r\n\r\n", b"FFFFFFFFFFFFFFFFF\r\n", b"-1\r\n\r\n"])
     with socket.create_connection((HOST, server.http_port), timeout=ANSWER_LIMIT) as own, contextlib.suppress(OSError):
         send_cut(chance, own, damaged(chance, data))
         receive(own, 0.03, lambda data: False)
@@ -191,28 +246,66 @@ def http(chance, server, gentle):
 
 # SIP
 
+
 def sip(method, identity, port, transport="UDP", body=b"", length=None, more=""):
     return (
         f"{method} sip:100@{HOST} SIP/2.0\r\nVia: SIP/2.0/{transport} {HOST}:{port};branch=z9hG4bK{identity:x};rport\r\nMax-Forwards: 70\r\nFrom: <sip:f@{HOST}>;tag={identity & 0xFFFF:x}\r\n"
-        f"To: <sip:100@{HOST}>\r\nCall-ID: fuzz-{identity:x}\r\nCSeq: 1 {method}\r\nContact: <sip:f@{HOST}:{port}>\r\n{more}Content-Length: {len(body) if length is None else length}\r\n\r\n").encode() + body
+        f"To: <sip:100@{HOST}>\r\nCall-ID: fuzz-{identity:x}\r\nCSeq: 1 {method}\r\nContact: <sip:f@{HOST}:{port}>\r\n{more}Content-Length: {len(body) if length is None else length}\r\n\r\n"
+    ).encode() + body
 
 
 SDP = b"v=0\r\no=f 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\n"
 
 
 def sip_message(chance, port, transport, length=None):
-    method = chance.choice(["OPTIONS", "INVITE", "REGISTER", "BYE", "CANCEL", "ACK", "SUBSCRIBE", "REFER", "UPDATE", "INFO", "MESSAGE", "FROBNICATE"])
-    more = chance.choice(["", "Session-Expires: 1800\r\n", "Refer-To: <sip:x@y?Replaces=a%40b>\r\n", "Supported: 100rel, timer\r\nRequire: x\r\n", "Expires: 60\r\n",
-                          'Authorization: Digest username="k", realm="trunkline", nonce="1.2.3", uri="sip:x", response="0", qop=auth, nc=00000001, cnonce="a"\r\n'])
+    method = chance.choice(
+        [
+            "OPTIONS",
+            "INVITE",
+            "REGISTER",
+            "BYE",
+            "CANCEL",
+            "ACK",
+            "SUBSCRIBE",
+            "REFER",
+            "UPDATE",
+            "INFO",
+            "MESSAGE",
+            "FROBNICATE",
+        ]
+    )
+    more = chance.choice(
+        [
+            "",
+            "Session-Expires: 1800\r\n",
+            "Refer-To: <sip:x@y?Replaces=a%40b>\r\n",
+            "Supported: 100rel, timer\r\nRequire: x\r\n",
+            "Expires: 60\r\n",
+            'Authorization: Digest username="k", realm="trunkline", nonce="1.2.3", uri="sip:x", response="0", qop=auth, nc=00000001, cnonce="a"\r\n',
+        ]
+    )
     body = SDP if method in ("INVITE", "UPDATE") else b""
-    return sip(method, chance.getrandbits(63), port, transport, body, length, ("Content-Type: application/sdp\r\n" if body else "") + more)
+    return sip(
+        method,
+        chance.getrandbits(63),
+        port,
+        transport,
+        body,
+        length,
+        ("Content-Type: application/sdp\r\n" if body else "") + more,
+    )
 
 
 def sip_udp(chance, server, gentle):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind((HOST, 0))
         for _ in range(chance.randint(1, 20)):
-            data = sip_message(chance, own.getsockname()[1], "UDP", chance.choice([None, None, 0, 5, 70_000, "-1", "99999999999999999999", ""]))
+            data = sip_message(
+                chance,
+                own.getsockname()[1],
+                "UDP",
+                chance.choice([None, None, 0, 5, 70_000, "-1", "99999999999999999999", ""]),
+            )
             own.sendto((damaged(chance, data) if chance.random() < 0.8 else data)[:65_000], (HOST, server.sip_port))
         # A flood fills the socket's buffer, and then others are lost in the kernel: that is not what is tried here.
         time.sleep(0.01)
@@ -225,16 +318,28 @@ def sip_tcp(chance, server, gentle):
         if chance.random() < 0.5:
             identities = [chance.getrandbits(63) for _ in range(1 if gentle else chance.choice([1, 2, 5, 20]))]
             # Empty lines between messages keep a connection alive (RFC 5626 §3.5.1).
-            data = b"".join(chance.choice([b"", b"\r\n\r\n"]) + sip("OPTIONS", identity, port, "TCP", chance.choice([b"", b"x" * chance.randrange(2_000)])) for identity in identities)
+            data = b"".join(
+                chance.choice([b"", b"\r\n\r\n"])
+                + sip("OPTIONS", identity, port, "TCP", chance.choice([b"", b"x" * chance.randrange(2_000)]))
+                for identity in identities
+            )
             send_cut(chance, own, data)
             wanted = {f"fuzz-{identity:x}" for identity in identities}
             known = lambda data: set(re.findall(r"(?im)^call-id:\s*(\S+)", data.decode(errors="replace")))  # noqa: E731
             got = receive(own, ANSWER_LIMIT, lambda data: known(data) >= wanted)
-            if known(got) < wanted or any(not line.startswith("SIP/2.0 ") for line in re.findall(r"(?m)^SIP.*", got.decode(errors="replace"))):
-                raise Broken(f"{len(identities)} OPTIONS in one segment, {len(known(got) & wanted)} were answered: {data!r}")
+            if known(got) < wanted or any(
+                not line.startswith("SIP/2.0 ") for line in re.findall(r"(?m)^SIP.*", got.decode(errors="replace"))
+            ):
+                raise Broken(
+                    f"{len(identities)} OPTIONS in one segment, {len(known(got) & wanted)} were answered: {data!r}"
+                )
             return
-        lies = [None, None, 0, 3] + ([] if gentle else [70_000, 4_294_967_295, "-1", "99999999999999999999", "", "5 5", "0x10"])
-        data = b"".join(sip_message(chance, port, "TCP", chance.choice(lies)) for _ in range(1 if gentle else chance.randint(1, 6)))
+        lies = [None, None, 0, 3] + (
+            [] if gentle else [70_000, 4_294_967_295, "-1", "99999999999999999999", "", "5 5", "0x10"]
+        )
+        data = b"".join(
+            sip_message(chance, port, "TCP", chance.choice(lies)) for _ in range(1 if gentle else chance.randint(1, 6))
+        )
         with contextlib.suppress(OSError):
             send_cut(chance, own, damaged(chance, data) if chance.random() < 0.7 else data)
             receive(own, 0.03, lambda data: False)
@@ -243,19 +348,30 @@ def sip_tcp(chance, server, gentle):
 
 # WebSockets
 
+
 def frame(chance, payload, opcode=1, final=True, masked=True, reserved=0, length=None):
     size = len(payload) if length is None else length
     head = bytes([(0x80 if final else 0) | reserved << 4 | opcode])
     bit = 0x80 if masked else 0
-    head += bytes([bit | size]) if size < 126 else bytes([bit | 126]) + struct.pack(">H", size) if size < 65_536 else bytes([bit | 127]) + struct.pack(">Q", size)
+    head += (
+        bytes([bit | size])
+        if size < 126
+        else bytes([bit | 126]) + struct.pack(">H", size)
+        if size < 65_536
+        else bytes([bit | 127]) + struct.pack(">Q", size)
+    )
     key = chance.randbytes(4) if masked else b""
     return head + key + (bytes(byte ^ key[index % 4] for index, byte in enumerate(payload)) if masked else payload)
 
 
 def upgraded(chance, server, path):
     own = socket.create_connection((HOST, server.http_port), timeout=ANSWER_LIMIT)
-    own.sendall((f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
-                 f"{base64.b64encode(chance.randbytes(16)).decode()}\r\nAuthorization: Bearer {KEY}\r\n\r\n").encode())
+    own.sendall(
+        (
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
+            f"{base64.b64encode(chance.randbytes(16)).decode()}\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+        ).encode()
+    )
     head = receive(own, ANSWER_LIMIT, lambda data: b"\r\n\r\n" in data)
     if b" 101 " not in head.split(b"\r\n")[0]:
         own.close()
@@ -274,19 +390,43 @@ def frames(data):
             size, at = int.from_bytes(data[2:10], "big"), 10
         if data[1] & 0x80 or len(data) < at + size:
             break
-        found.append((data[0] & 15, data[at:at + size]))
-        data = data[at + size:]
+        found.append((data[0] & 15, data[at : at + size]))
+        data = data[at + size :]
     return found
 
 
 def stream_messages(chance):
     sid = f"MZ{chance.getrandbits(64):x}"
-    start = {"event": "start", "streamSid": sid, "start": {"streamSid": sid, "callSid": "CA1", "customParameters": {}, "mediaFormat": {"encoding": "audio/x-mulaw"}}}
+    start = {
+        "event": "start",
+        "streamSid": sid,
+        "start": {
+            "streamSid": sid,
+            "callSid": "CA1",
+            "customParameters": {},
+            "mediaFormat": {"encoding": "audio/x-mulaw"},
+        },
+    }
     messages = [{"event": "connected"}, start]
     for _ in range(chance.randint(1, 20)):
-        messages.append(chance.choice([
-            {"event": "media", "streamSid": sid, "media": {"payload": base64.b64encode(chance.randbytes(chance.choice([0, 1, 160, 161, 7_999]))).decode()}},
-            {"event": "mark", "streamSid": sid, "mark": {"name": "x"}}, {"event": "dtmf", "streamSid": sid, "dtmf": {"digit": "5"}}, {"event": "stop", "streamSid": sid}]))
+        messages.append(
+            chance.choice(
+                [
+                    {
+                        "event": "media",
+                        "streamSid": sid,
+                        "media": {
+                            "payload": base64.b64encode(
+                                chance.randbytes(chance.choice([0, 1, 160, 161, 7_999]))
+                            ).decode()
+                        },
+                    },
+                    {"event": "mark", "streamSid": sid, "mark": {"name": "x"}},
+                    {"event": "dtmf", "streamSid": sid, "dtmf": {"digit": "5"}},
+                    {"event": "stop", "streamSid": sid},
+                ]
+            )
+        )
     return [json.dumps(message).encode() for message in messages]
 
 
@@ -295,10 +435,12 @@ def websocket(chance, server, gentle, path="/api/events", messages=None):
     with own:
         good = chance.random() < 0.5
         data, pings = b"", []
-        for text in messages or [chance.randbytes(chance.choice([0, 5, 200])).hex().encode() for _ in range(chance.randint(1, 6))]:
+        for text in messages or [
+            chance.randbytes(chance.choice([0, 5, 200])).hex().encode() for _ in range(chance.randint(1, 6))
+        ]:
             if not good and chance.random() < 0.5:
                 text = damaged(chance, text)
-            pieces = [text[:len(text) // 2], text[len(text) // 2:]] if chance.random() < 0.3 else [text]
+            pieces = [text[: len(text) // 2], text[len(text) // 2 :]] if chance.random() < 0.3 else [text]
             for number, piece in enumerate(pieces):
                 data += frame(chance, piece, 1 if number == 0 else 0, number == len(pieces) - 1)
                 if chance.random() < 0.3:
@@ -311,16 +453,34 @@ def websocket(chance, server, gentle, path="/api/events", messages=None):
             send_cut(chance, own, data)
             pongs = lambda data: [payload for opcode, payload in frames(data) if opcode == 10]  # noqa: E731
             closed = lambda data: any(opcode == 8 for opcode, _ in frames(data))  # noqa: E731
-            got = rest + receive(own, ANSWER_LIMIT, lambda data: b"the last one" in pongs(rest + data) or closed(rest + data))
-            # Who was slow may answer the last of several pings alone (§5.5.3), but nothing that nobody sent. A call may end meanwhile.
+            got = rest + receive(
+                own, ANSWER_LIMIT, lambda data: b"the last one" in pongs(rest + data) or closed(rest + data)
+            )
+            # Who was slow may answer the last of several pings alone (§5.5.3), but nothing that nobody sent. A call may
+            # end meanwhile.
             if any(pong not in pings for pong in pongs(got)) or not (closed(got) or b"the last one" in pongs(got)):
                 raise Broken(f"{path}: pings {pings}, pongs {pongs(got)}")
             return
-        data += chance.choice([
-            frame(chance, b"x", masked=False), frame(chance, b"x" * 126, 9), frame(chance, b"x", reserved=chance.randrange(1, 8)), frame(chance, b"x", chance.choice([3, 7, 11, 15])),
-            frame(chance, b"x", 0), frame(chance, b"x", 1, False) + frame(chance, b"x", 1), frame(chance, b"", 1, length=1 << 62), frame(chance, b"", 2, length=(1 << 64) - 1),
-            frame(chance, b"\x03", 8), frame(chance, struct.pack(">H", 5), 8), frame(chance, struct.pack(">H", 1000) + b"\xff\xfe", 8), frame(chance, b"\xc3\x28"), frame(chance, b"y", 9, False),
-            frame(chance, b"z" * 70_000), b"".join(frame(chance, b"", 0 if index else 1, False) for index in range(3_000)), chance.randbytes(50)])
+        data += chance.choice(
+            [
+                frame(chance, b"x", masked=False),
+                frame(chance, b"x" * 126, 9),
+                frame(chance, b"x", reserved=chance.randrange(1, 8)),
+                frame(chance, b"x", chance.choice([3, 7, 11, 15])),
+                frame(chance, b"x", 0),
+                frame(chance, b"x", 1, False) + frame(chance, b"x", 1),
+                frame(chance, b"", 1, length=1 << 62),
+                frame(chance, b"", 2, length=(1 << 64) - 1),
+                frame(chance, b"\x03", 8),
+                frame(chance, struct.pack(">H", 5), 8),
+                frame(chance, struct.pack(">H", 1000) + b"\xff\xfe", 8),
+                frame(chance, b"\xc3\x28"),
+                frame(chance, b"y", 9, False),
+                frame(chance, b"z" * 70_000),
+                b"".join(frame(chance, b"", 0 if index else 1, False) for index in range(3_000)),
+                chance.randbytes(50),
+            ]
+        )
         with contextlib.suppress(OSError):
             send_cut(chance, own, damaged(chance, data, 3) if chance.random() < 0.3 else data)
             receive(own, 0.03, lambda data: False)
@@ -347,8 +507,10 @@ def run(server, kind, seed, seconds=None, count=None, first=0, gentle=False):
     descriptors = len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
     def fail(reason):
-        raise Broken(f"{kind}, connection {index} of the seed {seed}: {reason}\nagain by: scripts/fuzz-connections --kind {kind} --seed {seed} --first {index} --count 1"
-                     f"   (or --first {max(first, index - 20)} --count {index - max(first, index - 20) + 1})\nthe end of the server's log:\n{server.log_end(3_000)}")
+        raise Broken(
+            f"{kind}, connection {index} of the seed {seed}: {reason}\nagain by: scripts/fuzz-connections --kind {kind} --seed {seed} --first {index} --count 1"
+            f"   (or --first {max(first, index - 20)} --count {index - max(first, index - 20) + 1})\nthe end of the server's log:\n{server.log_end(3_000)}"
+        )
 
     try:
         while (count is None or index < first + count) and (seconds is None or time.monotonic() - begun < seconds):
@@ -369,5 +531,7 @@ def run(server, kind, seed, seconds=None, count=None, first=0, gentle=False):
     grown = memory(server) - before
     if grown > MEMORY_LIMIT:
         fail(f"the server has grown by {grown:.0f} MiB")
-    return (f"{kind}: {index - first} connections in {time.monotonic() - begun:.0f} s, others waited {probe.worst['http'] * 1000:.0f} ms (HTTP) and "
-            f"{probe.worst['sip'] * 1000:.0f} ms (SIP) at most, memory {grown:+.1f} MiB, descriptors {len(os.listdir(f'/proc/{server.process.pid}/fd')) - descriptors:+d}")
+    return (
+        f"{kind}: {index - first} connections in {time.monotonic() - begun:.0f} s, others waited {probe.worst['http'] * 1000:.0f} ms (HTTP) and "
+        f"{probe.worst['sip'] * 1000:.0f} ms (SIP) at most, memory {grown:+.1f} MiB, descriptors {len(os.listdir(f'/proc/{server.process.pid}/fd')) - descriptors:+d}"
+    )

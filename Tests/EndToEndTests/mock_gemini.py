@@ -2,6 +2,7 @@
 
 `test_gemini.py` proves it against the vendor's own client. Script entries: text, ms, tools [(name, arguments)].
 """
+
 import asyncio
 import base64
 import json
@@ -19,7 +20,10 @@ def camel(name):
 
 
 def read(text):
-    return {camel(name): {camel(inner): value for inner, value in content.items()} for name, content in json.loads(text).items()}
+    return {
+        camel(name): {camel(inner): value for inner, value in content.items()}
+        for name, content in json.loads(text).items()
+    }
 
 
 class MockGemini:
@@ -59,8 +63,23 @@ class MockGemini:
                 await answers.get()
             sound = tone(script["ms"], False) if script.get("ms") else b""
             for index in range(0, len(sound), 4800):
-                await send({"serverContent": {"modelTurn": {"role": "model", "parts": [
-                    {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": base64.b64encode(sound[index:index + 4800]).decode()}}]}}})
+                await send(
+                    {
+                        "serverContent": {
+                            "modelTurn": {
+                                "role": "model",
+                                "parts": [
+                                    {
+                                        "inlineData": {
+                                            "mimeType": "audio/pcm;rate=24000",
+                                            "data": base64.b64encode(sound[index : index + 4800]).decode(),
+                                        }
+                                    }
+                                ],
+                            }
+                        }
+                    }
+                )
                 await asyncio.sleep(0.02)
             if script.get("text"):
                 await send({"serverContent": {"outputTranscription": {"text": script["text"]}}})
@@ -73,7 +92,9 @@ class MockGemini:
             await send({"setupComplete": {"sessionId": f"session-{number}"}})
             await send({"sessionResumptionUpdate": {"newHandle": f"handle-{number}", "resumable": True}})
             if self.go_away_after and number == 1:
-                self.loop.call_later(self.go_away_after, lambda: asyncio.ensure_future(send({"goAway": {"timeLeft": "50s"}})))
+                self.loop.call_later(
+                    self.go_away_after, lambda: asyncio.ensure_future(send({"goAway": {"timeLeft": "50s"}}))
+                )
             async for text in socket:
                 message = read(text)
                 assert len(message) == 1, message
@@ -89,7 +110,7 @@ class MockGemini:
                     data = base64.b64decode(audio["data"], validate=True)
                     self.heard_ms += len(data) / 32
                     values = memoryview(data).cast("h")
-                    is_speech = sum(value * value for value in values) / max(1, len(values)) > 300 ** 2
+                    is_speech = sum(value * value for value in values) / max(1, len(values)) > 300**2
                     run, silent = (run + 1, 0) if is_speech else (0, silent + 1)
                     speaking = speaking or run >= 2
                     if speaking and silent >= 25:
@@ -103,7 +124,9 @@ class MockGemini:
 
     @property
     def url(self):
-        return f"ws://127.0.0.1:{self.port}/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+        return (
+            f"ws://127.0.0.1:{self.port}/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+        )
 
     def stop(self):
         self.loop.call_soon_threadsafe(self.stopping.set)

@@ -3,6 +3,7 @@
 `test_realtime.py` proves it against the vendor's own client. Responses follow a script; each is a dict:
     text, ms (length of the tone), tools [(name, arguments)], fail (a code), stall (begins and never goes on)
 """
+
 import asyncio
 import base64
 import json
@@ -54,7 +55,15 @@ class Session:
         await self.socket.send(json.dumps({"type": kind, "event_id": f"event_{self.model.events}", **fields}))
 
     async def run_session(self):
-        await self.send("session.created", session={"type": "realtime", "object": "realtime.session", "id": f"sess_{self.number}", "model": "gpt-realtime"})
+        await self.send(
+            "session.created",
+            session={
+                "type": "realtime",
+                "object": "realtime.session",
+                "id": f"sess_{self.number}",
+                "model": "gpt-realtime",
+            },
+        )
         async for text in self.socket:
             message = json.loads(text)
             kind = message["type"]
@@ -81,8 +90,10 @@ class Session:
             if self.is_mulaw:
                 energy = sum(LINEAR[byte] ** 2 for byte in chunk) / len(chunk)
             else:
-                energy = sum(int.from_bytes(chunk[i:i + 2], "little", signed=True) ** 2 for i in range(0, window, 2)) / (window // 2)
-            await self.listen(energy > 300 ** 2)
+                energy = sum(
+                    int.from_bytes(chunk[i : i + 2], "little", signed=True) ** 2 for i in range(0, window, 2)
+                ) / (window // 2)
+            await self.listen(energy > 300**2)
 
     async def listen(self, is_speech):
         self.ms += 20
@@ -93,14 +104,22 @@ class Session:
             if not self.speaking and self.run >= 40:
                 self.speaking = True
                 self.items += 1
-                await self.send("input_audio_buffer.speech_started", audio_start_ms=self.ms - self.run, item_id=f"item_{self.number}_{self.items}")
+                await self.send(
+                    "input_audio_buffer.speech_started",
+                    audio_start_ms=self.ms - self.run,
+                    item_id=f"item_{self.number}_{self.items}",
+                )
                 if self.vad.get("interrupt_response") and self.response:
                     await self.cancel("turn_detected")
         else:
             self.run, self.silent = 0, self.silent + 20
             if self.speaking and self.silent >= self.silence_ms:
                 self.speaking = False
-                await self.send("input_audio_buffer.speech_stopped", audio_end_ms=self.ms - self.silent, item_id=f"item_{self.number}_{self.items}")
+                await self.send(
+                    "input_audio_buffer.speech_stopped",
+                    audio_end_ms=self.ms - self.silent,
+                    item_id=f"item_{self.number}_{self.items}",
+                )
                 await self.commit(f"item_{self.number}_{self.items}")
                 if self.vad.get("create_response"):
                     await self.respond()
@@ -109,8 +128,13 @@ class Session:
         await self.send("input_audio_buffer.committed", previous_item_id=None, item_id=item)
         if self.transcribes:
             words = self.model.heard.pop(0) if self.model.heard else "hello there"
-            await self.send("conversation.item.input_audio_transcription.completed", item_id=item, content_index=0, transcript=words,
-                            usage={"type": "duration", "seconds": 1})
+            await self.send(
+                "conversation.item.input_audio_transcription.completed",
+                item_id=item,
+                content_index=0,
+                transcript=words,
+                usage={"type": "duration", "seconds": 1},
+            )
 
     async def on_input_audio_buffer_commit(self, message):
         self.items += 1
@@ -121,19 +145,34 @@ class Session:
 
     async def on_conversation_item_truncate(self, message):
         self.model.truncated.append(message["audio_end_ms"])
-        await self.send("conversation.item.truncated", item_id=message["item_id"], content_index=0, audio_end_ms=message["audio_end_ms"])
+        await self.send(
+            "conversation.item.truncated",
+            item_id=message["item_id"],
+            content_index=0,
+            audio_end_ms=message["audio_end_ms"],
+        )
 
     async def on_response_create(self, message):
         if self.response:
             self.model.clashes += 1
-            return await self.send("error", error={"type": "invalid_request_error", "code": "conversation_already_has_active_response", "message": "active"})
+            return await self.send(
+                "error",
+                error={
+                    "type": "invalid_request_error",
+                    "code": "conversation_already_has_active_response",
+                    "message": "active",
+                },
+            )
         await self.respond()
 
     async def on_response_cancel(self, message):
         if self.response:
             await self.cancel("client_cancelled")
         else:
-            await self.send("error", error={"type": "invalid_request_error", "code": "response_cancel_not_active", "message": "none"})
+            await self.send(
+                "error",
+                error={"type": "invalid_request_error", "code": "response_cancel_not_active", "message": "none"},
+            )
 
     async def respond(self):
         if self.response:
@@ -146,8 +185,15 @@ class Session:
 
     def object(self, status, details=None):
         usage = {"usage": self.model.usage} if self.model.usage and status == "completed" else {}
-        return {"object": "realtime.response", "id": self.response, "status": status, "status_details": details, "output": [],
-                "output_modalities": ["audio"], **usage}
+        return {
+            "object": "realtime.response",
+            "id": self.response,
+            "status": status,
+            "status_details": details,
+            "output": [],
+            "output_modalities": ["audio"],
+            **usage,
+        }
 
     async def cancel(self, reason):
         self.task.cancel()
@@ -159,25 +205,52 @@ class Session:
         if script.get("stall"):
             return
         if code := script.get("fail"):
-            done, self.response = self.object("failed", {"type": "failed", "error": {"type": "server_error", "code": code}}), None
+            done, self.response = (
+                self.object("failed", {"type": "failed", "error": {"type": "server_error", "code": code}}),
+                None,
+            )
             return await self.send("response.done", response=done)
         where = {"response_id": response, "item_id": f"item_{response}", "output_index": 0, "content_index": 0}
         if ms := script.get("ms"):
             sound = tone(ms, self.is_mulaw)
             words = script["text"].split(" ")
             step = len(tone(DELTA_MS, self.is_mulaw))
-            await self.send("response.output_item.added", response_id=response, output_index=0,
-                            item={"id": where["item_id"], "object": "realtime.item", "type": "message", "role": "assistant", "status": "in_progress", "content": []})
+            await self.send(
+                "response.output_item.added",
+                response_id=response,
+                output_index=0,
+                item={
+                    "id": where["item_id"],
+                    "object": "realtime.item",
+                    "type": "message",
+                    "role": "assistant",
+                    "status": "in_progress",
+                    "content": [],
+                },
+            )
             for index in range(0, len(sound), step):
-                share = slice(len(words) * index // len(sound), len(words) * min(len(sound), index + step) // len(sound))
+                share = slice(
+                    len(words) * index // len(sound), len(words) * min(len(sound), index + step) // len(sound)
+                )
                 if words[share]:
-                    await self.send("response.output_audio_transcript.delta", **where, delta=" ".join(words[share]) + " ")
-                await self.send("response.output_audio.delta", **where, delta=base64.b64encode(sound[index:index + step]).decode())
+                    await self.send(
+                        "response.output_audio_transcript.delta", **where, delta=" ".join(words[share]) + " "
+                    )
+                await self.send(
+                    "response.output_audio.delta", **where, delta=base64.b64encode(sound[index : index + step]).decode()
+                )
                 await asyncio.sleep(DELTA_MS / 1000 / 5)
             await self.send("response.output_audio.done", **where)
         for number, (name, arguments) in enumerate(script.get("tools", ())):
-            await self.send("response.function_call_arguments.done", response_id=response, item_id=f"call_{response}_{number}", output_index=1,
-                            call_id=f"call_{response}_{number}", name=name, arguments=json.dumps(arguments))
+            await self.send(
+                "response.function_call_arguments.done",
+                response_id=response,
+                item_id=f"call_{response}_{number}",
+                output_index=1,
+                call_id=f"call_{response}_{number}",
+                name=name,
+                arguments=json.dumps(arguments),
+            )
         done, self.response = self.object("completed"), None
         await self.send("response.done", response=done)
 
@@ -221,7 +294,14 @@ class MockRealtime:
         self.sessions += 1
         session = Session(self, socket, self.sessions)
         if self.garbage:
-            for text in ("{", "[]", '{"type":7}', '{"type":"response.output_audio.delta","delta":"!!!","item_id":"x"}', '{"type":"of.a.later.version","x":[{}]}', "x" * 100_000):
+            for text in (
+                "{",
+                "[]",
+                '{"type":7}',
+                '{"type":"response.output_audio.delta","delta":"!!!","item_id":"x"}',
+                '{"type":"of.a.later.version","x":[{}]}',
+                "x" * 100_000,
+            ):
                 await socket.send(text)
         try:
             if self.die_after and self.sessions == 1:

@@ -2,8 +2,10 @@
 completions, transcriptions and speech over HTTP. `test_cascade.py` proves them with the vendors' own clients.
 
 `faults` maps a service (deepgram, transcription, chat, cartesia, elevenlabs, aura, speech) to what goes wrong with it:
-    a status as text ("401", "429", "500"), "stall", "garbage", "cut" (ends in the middle), "cut once"
+    a status as text ("401", "429", "500"), "stall", "garbage", "cut" (ends in the middle), "cut once",
+    "slow" (transcription: 15 s, a byte at a time)
 """
+
 import asyncio
 import base64
 import contextlib
@@ -27,7 +29,10 @@ MS_A_CHARACTER = 50
 
 def tone(ms, rate):
     """A steady 500 Hz."""
-    return b"".join(int(8000 * math.sin(2 * math.pi * 500 * index / rate)).to_bytes(2, "little", signed=True) for index in range(ms * rate // 1000))
+    return b"".join(
+        int(8000 * math.sin(2 * math.pi * 500 * index / rate)).to_bytes(2, "little", signed=True)
+        for index in range(ms * rate // 1000)
+    )
 
 
 def spoken_ms(text):
@@ -39,7 +44,12 @@ class MockSpeech:
     word), gap (seconds between words), pieces (how the text is cut)."""
 
     def __init__(self, script=(), heard=(), faults=None, final_delay=0.1):
-        self.script, self.heard, self.faults, self.final_delay = script if callable(script) else list(script), list(heard), dict(faults or {}), final_delay
+        self.script, self.heard, self.faults, self.final_delay = (
+            script if callable(script) else list(script),
+            list(heard),
+            dict(faults or {}),
+            final_delay,
+        )
         self.chats, self.summaries, self.transcriptions, self.speeches, self.requests = [], [], [], [], []
         self.listens, self.speaks, self.aborted = [], [], 0
         self.review_delay = 0
@@ -70,11 +80,27 @@ class MockSpeech:
 
     def settings(self, stt="deepgram", llm="openai", tts="cartesia", **more):
         return {
-            "TRUNKLINE_STT_PROVIDERS": stt, "TRUNKLINE_LLM_PROVIDERS": llm, "TRUNKLINE_TTS_PROVIDERS": tts, "OPENAI_API_KEY": KEY, "DEEPGRAM_API_KEY": KEY,
-            "CARTESIA_API_KEY": KEY, "ELEVENLABS_API_KEY": KEY, "TRUNKLINE_STT_DEEPGRAM_URL": self.ws_url, "TRUNKLINE_STT_OPENAI_URL": self.http_url,
-            "TRUNKLINE_LLM_OPENAI_URL": self.http_url, "TRUNKLINE_LLM_OLLAMA_URL": self.http_url, "TRUNKLINE_TTS_CARTESIA_URL": self.ws_url,
-            "TRUNKLINE_LLM_GROQ_URL": self.http_url, "TRUNKLINE_LLM_GEMINI_URL": self.http_url, "GROQ_API_KEY": KEY, "GEMINI_API_KEY": KEY,
-            "TRUNKLINE_TTS_ELEVENLABS_URL": self.ws_url, "TRUNKLINE_TTS_DEEPGRAM_URL": self.ws_url, "TRUNKLINE_TTS_OPENAI_URL": self.http_url, **more}
+            "TRUNKLINE_STT_PROVIDERS": stt,
+            "TRUNKLINE_LLM_PROVIDERS": llm,
+            "TRUNKLINE_TTS_PROVIDERS": tts,
+            "OPENAI_API_KEY": KEY,
+            "DEEPGRAM_API_KEY": KEY,
+            "CARTESIA_API_KEY": KEY,
+            "ELEVENLABS_API_KEY": KEY,
+            "TRUNKLINE_STT_DEEPGRAM_URL": self.ws_url,
+            "TRUNKLINE_STT_OPENAI_URL": self.http_url,
+            "TRUNKLINE_LLM_OPENAI_URL": self.http_url,
+            "TRUNKLINE_LLM_OLLAMA_URL": self.http_url,
+            "TRUNKLINE_TTS_CARTESIA_URL": self.ws_url,
+            "TRUNKLINE_LLM_GROQ_URL": self.http_url,
+            "TRUNKLINE_LLM_GEMINI_URL": self.http_url,
+            "GROQ_API_KEY": KEY,
+            "GEMINI_API_KEY": KEY,
+            "TRUNKLINE_TTS_ELEVENLABS_URL": self.ws_url,
+            "TRUNKLINE_TTS_DEEPGRAM_URL": self.ws_url,
+            "TRUNKLINE_TTS_OPENAI_URL": self.http_url,
+            **more,
+        }
 
     def stop(self):
         self.http.shutdown()
@@ -109,7 +135,12 @@ class MockSpeech:
 
     def refuse(self, request, status, service):
         headers = [("Retry-After", "7")] if status == 429 else []
-        self.answer(request, status, {"error": {"message": f"{service} says no", "type": "x", "code": None, "param": None}}, headers=headers)
+        self.answer(
+            request,
+            status,
+            {"error": {"message": f"{service} says no", "type": "x", "code": None, "param": None}},
+            headers=headers,
+        )
 
     def get(self, request):
         self.requests.append(("GET", request.path))
@@ -121,8 +152,12 @@ class MockSpeech:
     def post(self, request, body):
         path = urlsplit(request.path).path
         self.requests.append(("POST", path))
-        service = {"/v1/chat/completions": "chat", "/v1/audio/transcriptions": "transcription", "/v1/audio/speech": "speech",
-                   "/v1/embeddings": "embeddings"}.get(path)
+        service = {
+            "/v1/chat/completions": "chat",
+            "/v1/audio/transcriptions": "transcription",
+            "/v1/audio/speech": "speech",
+            "/v1/embeddings": "embeddings",
+        }.get(path)
         if service is None:
             return self.refuse(request, 404, path)
         if request.headers.get("authorization") != f"Bearer {KEY}" and "ollama" not in self.faults:
@@ -149,15 +184,35 @@ class MockSpeech:
             self.summaries.append(asked)
             if "response_format" in asked:
                 time.sleep(self.review_delay)
-            review = '```json\n{"summary": "They come on Friday.", "sentiment": "Positive"}\n```' if "response_format" in asked else "They agreed on Friday."
-            return self.answer(request, 200, {
-                "id": "c", "object": "chat.completion", "created": 1, "model": asked["model"],
-                "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": review}}],
-                "usage": {"prompt_tokens": 500, "completion_tokens": 20, "total_tokens": 520}})
+            review = (
+                '```json\n{"summary": "They come on Friday.", "sentiment": "Positive"}\n```'
+                if "response_format" in asked
+                else "They agreed on Friday."
+            )
+            return self.answer(
+                request,
+                200,
+                {
+                    "id": "c",
+                    "object": "chat.completion",
+                    "created": 1,
+                    "model": asked["model"],
+                    "choices": [
+                        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": review}}
+                    ],
+                    "usage": {"prompt_tokens": 500, "completion_tokens": 20, "total_tokens": 520},
+                },
+            )
         self.chats.append(asked)
         # By what has been said: a question may be asked twice, when the first one was a guess.
         turn = sum(message["role"] == "assistant" for message in asked["messages"])
-        script = self.script(asked) if callable(self.script) else self.script[turn] if turn < len(self.script) else {"text": "I see."}
+        script = (
+            self.script(asked)
+            if callable(self.script)
+            else self.script[turn]
+            if turn < len(self.script)
+            else {"text": "I see."}
+        )
         if fault == "stall":
             time.sleep(30)
             return request.wfile.close()
@@ -169,8 +224,14 @@ class MockSpeech:
             return self.chunk(request, b"")
 
         def tell(delta, finish=None):
-            event = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": asked["model"], "system_fingerprint": None,
-                     "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]}
+            event = {
+                "id": "c1",
+                "object": "chat.completion.chunk",
+                "created": 1,
+                "model": asked["model"],
+                "system_fingerprint": None,
+                "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
+            }
             self.chunk(request, f"data: {json.dumps(event)}\n\n".encode())
 
         try:
@@ -185,14 +246,37 @@ class MockSpeech:
             tools = script.get("tools", ()) if "tools" in asked else ()
             for index, (name, arguments) in enumerate(tools):
                 written = json.dumps(arguments)
-                tell({"tool_calls": [{"index": index, "id": f"call_{len(self.chats)}_{index}", "type": "function", "function": {"name": name, "arguments": ""}}]})
+                tell(
+                    {
+                        "tool_calls": [
+                            {
+                                "index": index,
+                                "id": f"call_{len(self.chats)}_{index}",
+                                "type": "function",
+                                "function": {"name": name, "arguments": ""},
+                            }
+                        ]
+                    }
+                )
                 for start in range(0, len(written), 9):
-                    tell({"tool_calls": [{"index": index, "function": {"arguments": written[start:start + 9]}}]})
+                    tell({"tool_calls": [{"index": index, "function": {"arguments": written[start : start + 9]}}]})
             tell({}, "tool_calls" if tools else "stop")
             if asked.get("stream_options", {}).get("include_usage") and fault != "no usage":
                 # platform.openai.com/docs/api-reference/chat-streaming: a last chunk without choices.
-                usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050, "prompt_tokens_details": {"cached_tokens": 200}}
-                event = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": asked["model"], "choices": [], "usage": usage}
+                usage = {
+                    "prompt_tokens": 1000,
+                    "completion_tokens": 50,
+                    "total_tokens": 1050,
+                    "prompt_tokens_details": {"cached_tokens": 200},
+                }
+                event = {
+                    "id": "c1",
+                    "object": "chat.completion.chunk",
+                    "created": 1,
+                    "model": asked["model"],
+                    "choices": [],
+                    "usage": usage,
+                }
                 self.chunk(request, f"data: {json.dumps(event)}\n\n".encode())
             self.chunk(request, b"data: [DONE]\n\n")
             self.chunk(request, b"")
@@ -210,22 +294,50 @@ class MockSpeech:
             for word in text.lower().replace("?", " ").replace(".", " ").split():
                 vector[meanings.get(word, 2 + sum(map(ord, word)) % 6)] += 5.0 if word in meanings else 0.2
             vectors.append(vector)
-        self.answer(request, 200, {"object": "list", "model": asked["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}, "data": [
-            {"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)]})
+        self.answer(
+            request,
+            200,
+            {
+                "object": "list",
+                "model": asked["model"],
+                "usage": {"prompt_tokens": 1, "total_tokens": 1},
+                "data": [
+                    {"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)
+                ],
+            },
+        )
 
     def transcription(self, request, body, fault):
         message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(
-            b"Content-Type: " + request.headers["content-type"].encode() + b"\r\n\r\n" + body)
+            b"Content-Type: " + request.headers["content-type"].encode() + b"\r\n\r\n" + body
+        )
         parts = {part.get_param("name", header="content-disposition"): part for part in message.iter_parts()}
         with wave.open(io.BytesIO(parts["file"].get_payload(decode=True))) as file:
             seconds = file.getnframes() / file.getframerate()
-        self.transcriptions.append({name: part.get_content().strip() for name, part in parts.items() if name != "file"} | {"seconds": seconds})
+        self.transcriptions.append(
+            {name: part.get_content().strip() for name, part in parts.items() if name != "file"} | {"seconds": seconds}
+        )
         if fault == "stall":
             time.sleep(30)
         if fault == "garbage":
             return self.answer(request, 200, b"<html>")
+        if fault == "slow":
+            return self.trickle(request, json.dumps({"text": self.next_heard()}).encode())
         time.sleep(self.final_delay)
         self.answer(request, 200, {"text": self.next_heard()})
+
+    @staticmethod
+    def trickle(request, body, seconds=15):
+        """The head at once, a space a second, the body at last: no time limit notices."""
+        request.send_response(200)
+        request.send_header("content-type", "application/json")
+        request.send_header("content-length", str(seconds + len(body)))
+        request.end_headers()
+        for _ in range(seconds):
+            request.wfile.write(b" ")
+            request.wfile.flush()
+            time.sleep(1)
+        request.wfile.write(body)
 
     def speech(self, request, body, fault):
         asked = json.loads(body)
@@ -242,7 +354,7 @@ class MockSpeech:
             for start in range(0, len(sound), step):
                 if fault == "cut" and start >= len(sound) // 2:
                     return request.connection.close()
-                self.chunk(request, sound[start:start + step])
+                self.chunk(request, sound[start : start + step])
                 time.sleep(0.02)
             self.chunk(request, b"")
         except OSError:
@@ -274,8 +386,12 @@ class MockSpeech:
             known = KEY in (headers.get("xi-api-key"), headers.get("authorization", "").removeprefix("Bearer "))
             return connection.respond(200 if known else 401, '{"voices":[]}')
         token = headers.get("authorization") == f"Token {KEY}"
-        allowed = {"deepgram": token, "aura": token, "cartesia": headers.get("authorization") == f"Bearer {KEY}",
-                   "elevenlabs": headers.get("xi-api-key") == KEY}
+        allowed = {
+            "deepgram": token,
+            "aura": token,
+            "cartesia": headers.get("authorization") == f"Bearer {KEY}",
+            "elevenlabs": headers.get("xi-api-key") == KEY,
+        }
         if service is None:
             return connection.respond(404, "no\n")
         fault = self.faults.get(service, "")
@@ -287,7 +403,9 @@ class MockSpeech:
     async def handle(self, socket):
         service = self.service(socket.request.path)
         try:
-            await getattr(self, service)(socket, {name: values[0] for name, values in parse_qs(urlsplit(socket.request.path).query).items()})
+            await getattr(self, service)(
+                socket, {name: values[0] for name, values in parse_qs(urlsplit(socket.request.path).query).items()}
+            )
         except websockets.ConnectionClosed:
             pass
 
@@ -302,11 +420,31 @@ class MockSpeech:
             start, now = state["told"], listen["bytes"] / 16_000
             if flags.get("is_final"):
                 state["told"] = now
-            words = [{"word": word.lower(), "punctuated_word": word, "start": start, "end": now, "confidence": 0.95} for word in text.split()]
-            return socket.send(json.dumps({
-                "type": "Results", "channel_index": [0, 1], "duration": now - start, "start": start, "is_final": False, "speech_final": False, **flags,
-                "channel": {"alternatives": [{"transcript": text, "confidence": 0.95 if text else 0.0, "words": words}]},
-                "metadata": {"request_id": "r", "model_uuid": "m", "model_info": {"name": "nova", "version": "1", "arch": "nova-3"}}}))
+            words = [
+                {"word": word.lower(), "punctuated_word": word, "start": start, "end": now, "confidence": 0.95}
+                for word in text.split()
+            ]
+            return socket.send(
+                json.dumps(
+                    {
+                        "type": "Results",
+                        "channel_index": [0, 1],
+                        "duration": now - start,
+                        "start": start,
+                        "is_final": False,
+                        "speech_final": False,
+                        **flags,
+                        "channel": {
+                            "alternatives": [{"transcript": text, "confidence": 0.95 if text else 0.0, "words": words}]
+                        },
+                        "metadata": {
+                            "request_id": "r",
+                            "model_uuid": "m",
+                            "model_info": {"name": "nova", "version": "1", "arch": "nova-3"},
+                        },
+                    }
+                )
+            )
 
         async for message in socket:
             if isinstance(message, bytes):
@@ -325,7 +463,7 @@ class MockSpeech:
                     return socket.transport.abort()
                 if state["turn"] // 4_800 != (state["turn"] - len(message)) // 4_800 and state["text"]:
                     words = state["text"].split()
-                    await results(" ".join(words[:max(1, min(len(words), state["turn"] // 4_800))]))
+                    await results(" ".join(words[: max(1, min(len(words), state["turn"] // 4_800))]))
                 continue
             command = json.loads(message)
             listen["messages"].append(command["type"])
@@ -354,20 +492,26 @@ class MockSpeech:
                 ended += len(sound) / 2 / asked["output_format"]["sample_rate"]
                 base = {"context_id": name, "done": False, "status_code": 206}
                 if asked.get("add_timestamps") and words:
-                    await socket.send(json.dumps({"type": "timestamps", **base, "flush_id": flush, "word_timestamps": times}))
+                    await socket.send(
+                        json.dumps({"type": "timestamps", **base, "flush_id": flush, "word_timestamps": times})
+                    )
                 step = asked["output_format"]["sample_rate"] // 5
                 for start in range(0, len(sound), step):
                     if fault == "stall" and start:
                         await asyncio.sleep(60)
                     if fault == "cut" and start >= len(sound) // 2:
                         return socket.transport.abort()
-                    data = "!" if fault == "garbage" else base64.b64encode(sound[start:start + step]).decode()
-                    await socket.send(json.dumps({"type": "chunk", **base, "flush_id": flush, "data": data, "step_time": 1.0}))
+                    data = "!" if fault == "garbage" else base64.b64encode(sound[start : start + step]).decode()
+                    await socket.send(
+                        json.dumps({"type": "chunk", **base, "flush_id": flush, "data": data, "step_time": 1.0})
+                    )
                     await asyncio.sleep(0.02)
                 if asked.get("flush"):
                     await socket.send(json.dumps({"type": "flush_done", **base, "flush_id": flush, "flush_done": True}))
                 if not asked.get("continue"):
-                    await socket.send(json.dumps({"type": "done", "context_id": name, "done": True, "status_code": 200}))
+                    await socket.send(
+                        json.dumps({"type": "done", "context_id": name, "done": True, "status_code": 200})
+                    )
                     return
 
         try:
@@ -379,7 +523,11 @@ class MockSpeech:
                     if name in contexts:
                         contexts.pop(name)["task"].cancel()
                     continue
-                assert asked["voice"]["mode"] == "id" and asked["output_format"]["container"] == "raw" and asked["model_id"], asked
+                assert (
+                    asked["voice"]["mode"] == "id"
+                    and asked["output_format"]["container"] == "raw"
+                    and asked["model_id"]
+                ), asked
                 if name not in contexts:
                     contexts[name] = {"queue": asyncio.Queue(), "flushes": 0}
                     contexts[name]["task"] = asyncio.create_task(speak(name, contexts[name]))
@@ -394,7 +542,17 @@ class MockSpeech:
         """Deepgram's voice: what is in the buffer is spoken at a flush."""
         assert query["encoding"] == "linear16" and query["model"].startswith("aura"), query
         fault, rate, text, flushes = self.fault("aura"), int(query["sample_rate"]), "", 0
-        await socket.send(json.dumps({"type": "Metadata", "request_id": "r", "model_name": query["model"], "model_version": "1", "model_uuid": "m"}))
+        await socket.send(
+            json.dumps(
+                {
+                    "type": "Metadata",
+                    "request_id": "r",
+                    "model_name": query["model"],
+                    "model_version": "1",
+                    "model_uuid": "m",
+                }
+            )
+        )
         async for message in socket:
             asked = json.loads(message)
             if asked["type"] == "Speak":
@@ -413,7 +571,7 @@ class MockSpeech:
                         await asyncio.sleep(60)
                     if fault == "cut" and start >= len(sound) // 2:
                         return socket.transport.abort()
-                    await socket.send("{nonsense" if fault == "garbage" else sound[start:start + step])
+                    await socket.send("{nonsense" if fault == "garbage" else sound[start : start + step])
                     await asyncio.sleep(0.02)
                 await socket.send(json.dumps({"type": "Flushed", "sequence_id": flushes}))
                 flushes += 1
@@ -440,10 +598,22 @@ class MockSpeech:
                 return socket.transport.abort()
             if fault == "garbage":
                 await socket.send("{nonsense")
-            piece = text[number * characters:(number + 1) * characters]
+            piece = text[number * characters : (number + 1) * characters]
             # Times count from the piece's begin.
-            alignment = {"chars": list(piece), "charStartTimesMs": [MS_A_CHARACTER * index for index in range(len(piece))], "charDurationsMs": [MS_A_CHARACTER] * len(piece)}
-            await socket.send(json.dumps({
-                "audio": base64.b64encode(sound[start:start + step]).decode(), "isFinal": None, "normalizedAlignment": alignment, "alignment": alignment}))
+            alignment = {
+                "chars": list(piece),
+                "charStartTimesMs": [MS_A_CHARACTER * index for index in range(len(piece))],
+                "charDurationsMs": [MS_A_CHARACTER] * len(piece),
+            }
+            await socket.send(
+                json.dumps(
+                    {
+                        "audio": base64.b64encode(sound[start : start + step]).decode(),
+                        "isFinal": None,
+                        "normalizedAlignment": alignment,
+                        "alignment": alignment,
+                    }
+                )
+            )
             await asyncio.sleep(0.02)
         await socket.send(json.dumps({"audio": None, "isFinal": True, "normalizedAlignment": None, "alignment": None}))

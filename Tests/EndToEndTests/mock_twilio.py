@@ -1,6 +1,7 @@
 """Twilio's side of a phone call: its REST API, its webhooks with their signatures, and a phone that does what TwiML says.
 
 Proven with the vendor's own client (`test_twilio.py`): what that sends is what this takes, and what this answers it understands."""
+
 import base64
 import contextlib
 import http.client
@@ -58,7 +59,13 @@ class MockTwilio:
 
     def incoming(self, caller, called, **fields):
         """Somebody calls one of the account's numbers, whose webhooks are ours."""
-        form = {"From": [caller], "To": [called], "Url": [f"{PUBLIC}/twilio/voice"], "StatusCallback": [f"{PUBLIC}/twilio/status"], **fields}
+        form = {
+            "From": [caller],
+            "To": [called],
+            "Url": [f"{PUBLIC}/twilio/voice"],
+            "StatusCallback": [f"{PUBLIC}/twilio/status"],
+            **fields,
+        }
         call = PhoneCall(self, form)
         call.direction, call.status = "inbound", "ringing"
         self.calls[call.sid] = call
@@ -75,7 +82,11 @@ class MockTwilio:
         if request.command == "POST" and path == f"{base}/Calls.json":
             missing = [name for name in ("To", "From") if name not in form]
             if missing or ("Url" not in form and "Twiml" not in form):
-                return self.answer(request, 400, {"code": 21201, "message": f"{missing or 'Url'} is required", "more_info": "", "status": 400})
+                return self.answer(
+                    request,
+                    400,
+                    {"code": 21201, "message": f"{missing or 'Url'} is required", "more_info": "", "status": 400},
+                )
             call = PhoneCall(self, form)
             self.calls[call.sid] = call
             self.answer(request, 201, call.resource())
@@ -85,7 +96,11 @@ class MockTwilio:
             return self.answer(request, 404 if sound is None else 200, sound or b"", "audio/x-wav")
         call = self.calls.get(path.split("/")[-1].removesuffix(".json"))
         if not path.startswith(f"{base}/Calls/") or call is None:
-            return self.answer(request, 404, {"code": 20404, "message": "The requested resource was not found", "more_info": "", "status": 404})
+            return self.answer(
+                request,
+                404,
+                {"code": 20404, "message": "The requested resource was not found", "more_info": "", "status": 404},
+            )
         if request.command == "POST":
             call.update(form["Status"][0]) if "Status" in form else call.redirect(form["Twiml"][0])
         self.answer(request, 200, call.resource())
@@ -105,8 +120,12 @@ class MockTwilio:
         assert url.startswith(PUBLIC), url
         signature = signature or RequestValidator(TOKEN).compute_signature(url, form)
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=15)
-        connection.request("POST", url.removeprefix(PUBLIC), urlencode(form), {
-            "Content-Type": "application/x-www-form-urlencoded", "X-Twilio-Signature": signature})
+        connection.request(
+            "POST",
+            url.removeprefix(PUBLIC),
+            urlencode(form),
+            {"Content-Type": "application/x-www-form-urlencoded", "X-Twilio-Signature": signature},
+        )
         response = connection.getresponse()
         text = response.read().decode()
         connection.close()
@@ -115,6 +134,7 @@ class MockTwilio:
 
 class PhoneCall:
     """One call, placed or (with `MockTwilio.incoming`) come in."""
+
     direction = "outbound-api"
     plays_in_real_time = False  # <Play> takes as long as its sound
     refused = None  # the reason of a <Reject>
@@ -132,16 +152,47 @@ class PhoneCall:
         return self.form.get(name, [default])[0]
 
     def resource(self):
-        return {"sid": self.sid, "account_sid": self.mock.account, "status": self.status, "to": self.field("To"), "from": self.field("From"),
-                "direction": self.direction, "api_version": "2010-04-01", "uri": f"/2010-04-01/Accounts/{self.mock.account}/Calls/{self.sid}.json",
-                "date_created": None, "date_updated": None, "start_time": None, "end_time": None, "duration": None, "price": None,
-                "price_unit": "USD", "answered_by": None, "forwarded_from": None, "caller_name": None, "parent_call_sid": None, "queue_time": "0",
-                "trunk_sid": None, "phone_number_sid": "", "group_sid": None, "to_formatted": "", "from_formatted": "", "annotation": None,
-                "subresource_uris": {}}
+        return {
+            "sid": self.sid,
+            "account_sid": self.mock.account,
+            "status": self.status,
+            "to": self.field("To"),
+            "from": self.field("From"),
+            "direction": self.direction,
+            "api_version": "2010-04-01",
+            "uri": f"/2010-04-01/Accounts/{self.mock.account}/Calls/{self.sid}.json",
+            "date_created": None,
+            "date_updated": None,
+            "start_time": None,
+            "end_time": None,
+            "duration": None,
+            "price": None,
+            "price_unit": "USD",
+            "answered_by": None,
+            "forwarded_from": None,
+            "caller_name": None,
+            "parent_call_sid": None,
+            "queue_time": "0",
+            "trunk_sid": None,
+            "phone_number_sid": "",
+            "group_sid": None,
+            "to_formatted": "",
+            "from_formatted": "",
+            "annotation": None,
+            "subresource_uris": {},
+        }
 
     def parameters(self, **more):
-        return {"CallSid": self.sid, "AccountSid": self.mock.account, "From": self.field("From"), "To": self.field("To"),
-                "CallStatus": self.status, "Direction": self.direction, "ApiVersion": "2010-04-01", **more}
+        return {
+            "CallSid": self.sid,
+            "AccountSid": self.mock.account,
+            "From": self.field("From"),
+            "To": self.field("To"),
+            "CallStatus": self.status,
+            "Direction": self.direction,
+            "ApiVersion": "2010-04-01",
+            **more,
+        }
 
     def run(self):
         with contextlib.suppress(Exception):
@@ -156,7 +207,9 @@ class PhoneCall:
         event = {"in-progress": "answered"}.get(status, status if status in ("initiated", "ringing") else "completed")
         if self.field("StatusCallback") and event in self.form.get("StatusCallbackEvent", ["completed"]):
             self.sequence += 1
-            answer = self.mock.webhook(self.field("StatusCallback"), self.parameters(SequenceNumber=str(self.sequence - 1), **more))
+            answer = self.mock.webhook(
+                self.field("StatusCallback"), self.parameters(SequenceNumber=str(self.sequence - 1), **more)
+            )
             assert answer[0] in (200, 204), answer
 
     def ring(self):
@@ -190,8 +243,15 @@ class PhoneCall:
             self.carrier.hang_up()
 
     def machine(self, answered_by):
-        self.mock.webhook(self.field("AsyncAmdStatusCallback"), {
-            "CallSid": self.sid, "AccountSid": self.mock.account, "AnsweredBy": answered_by, "MachineDetectionDuration": "2100"})
+        self.mock.webhook(
+            self.field("AsyncAmdStatusCallback"),
+            {
+                "CallSid": self.sid,
+                "AccountSid": self.mock.account,
+                "AnsweredBy": answered_by,
+                "MachineDetectionDuration": "2100",
+            },
+        )
 
     def answer(self):
         """Picks up, and does what the TwiML says until it ends."""
@@ -228,10 +288,16 @@ class PhoneCall:
                 name = "RE" + secrets.token_hex(16)
                 self.mock.recordings[name] = answer
                 return verb.get("action"), {
-                    "RecordingUrl": f"{self.mock.url}/2010-04-01/Accounts/{self.mock.account}/Recordings/{name}", "RecordingSid": name,
-                    "RecordingDuration": "2", "Digits": "hangup" if answer == b"" else ""}
+                    "RecordingUrl": f"{self.mock.url}/2010-04-01/Accounts/{self.mock.account}/Recordings/{name}",
+                    "RecordingSid": name,
+                    "RecordingDuration": "2",
+                    "Digits": "hangup" if answer == b"" else "",
+                }
             elif verb.tag == "Dial":
-                return verb.get("action"), {"DialCallStatus": self.operator, "DialCallSid": "CA" + secrets.token_hex(16)}
+                return verb.get("action"), {
+                    "DialCallStatus": self.operator,
+                    "DialCallSid": "CA" + secrets.token_hex(16),
+                }
             elif verb.tag == "Redirect":
                 return verb.text, {}
             elif verb.tag == "Hangup":
@@ -251,7 +317,9 @@ class PhoneCall:
         self.end()
 
     def carry(self, path, parameters, headers=None):
-        self.carrier = Carrier(f"ws://127.0.0.1:{self.mock.port}{path}", call_sid=self.sid, parameters=parameters, headers=headers)
+        self.carrier = Carrier(
+            f"ws://127.0.0.1:{self.mock.port}{path}", call_sid=self.sid, parameters=parameters, headers=headers
+        )
         while self.carrier.open and not self.over.is_set() and not self.redirected:
             time.sleep(0.02)
 

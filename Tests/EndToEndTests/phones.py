@@ -1,4 +1,5 @@
 """baresip as a telephone: registers, calls, answers, holds, transfers, and writes down what it hears."""
+
 import json
 import shutil
 import socket
@@ -17,7 +18,26 @@ def silence(path, seconds=120):
 
 
 def tone(path, hertz, seconds=120, level=0.2):
-    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(path), "synth", str(seconds), "sine", str(hertz), "vol", str(level)], check=True)
+    subprocess.run(
+        [
+            "sox",
+            "-n",
+            "-r",
+            "8000",
+            "-c",
+            "1",
+            "-b",
+            "16",
+            str(path),
+            "synth",
+            str(seconds),
+            "sine",
+            str(hertz),
+            "vol",
+            str(level),
+        ],
+        check=True,
+    )
     return path
 
 
@@ -28,7 +48,9 @@ def speech(path, parts):
         file = path.parent / f"{path.stem}-{index}.wav"
         if isinstance(part, str):
             subprocess.run(["flite", "-t", part, "-o", str(file) + ".16"], check=True)
-            subprocess.run(["sox", "-t", "wav", str(file) + ".16", "-r", "8000", "-c", "1", "-b", "16", str(file)], check=True)
+            subprocess.run(
+                ["sox", "-t", "wav", str(file) + ".16", "-r", "8000", "-c", "1", "-b", "16", str(file)], check=True
+            )
         else:
             silence(file, part)
         files.append(str(file))
@@ -50,14 +72,20 @@ class Phone:
         rtp = free_port(RTP_PORTS)
         shutil.copy(microphone, folder / "mic.wav")
         (folder / "config").write_text(
-            CONFIG.format(port=self.port, folder=folder, rtp=rtp, rtp_end=rtp + RTP_PORTS) + f"module srtp.so\nmodule_app ctrl_tcp.so\nctrl_tcp_listen 127.0.0.1:{self.control_port}\n")
+            CONFIG.format(port=self.port, folder=folder, rtp=rtp, rtp_end=rtp + RTP_PORTS)
+            + f"module srtp.so\nmodule_app ctrl_tcp.so\nctrl_tcp_listen 127.0.0.1:{self.control_port}\n"
+        )
         account = f"<sip:{user}@{registrar}>;audio_codecs=PCMU/8000/1"
         account += f";auth_user={user};auth_pass={password};regint=60" if password else ";regint=0"
         (folder / "accounts").write_text(account + (";answermode=auto" if answers else "") + extra + "\n")
         (folder / "contacts").write_text("")
         self.log = folder / "baresip.log"
         self.process = subprocess.Popen(
-            ["baresip", "-4", "-f", str(folder), "-v", "-t", "150"], stdout=open(self.log, "wb"), stderr=subprocess.STDOUT, cwd=folder)
+            ["baresip", "-4", "-f", str(folder), "-v", "-t", "150"],
+            stdout=open(self.log, "wb"),
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+        )
         deadline = time.time() + 10
         while "ready" not in self.text():
             assert time.time() < deadline and self.process.poll() is None, self.text()
@@ -111,5 +139,5 @@ def power(samples, hertz, rate=8000):
 def seconds_of(samples, hertz, rate=8000):
     """For how long a tone is what is heard, in pieces of 0.1 s."""
     size = rate // 10
-    pieces = [samples[start:start + size] for start in range(0, len(samples) - size, size)]
+    pieces = [samples[start : start + size] for start in range(0, len(samples) - size, size)]
     return sum(0.1 for piece in pieces if numpy.abs(piece).max() > 300 and power(piece, hertz) > 0.8)

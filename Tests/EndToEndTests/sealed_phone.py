@@ -1,4 +1,5 @@
 """A phone with SRTP by hand: libsrtp2 by ctypes, SIP over TLS, and every packet of both ends at hand."""
+
 import base64
 import ctypes
 import os
@@ -34,10 +35,21 @@ class _Crypto(ctypes.Structure):
 
 class _Policy(ctypes.Structure):
     """srtp_policy_t of libsrtp 2."""
+
     _fields_ = [
-        ("ssrc", _Ssrc), ("rtp", _Crypto), ("rtcp", _Crypto), ("key", ctypes.c_char_p), ("keys", ctypes.c_void_p),
-        ("count", ctypes.c_ulong), ("ekt", ctypes.c_void_p), ("window", ctypes.c_ulong), ("repeat", ctypes.c_int),
-        ("extensions", ctypes.c_void_p), ("extension_count", ctypes.c_int), ("next", ctypes.c_void_p)]
+        ("ssrc", _Ssrc),
+        ("rtp", _Crypto),
+        ("rtcp", _Crypto),
+        ("key", ctypes.c_char_p),
+        ("keys", ctypes.c_void_p),
+        ("count", ctypes.c_ulong),
+        ("ekt", ctypes.c_void_p),
+        ("window", ctypes.c_ulong),
+        ("repeat", ctypes.c_int),
+        ("extensions", ctypes.c_void_p),
+        ("extension_count", ctypes.c_int),
+        ("next", ctypes.c_void_p),
+    ]
 
 
 _library = None
@@ -69,7 +81,7 @@ class Seal:
         length = ctypes.c_int(len(packet))
         with self.lock:
             status = getattr(library(), name)(self.session, buffer, ctypes.byref(length))
-        return buffer.raw[:length.value] if status == 0 else None
+        return buffer.raw[: length.value] if status == 0 else None
 
     def protect(self, packet):
         return self._run("srtp_protect", packet)
@@ -98,7 +110,7 @@ def tone(hertz, begin):
         wave = 8_000 * numpy.sin(2 * numpy.pi * hertz * numpy.arange(8_000) / 8_000)
         _tones[hertz] = bytes(mulaw(int(sample)) for sample in wave) * 2
     begin %= 8_000
-    return _tones[hertz][begin:begin + SAMPLES]
+    return _tones[hertz][begin : begin + SAMPLES]
 
 
 def rtp(sequence, timestamp, ssrc, payload, kind=0):
@@ -158,7 +170,8 @@ class Media:
         return (
             "v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
             f"m=audio {port or self.port} RTP/SAVP 0 {EVENT}\r\na=rtpmap:{EVENT} telephone-event/8000\r\n"
-            f"{self.crypto()}{more}")
+            f"{self.crypto()}{more}"
+        )
 
     def agreed(self, sdp):
         """What the server's SDP says: its port, and the key that it seals with."""
@@ -267,8 +280,8 @@ class Line:
             head, found, rest = self.waiting.partition(b"\r\n\r\n")
             length = re.search(rb"(?im)^(?:content-length|l)\s*:\s*(\d+)", head)
             if found and len(rest) >= int(length[1]):
-                self.waiting = rest[int(length[1]):]
-                return head + found + rest[:int(length[1])]
+                self.waiting = rest[int(length[1]) :]
+                return head + found + rest[: int(length[1])]
             data = self.stream.recv(65_536)
             if not data:
                 raise ConnectionError("the server closed the connection")
@@ -372,11 +385,14 @@ class SealedCallee(threading.Thread):
         assert not self.over.is_set(), "the call was over before"
         target = re.search(r"<([^>]+)>", self.header(self.invite, "Contact"))[1]
         ours, theirs = (self.header(self.invite, name).split(":", 1)[1].strip() for name in ("To", "From"))
-        self.line.stream.sendall((
-            f"BYE {target} SIP/2.0\r\n"
-            f"Via: SIP/2.0/TLS 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):016x}\r\n"
-            f"Max-Forwards: 70\r\nFrom: {ours};tag=callee\r\nTo: {theirs}\r\n{self.header(self.invite, 'Call-ID')}\r\n"
-            "CSeq: 1 BYE\r\nContent-Length: 0\r\n\r\n").encode())
+        self.line.stream.sendall(
+            (
+                f"BYE {target} SIP/2.0\r\n"
+                f"Via: SIP/2.0/TLS 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):016x}\r\n"
+                f"Max-Forwards: 70\r\nFrom: {ours};tag=callee\r\nTo: {theirs}\r\n{self.header(self.invite, 'Call-ID')}\r\n"
+                "CSeq: 1 BYE\r\nContent-Length: 0\r\n\r\n"
+            ).encode()
+        )
         assert self.ended_by_us.wait(5), self.server.log_end()
 
     def close(self):

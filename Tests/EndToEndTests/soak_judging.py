@@ -1,6 +1,7 @@
 """What a soak run's table says: whether memory, descriptors and threads stay where they are, and whether every call came to an end.
 
 No sockets and no clock in here: `test_soak.py` tells what each judgement makes of a table that it knows."""
+
 import dataclasses
 import re
 
@@ -12,12 +13,29 @@ WARM_UP = 600
 GROWTH_LIMIT = 1.0
 # How many more descriptors and threads may be there at the end than at the begin, in quiet moments.
 DESCRIPTOR_SLACK, THREAD_SLACK = 8, 4
-# Of that many seconds the samples count as one: neighbouring samples say the same, and a fit that takes each for a new one is too sure of itself.
+# Of that many seconds the samples count as one: neighbouring samples say the same, and a fit that takes each for a new
+# one is too sure of itself.
 BLOCK = 60
 # Two-sided 95 % points of Student's t, by degrees of freedom.
-STUDENT = {1: 12.7, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 15: 2.13, 20: 2.09, 30: 2.04, 60: 2.00}
+STUDENT = {
+    1: 12.7,
+    2: 4.30,
+    3: 3.18,
+    4: 2.78,
+    5: 2.57,
+    6: 2.45,
+    7: 2.36,
+    8: 2.31,
+    9: 2.26,
+    10: 2.23,
+    15: 2.13,
+    20: 2.09,
+    30: 2.04,
+    60: 2.00,
+}
 
-# Lines of the levels error and critical that a soak brings about by its own faults, each with its cause. Any other is a finding.
+# Lines of the levels error and critical that a soak brings about by its own faults, each with its cause. Any other is a
+# finding.
 KNOWN_ERRORS = {
     r"^the media stream failed": "streams are killed in the middle",
     r"^a call by turns cannot be held": "a stream that does not come, where the server holds calls by realtime alone",
@@ -27,6 +45,7 @@ KNOWN_ERRORS = {
 @dataclasses.dataclass
 class Trend:
     """A straight line through memory over time, MiB an hour, with its 95 % confidence interval."""
+
     slope: float
     low: float
     high: float
@@ -59,12 +78,24 @@ def trend(times, mebibytes):
     slope, start = numpy.polyfit(x, y, 1)
     rest = y - (slope * x + start)
     free = len(x) - 2
-    # Neighbouring blocks still resemble each other: the fewer independent ones there are, the wider the interval (AR(1)).
-    spread = float((rest ** 2).sum())
+    # Neighbouring blocks still resemble each other: the fewer independent ones there are, the wider the interval
+    # (AR(1)).
+    spread = float((rest**2).sum())
     like = max(0.0, min(0.9, float((rest[1:] * rest[:-1]).sum()) / spread)) if spread > 0 else 0.0
     effective = max(2.0, len(x) * (1 - like) / (1 + like))
-    error = (spread / max(1.0, effective - 2) / ((x - x.mean()) ** 2).sum() * len(x) / effective) ** 0.5 if spread > 0 else 0.0
-    t = next((value for degrees, value in sorted(STUDENT.items(), reverse=True) if degrees <= max(1, min(free, effective - 2))), 12.7)
+    error = (
+        (spread / max(1.0, effective - 2) / ((x - x.mean()) ** 2).sum() * len(x) / effective) ** 0.5
+        if spread > 0
+        else 0.0
+    )
+    t = next(
+        (
+            value
+            for degrees, value in sorted(STUDENT.items(), reverse=True)
+            if degrees <= max(1, min(free, effective - 2))
+        ),
+        12.7,
+    )
     return Trend(float(slope), float(slope - t * error), float(slope + t * error), float(x[-1] - x[0]))
 
 
@@ -75,7 +106,9 @@ def judge_memory(name, line, what="memory"):
     if line.low > GROWTH_LIMIT:
         return Judgement(f"{name}: {what}", False, f"grows: {line}")
     if line.high > GROWTH_LIMIT:
-        return Judgement(f"{name}: {what}", True, f"not proven to stay below {GROWTH_LIMIT} MiB/h in so short a run: {line}")
+        return Judgement(
+            f"{name}: {what}", True, f"not proven to stay below {GROWTH_LIMIT} MiB/h in so short a run: {line}"
+        )
     return Judgement(f"{name}: {what}", True, f"stays: {line}")
 
 
@@ -84,7 +117,11 @@ def judge_flat(name, what, values, slack):
     values = numpy.asarray(values, float)
     third = max(1, len(values) // 3)
     first, last = numpy.percentile(values[:third], 10), numpy.percentile(values[-third:], 10)
-    return Judgement(f"{name}: {what}", bool(last <= first + slack), f"{first:.0f} at first, {last:.0f} at last, at most {values.max():.0f}")
+    return Judgement(
+        f"{name}: {what}",
+        bool(last <= first + slack),
+        f"{first:.0f} at first, {last:.0f} at last, at most {values.max():.0f}",
+    )
 
 
 def error_kinds(lines):
@@ -99,9 +136,13 @@ def error_kinds(lines):
 
 
 def judge_errors(name, kinds):
-    unknown = {kind: count for kind, count in kinds.items() if not any(re.search(pattern, kind) for pattern in KNOWN_ERRORS)}
+    unknown = {
+        kind: count for kind, count in kinds.items() if not any(re.search(pattern, kind) for pattern in KNOWN_ERRORS)
+    }
     known = sum(kinds.values()) - sum(unknown.values())
-    return Judgement(f"{name}: errors", not unknown, f"{known} of known kinds" + (f", unknown: {unknown}" if unknown else ""))
+    return Judgement(
+        f"{name}: errors", not unknown, f"{known} of known kinds" + (f", unknown: {unknown}" if unknown else "")
+    )
 
 
 def judge(rows, kinds, unfinished, crashed):
@@ -113,13 +154,18 @@ def judge(rows, kinds, unfinished, crashed):
         begin = warm_up(own[-1]["time"])
         warm = [row for row in own if row["time"] >= begin]
         judgements.append(judge_memory(name, trend([row["time"] for row in warm], [row["rss_mib"] for row in warm])))
-        # Resident memory counts what malloc keeps free, which can hide growth; the heap tells what is in use, best while nobody calls.
+        # Resident memory counts what malloc keeps free, which can hide growth; the heap tells what is in use, best
+        # while nobody calls.
         quiet = [row for row in warm if row["live"] == 0]
-        judgements.append(judge_memory(name, trend([row["time"] for row in quiet], [row["heap_mib"] for row in quiet]), "heap"))
+        judgements.append(
+            judge_memory(name, trend([row["time"] for row in quiet], [row["heap_mib"] for row in quiet]), "heap")
+        )
         judgements.append(judge_flat(name, "descriptors", [row["descriptors"] for row in warm], DESCRIPTOR_SLACK))
         judgements.append(judge_flat(name, "threads", [row["threads"] for row in warm], THREAD_SLACK))
         left = unfinished.get(name, 0)
-        judgements.append(Judgement(f"{name}: calls", left == 0, f"{left} without an end" if left else "every call has its end"))
+        judgements.append(
+            Judgement(f"{name}: calls", left == 0, f"{left} without an end" if left else "every call has its end")
+        )
         judgements.append(judge_errors(name, kinds.get(name, {})))
         judgements.append(Judgement(f"{name}: process", name not in crashed, crashed.get(name, "lives")))
     return judgements
@@ -133,12 +179,19 @@ COLOURS = {0: "#2563eb", 1: "#c2410c", 2: "#15803d", 3: "#7c3aed"}
 def plot(rows, title):
     """An SVG of the table: memory, descriptors, live calls and the health check's time, a line a server."""
     names = sorted({row["server"] for row in rows})
-    panels = [("Resident memory, MiB", "rss_mib"), ("Heap in use, MiB", "heap_mib"), ("Open descriptors", "descriptors"), ("Live calls", "live"), ("/health answered after, ms", "health_ms")]
+    panels = [
+        ("Resident memory, MiB", "rss_mib"),
+        ("Heap in use, MiB", "heap_mib"),
+        ("Open descriptors", "descriptors"),
+        ("Live calls", "live"),
+        ("/health answered after, ms", "health_ms"),
+    ]
     width, height, left, top, gap = 960, 150, 70, 60, 50
     longest = max(row["time"] for row in rows) or 1
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + len(panels) * (height + gap) + 10}" font-family="sans-serif" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>', f'<text x="{left}" y="20" font-size="15" font-weight="bold">{title}</text>',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="{left}" y="20" font-size="15" font-weight="bold">{title}</text>',
     ]
     for number, name in enumerate(names):
         parts.append(f'<text x="{left + 150 * number}" y="40" fill="{COLOURS[number % 4]}">— {name}</text>')
@@ -152,11 +205,16 @@ def plot(rows, title):
             parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{highest * step / 4:.3g}</text>')
         for index, name in enumerate(names):
             own = [row for row in rows if row["server"] == name]
-            own = own[::max(1, len(own) // 800)]
-            points = " ".join(f'{left + (width - 10 - left) * row["time"] / longest:.1f},{y0 + height - height * float(row[field]) / highest:.1f}' for row in own)
+            own = own[:: max(1, len(own) // 800)]
+            points = " ".join(
+                f'{left + (width - 10 - left) * row["time"] / longest:.1f},{y0 + height - height * float(row[field]) / highest:.1f}'
+                for row in own
+            )
             parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[index % 4]}" stroke-width="1.2"/>')
         for minutes in range(0, int(longest / 60) + 1, max(1, int(longest / 600))):
             x = left + (width - 10 - left) * minutes * 60 / longest
             parts.append(f'<text x="{x:.1f}" y="{y0 + height + 15}" text-anchor="middle">{minutes}</text>')
-    parts.append(f'<text x="{width - 10}" y="{top + len(panels) * (height + gap) - 18}" text-anchor="end">minutes</text></svg>')
+    parts.append(
+        f'<text x="{width - 10}" y="{top + len(panels) * (height + gap) - 18}" text-anchor="end">minutes</text></svg>'
+    )
     return "\n".join(parts)

@@ -1,5 +1,6 @@
 """What a soak run does to its servers: calls of every kind, and every fault that costs nothing to bring about. Each kind is a function that is
 called again and again on a thread of its own; what it could not do it counts, and goes on."""
+
 import base64
 import contextlib
 import json
@@ -38,15 +39,22 @@ class Load:
         for server in self.servers.values():
             later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
             with ThreadPoolExecutor(8) as several:
-                calls = list(several.map(
-                    lambda _: server.create("sip:nobody@127.0.0.1:9", [ATTEND], scheduled_at=later), range(FILL_CALLS)))  # noqa: B023
-                list(several.map(lambda call: server.request("POST", f"/api/outbound/{call}/cancel", {}), calls))  # noqa: B023
+                calls = list(
+                    several.map(
+                        lambda _: server.create("sip:nobody@127.0.0.1:9", [ATTEND], scheduled_at=later),
+                        range(FILL_CALLS),
+                    )
+                )  # noqa: B023
+                # noqa: B023
+                list(several.map(lambda call: server.request("POST", f"/api/outbound/{call}/cancel", {}), calls))
                 for _ in range(4):
-                    list(several.map(lambda call: server.request("GET", f"/api/outbound/{call}/events"), calls))  # noqa: B023
+                    # noqa: B023
+                    list(several.map(lambda call: server.request("GET", f"/api/outbound/{call}/events"), calls))
             for _ in range(FILL_DIALOGS):
                 phone = Phone(server)
                 branch = phone.send("MESSAGE", FILL_HEADERS)
-                # Sent again it is traced again, and costs sofia no further transaction: its memory stays as small as it was.
+                # Sent again it is traced again, and costs sofia no further transaction: its memory stays as small as it
+                # was.
                 for _ in range(FILL_REPEATS):
                     phone.receive()
                     phone.send("MESSAGE", FILL_HEADERS, branch=branch)
@@ -54,12 +62,33 @@ class Load:
 
     def start(self):
         kinds = [  # seconds between two of a kind, on average
-            (self.talk, 25), (self.short_calls, 30), (self.busy_queue, 300), (self.killed_callee, 240), (self.inbound_lossy, 45),
-            (self.inbound_vanishes, 120), (self.stream, 25), (self.stream_is_cut, 50), (self.slow_stream, 150), (self.cascade_call, 25),
-            (self.speech_faults, 60), (self.event_socket, 40), (self.slow_event_socket, 120), (self.listener, 60), (self.api, 5),
-            (self.wrong_key, 20), (self.half_open, 60), (self.garbage_sip, 10), (self.garbage_http, 10), (self.garbage_rtp, 15)]
+            (self.talk, 25),
+            (self.short_calls, 30),
+            (self.busy_queue, 300),
+            (self.killed_callee, 240),
+            (self.inbound_lossy, 45),
+            (self.inbound_vanishes, 120),
+            (self.stream, 25),
+            (self.stream_is_cut, 50),
+            (self.slow_stream, 150),
+            (self.cascade_call, 25),
+            (self.speech_faults, 60),
+            (self.event_socket, 40),
+            (self.slow_event_socket, 120),
+            (self.listener, 60),
+            (self.api, 5),
+            (self.wrong_key, 20),
+            (self.half_open, 60),
+            (self.garbage_sip, 10),
+            (self.garbage_http, 10),
+            (self.garbage_rtp, 15),
+        ]
         for number, (kind, seconds) in enumerate(kinds):
-            self.threads.append(threading.Thread(target=self.repeat, args=(kind, seconds / self.pace, random.Random(number)), daemon=True))
+            self.threads.append(
+                threading.Thread(
+                    target=self.repeat, args=(kind, seconds / self.pace, random.Random(number)), daemon=True
+                )
+            )
             self.threads[-1].start()
 
     def repeat(self, kind, seconds, chance):
@@ -103,13 +132,15 @@ class Load:
         """A whole conversation with the embedded engines."""
         server = self.servers["embedded"]
         persona = chance.choice(["cooperative", "keypad", "hangs-up", "interrupts", "voicemail"])
-        call = server.create(self.callee(persona).address, [ATTEND, GUESTS][:chance.randrange(1, 3)])
+        call = server.create(self.callee(persona).address, [ATTEND, GUESTS][: chance.randrange(1, 3)])
         self.until_ended(server, call, 90)
 
     def short_calls(self, chance):
         server = self.servers[chance.choice(sorted(self.servers))]
         persona = chance.choice(["rejects", "no-answer", "load"])
-        call = server.create(self.callee(persona).address if chance.random() < 0.8 else "sip:nobody@127.0.0.1:9", [ATTEND])
+        call = server.create(
+            self.callee(persona).address if chance.random() < 0.8 else "sip:nobody@127.0.0.1:9", [ATTEND]
+        )
         self.wait(chance.uniform(0.2, 6))
         server.request("POST", f"/api/outbound/{call}/cancel", {})
 
@@ -160,7 +191,11 @@ class Load:
 
     def a_stream(self):
         server = self.servers["realtime"]
-        return Carrier(f"ws://127.0.0.1:{server.http_port}/media/twilio", call_sid=f"CA{random.getrandbits(64):x}", stream_sid=f"MZ{random.getrandbits(64):x}")
+        return Carrier(
+            f"ws://127.0.0.1:{server.http_port}/media/twilio",
+            call_sid=f"CA{random.getrandbits(64):x}",
+            stream_sid=f"MZ{random.getrandbits(64):x}",
+        )
 
     def stream(self, chance):
         carrier = self.a_stream()
@@ -179,7 +214,17 @@ class Load:
         carrier = self.a_stream()
         self.wait(chance.uniform(0.3, 3))
         with contextlib.suppress(Exception):
-            carrier.socket.send(chance.choice(["{", "[]", '{"event":"media"}', '{"event":"media","streamSid":"MZ","media":{"payload":"!"}}', "x" * 60_000]))
+            carrier.socket.send(
+                chance.choice(
+                    [
+                        "{",
+                        "[]",
+                        '{"event":"media"}',
+                        '{"event":"media","streamSid":"MZ","media":{"payload":"!"}}',
+                        "x" * 60_000,
+                    ]
+                )
+            )
         carrier.open = False
         with contextlib.suppress(OSError):
             carrier.socket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -190,7 +235,15 @@ class Load:
         server = self.servers["realtime"]
         with contextlib.closing(RawSocket(server, "/media/twilio")) as raw:
             sid = f"MZ{random.getrandbits(64):x}"
-            raw.text(json.dumps({"event": "start", "streamSid": sid, "start": {"streamSid": sid, "callSid": "CA1", "mediaFormat": {"encoding": "audio/x-mulaw"}}}))
+            raw.text(
+                json.dumps(
+                    {
+                        "event": "start",
+                        "streamSid": sid,
+                        "start": {"streamSid": sid, "callSid": "CA1", "mediaFormat": {"encoding": "audio/x-mulaw"}},
+                    }
+                )
+            )
             payload = base64.b64encode(b"\xff" * 160).decode()
             for _ in range(int(chance.uniform(100, 400))):
                 raw.text(json.dumps({"event": "media", "streamSid": sid, "media": {"payload": payload}}))
@@ -201,7 +254,9 @@ class Load:
 
     def event_socket(self, chance):
         server = self.servers[chance.choice(sorted(self.servers))]
-        with connect(f"ws://127.0.0.1:{server.http_port}/api/events{chance.choice(['', '?after=0'])}", additional_headers=BEARER) as events:
+        with connect(
+            f"ws://127.0.0.1:{server.http_port}/api/events{chance.choice(['', '?after=0'])}", additional_headers=BEARER
+        ) as events:
             deadline = time.monotonic() + chance.uniform(2, 20)
             while time.monotonic() < deadline and not self.stopping.is_set():
                 with contextlib.suppress(TimeoutError):
@@ -215,7 +270,9 @@ class Load:
     def listener(self, chance):
         """Listens in on a call of the embedded server."""
         server = self.servers["embedded"]
-        live = [call for call in server.request("GET", "/api/outbound/?limit=5")[1]["items"] if call["state"] == "connected"]
+        live = [
+            call for call in server.request("GET", "/api/outbound/?limit=5")[1]["items"] if call["state"] == "connected"
+        ]
         for call in live[:1]:
             address = f"ws://127.0.0.1:{server.http_port}/api/outbound/{call['outbound_id']}/listen"
             with contextlib.suppress(Exception), connect(address, additional_headers=BEARER) as sound:
@@ -231,14 +288,18 @@ class Load:
         for call in items[:1]:
             for part in ("", "/result", "/events", "/transcript"):
                 server.request("GET", f"/api/outbound/{call['outbound_id']}{part}")
-            server.request("GET", f"/api/outbound/{call['outbound_id']}/recording", raw=True, headers={"Range": "bytes=0-9999"})
+            server.request(
+                "GET", f"/api/outbound/{call['outbound_id']}/recording", raw=True, headers={"Range": "bytes=0-9999"}
+            )
 
     # Faults
 
     def speech_faults(self, chance):
         faults = self.models["speech"].faults
         service = chance.choice(["chat", "deepgram", "cartesia", "speech"])
-        faults[service] = chance.choice(["garbage once", "cut once", "stall once"] + ([] if service == "deepgram" else ["500"]))
+        faults[service] = chance.choice(
+            ["garbage once", "cut once", "stall once"] + ([] if service == "deepgram" else ["500"])
+        )
         self.wait(8)
         faults.pop(service, None)
         # The mocks remember everything for their tests.
@@ -250,13 +311,20 @@ class Load:
     def wrong_key(self, chance):
         server = self.servers[chance.choice(sorted(self.servers))]
         assert server.request("GET", "/api/outbound/", key="wrong-key-0123456789abcdef")[0] == 401
-        with contextlib.suppress(Exception), connect(f"ws://127.0.0.1:{server.http_port}/api/events", additional_headers={"Authorization": "Bearer no"}):
+        with (
+            contextlib.suppress(Exception),
+            connect(f"ws://127.0.0.1:{server.http_port}/api/events", additional_headers={"Authorization": "Bearer no"}),
+        ):
             pass
 
     def half_open(self, chance):
         server = self.servers[chance.choice(sorted(self.servers))]
         with contextlib.ExitStack() as stack:
-            for port, text in ((server.http_port, b"POST /api/outbound/ HTTP/1.1\r\nHost: x\r\nContent-Le"), (server.http_port, b""), (server.sip_port, b"OPTIONS sip:x SIP/2.0\r\nVia")):
+            for port, text in (
+                (server.http_port, b"POST /api/outbound/ HTTP/1.1\r\nHost: x\r\nContent-Le"),
+                (server.http_port, b""),
+                (server.sip_port, b"OPTIONS sip:x SIP/2.0\r\nVia"),
+            ):
                 one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
                 one.sendall(text)
             self.wait(chance.uniform(5, 40))
@@ -266,12 +334,20 @@ class Load:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
             own.bind(("127.0.0.1", 0))
             for _ in range(5):
-                own.sendto(mutated(chance, SIP.format(port=own.getsockname()[1], id=chance.getrandbits(64)).encode()), ("127.0.0.1", server.sip_port))
+                own.sendto(
+                    mutated(chance, SIP.format(port=own.getsockname()[1], id=chance.getrandbits(64)).encode()),
+                    ("127.0.0.1", server.sip_port),
+                )
 
     def garbage_http(self, chance):
         server = self.servers[chance.choice(sorted(self.servers))]
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.http_port), timeout=3) as own:
-            own.sendall(mutated(chance, f"GET /api/outbound/?limit=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n".encode()))
+            own.sendall(
+                mutated(
+                    chance,
+                    f"GET /api/outbound/?limit=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n".encode(),
+                )
+            )
             own.shutdown(socket.SHUT_WR)
             own.recv(65_536)
 
@@ -279,7 +355,9 @@ class Load:
         """At ports where a call may be."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
             for port in self.rtp_ports():
-                own.sendto(mutated(chance, struct.pack(">BBHII", 0x80, 0, 1, 160, 7) + b"\xff" * 160), ("127.0.0.1", port))
+                own.sendto(
+                    mutated(chance, struct.pack(">BBHII", 0x80, 0, 1, 160, 7) + b"\xff" * 160), ("127.0.0.1", port)
+                )
 
     def rtp_ports(self):
         """UDP ports of the servers, but SIP's."""
@@ -304,8 +382,10 @@ FILL_CALLS, FILL_DIALOGS, FILL_REPEATS = 1_500, 500, 16
 FILL_HEADERS = "".join(f"X-Fill-{number}: {'x' * 64}\r\n" for number in range(45))
 
 BEARER = {"Authorization": f"Bearer {KEY}"}
-SIP = ("INVITE sip:100@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{id:x}\r\nMax-Forwards: 70\r\nFrom: <sip:a@127.0.0.1>;tag=1\r\n"
-       "To: <sip:100@127.0.0.1>\r\nCall-ID: garbage-{id:x}\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:{port}>\r\nContent-Type: application/sdp\r\nContent-Length: 4\r\n\r\nv=0\r\n")
+SIP = (
+    "INVITE sip:100@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{id:x}\r\nMax-Forwards: 70\r\nFrom: <sip:a@127.0.0.1>;tag=1\r\n"
+    "To: <sip:100@127.0.0.1>\r\nCall-ID: garbage-{id:x}\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:{port}>\r\nContent-Type: application/sdp\r\nContent-Length: 4\r\n\r\nv=0\r\n"
+)
 
 
 def mutated(chance, data):
@@ -316,11 +396,11 @@ def mutated(chance, data):
         if kind == 0:
             data[at] = chance.randrange(256)
         elif kind == 1:
-            del data[at:at + chance.randrange(1, 20)]
+            del data[at : at + chance.randrange(1, 20)]
         elif kind == 2:
             data[at:at] = bytes([chance.randrange(256)]) * chance.randrange(1, 200)
         else:
-            data[at:at] = data[:chance.randrange(1, 80)]
+            data[at:at] = data[: chance.randrange(1, 80)]
         if not data:
             return b"\0"
     return bytes(data)
@@ -334,8 +414,12 @@ class RawSocket:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         self.socket.settimeout(5)
         self.socket.connect(("127.0.0.1", server.http_port))
-        self.socket.sendall((f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                             f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\nAuthorization: Bearer {KEY}\r\n\r\n").encode())
+        self.socket.sendall(
+            (
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+            ).encode()
+        )
         assert b" 101 " in self.socket.recv(400), "no WebSocket"
 
     def text(self, text):
@@ -368,7 +452,9 @@ class InboundCall:
         held = []
         while time.monotonic() - begun < seconds and not stop.is_set():
             sequence += 1
-            packet = struct.pack(">BBHII", 0x80, 0, sequence & 0xFFFF, (sequence * 160) & 0xFFFFFFFF, 7) + bytes(chance.choice([0x7F, 0xFF, 0x20]) for _ in range(160))
+            packet = struct.pack(">BBHII", 0x80, 0, sequence & 0xFFFF, (sequence * 160) & 0xFFFFFFFF, 7) + bytes(
+                chance.choice([0x7F, 0xFF, 0x20]) for _ in range(160)
+            )
             if chance.random() >= loss:
                 held.append(packet)
             if len(held) > 2 or (held and chance.random() < 0.8):

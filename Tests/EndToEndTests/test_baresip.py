@@ -1,4 +1,5 @@
 """baresip as the callee: a microphone file, and its own recording of what it heard."""
+
 import shutil
 import subprocess
 import time
@@ -45,7 +46,9 @@ def test_baresip_hears_all_of_it(server, tmp_path):
     folder.mkdir()
     port, rtp = free_port(), free_port(22)
     # A quiet microphone: what matters here is what baresip hears.
-    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(folder / "mic.wav"), "trim", "0", "60"], check=True)
+    subprocess.run(
+        ["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(folder / "mic.wav"), "trim", "0", "60"], check=True
+    )
     (folder / "config").write_text(CONFIG.format(port=port, folder=folder, rtp=rtp, rtp_end=rtp + 20))
     (folder / "accounts").write_text("<sip:bob@127.0.0.1>;regint=0;answermode=auto;audio_codecs=PCMU/8000/1\n")
     (folder / "contacts").write_text("")
@@ -54,7 +57,9 @@ def test_baresip_hears_all_of_it(server, tmp_path):
     try:
         deadline = time.time() + 10
         while "ready" not in (folder / "baresip.log").read_text(errors="replace"):
-            assert time.time() < deadline and process.poll() is None, (folder / "baresip.log").read_text(errors="replace")
+            assert time.time() < deadline and process.poll() is None, (folder / "baresip.log").read_text(
+                errors="replace"
+            )
             time.sleep(0.1)
         call_id = server.create(f"sip:bob@127.0.0.1:{port}", [ATTEND])
         call = server.wait_for(call_id, seconds=100)
@@ -75,12 +80,12 @@ def test_baresip_hears_all_of_it(server, tmp_path):
     # First and last word: what the recording says was heard is what baresip heard, to 40 ms at both ends.
     spoken, received = loud(said), loud(heard)
     assert abs((spoken[-1] - spoken[0]) - (received[-1] - received[0])) < 0.04 * 8000
-    first_said, first_heard = said[spoken[0]:spoken[0] + 4000], heard[received[0]:received[0] + 4000]
-    last_said, last_heard = said[spoken[-1] - 4000:spoken[-1]], heard[received[-1] - 4000:received[-1]]
+    first_said, first_heard = said[spoken[0] : spoken[0] + 4000], heard[received[0] : received[0] + 4000]
+    last_said, last_heard = said[spoken[-1] - 4000 : spoken[-1]], heard[received[-1] - 4000 : received[-1]]
     for a, b, name in ((first_said, first_heard, "first"), (last_said, last_heard, "last")):
-        best = max(numpy.corrcoef(a[320:3680], b[320 + lag:3680 + lag])[0, 1] for lag in range(-320, 321))
+        best = max(numpy.corrcoef(a[320:3680], b[320 + lag : 3680 + lag])[0, 1] for lag in range(-320, 321))
         assert best > 0.9, f"the {name} half second differs: {best:.2f}"
-    level = 20 * numpy.log10(numpy.sqrt(numpy.mean(heard[received[0]:received[-1]] ** 2)) / 32768)
+    level = 20 * numpy.log10(numpy.sqrt(numpy.mean(heard[received[0] : received[-1]] ** 2)) / 32768)
     assert -35 < level < -10, f"level {level:.1f} dB"
     transcript = server.result(call_id)["transcript"]
     assert abs(transcript[0]["timestamp"] * 8000 - spoken[0]) < 0.2 * 8000, "the transcript is on the recording's clock"

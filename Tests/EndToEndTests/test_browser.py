@@ -1,4 +1,5 @@
 """Calls in the browser: Chromium's microphone plays a file and answers the AI; an operator listens in and takes over from the page; and by hand."""
+
 import base64
 import contextlib
 import json
@@ -25,9 +26,16 @@ def chromium():
         running = []
 
         def start(microphone):
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=[
-                "--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
-                f"--use-file-for-fake-audio-capture={microphone}%noloop", "--autoplay-policy=no-user-gesture-required"])
+            browser = playwright.chromium.launch(
+                executable_path="/usr/bin/chromium",
+                args=[
+                    "--no-sandbox",
+                    "--use-fake-ui-for-media-stream",
+                    "--use-fake-device-for-media-stream",
+                    f"--use-file-for-fake-audio-capture={microphone}%noloop",
+                    "--autoplay-policy=no-user-gesture-required",
+                ],
+            )
             running.append(browser)
             return browser
 
@@ -52,12 +60,18 @@ def log_in(browser, server):
 
 def moves(page, side):
     """A level meter shows that there is sound."""
-    wait_until(lambda: page.evaluate(f"document.querySelector('[data-meter={side}]').value > 0.01"), 15, f"nothing is heard: {side}")
+    wait_until(
+        lambda: page.evaluate(f"document.querySelector('[data-meter={side}]').value > 0.01"),
+        15,
+        f"nothing is heard: {side}",
+    )
 
 
 def test_an_agent_is_tried_in_the_browser(make_server, chromium, tmp_path):
     server = make_server()
-    page, errors = log_in(chromium(quiet(speech(tmp_path / "mic.wav", [11.5, "Yes, I will.", 9.5, "Yes, I will.", 30]))), server)
+    page, errors = log_in(
+        chromium(quiet(speech(tmp_path / "mic.wav", [11.5, "Yes, I will.", 9.5, "Yes, I will.", 30]))), server
+    )
     page.get_by_role("link", name="New call").first.click()
     page.get_by_label("Purpose").fill("to prepare the dinner on Friday")
     page.get_by_label("Question", exact=True).first.fill(ATTEND)
@@ -85,7 +99,11 @@ def test_an_agent_is_tried_in_the_browser(make_server, chromium, tmp_path):
     page.get_by_role("button", name="Call", exact=True).click()
     expect(page).to_have_url(re.compile(rf"/outbound/(?!{call_id})ob-[0-9a-f]{{8}}$"))
     onward = server.call(page.url[-11:])
-    assert (onward["callee_number"], onward["purpose"], onward["max_duration"]) == ("sip:lee@127.0.0.1:9", "to prepare the dinner on Friday", 90)
+    assert (onward["callee_number"], onward["purpose"], onward["max_duration"]) == (
+        "sip:lee@127.0.0.1:9",
+        "to prepare the dinner on Friday",
+        90,
+    )
     assert onward["retry_on_no_answer"] is False and [one["text"] for one in onward["questions"]] == [ATTEND]
     expect(page.get_by_role("link", name="Now call the number")).to_be_hidden()
     page.get_by_role("link", name="Overview").click()
@@ -100,8 +118,16 @@ class Page:
     def __init__(self, stack, server, call_id, ticket):
         self.socket = stack.enter_context(connect(server.url.replace("http", "ws") + ticket["url"]))
         self.send("connected", protocol="Call", version="1.0.0")
-        self.send("start", start={"streamSid": "MZ1", "callSid": call_id, "tracks": ["inbound"], "customParameters": {"token": ticket["token"]},
-                                  "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}})
+        self.send(
+            "start",
+            start={
+                "streamSid": "MZ1",
+                "callSid": call_id,
+                "tracks": ["inbound"],
+                "customParameters": {"token": ticket["token"]},
+                "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
+            },
+        )
 
     def send(self, event, **members):
         self.socket.send(json.dumps({"event": event, "streamSid": "MZ1", **members}))
@@ -122,7 +148,9 @@ class Page:
 
 
 def ticket(server, call_id, key=KEY, status=201):
-    found, answer = server.request("POST", f"/api/{'inbound' if call_id.startswith('in-') else 'outbound'}/{call_id}/browser", key=key)
+    found, answer = server.request(
+        "POST", f"/api/{'inbound' if call_id.startswith('in-') else 'outbound'}/{call_id}/browser", key=key
+    )
     assert found == status, answer
     return answer
 
@@ -152,7 +180,9 @@ def test_a_call_rings_only_for_who_asked_for_it(make_server, sockets):
     given = ticket(server, call_id)
     assert refused(lambda: Page(sockets, server, call_id, {**given, "token": "nonsense"}).hear(5))
     assert refused(lambda: Page(sockets, server, "ob-00000000", given).hear(5)), "a token is one call's"
-    assert refused(lambda: Page(sockets, server, call_id, given).hear(5)), "and whoever tried it with another call has spent it"
+    assert refused(lambda: Page(sockets, server, call_id, given).hear(5)), (
+        "and whoever tried it with another call has spent it"
+    )
     given = ticket(server, call_id)
     page = Page(sockets, server, call_id, given)
     assert len(page.hear(3)) > 8_000
@@ -180,21 +210,39 @@ def test_a_browser_that_does_not_answer(make_server):
     time.sleep(0.5)
     assert server.call(second)["state"] == "queued"
     call = server.wait_for(call_id, seconds=10)
-    assert (call["state"], call["failure_reason"], call["next_attempt_at"]) == ("no_answer", "not answered within 2 s", None)
+    assert (call["state"], call["failure_reason"], call["next_attempt_at"]) == (
+        "no_answer",
+        "not answered within 2 s",
+        None,
+    )
     server.wait_for(second, {"ringing"})
     assert server.request("POST", f"/api/outbound/{second}/cancel")[0] == 202
     assert server.wait_for(second, seconds=5)["state"] == "cancelled"
-    status, problem = server.request("POST", "/api/outbound/", {
-        "caller_number": "025550100", "callee_number": "browser:somebody", "purpose": "to try it", "questions": [ATTEND]})
+    status, problem = server.request(
+        "POST",
+        "/api/outbound/",
+        {
+            "caller_number": "025550100",
+            "callee_number": "browser:somebody",
+            "purpose": "to try it",
+            "questions": [ATTEND],
+        },
+    )
     assert status == 422 and problem["errors"] == [
-        {"field": "callee_number", "message": "must be browser: alone: the call is for the browser of whoever asks for it"}], problem
+        {
+            "field": "callee_number",
+            "message": "must be browser: alone: the call is for the browser of whoever asks for it",
+        }
+    ], problem
 
 
 def test_somebody_listens(make_server, phone, tmp_path):
     server = make_server(**FAST)
     viewer = server.request("POST", "/api/keys", {"name": "who looks", "role": "viewer"})[1]["key"]
     listen = lambda call_id, key=KEY, **headers: connect(
-        f"{server.url.replace('http', 'ws')}/api/inbound/{call_id}/listen", additional_headers={"Authorization": f"Bearer {key}", **headers})
+        f"{server.url.replace('http', 'ws')}/api/inbound/{call_id}/listen",
+        additional_headers={"Authorization": f"Bearer {key}", **headers},
+    )
     caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 1000, level=0.02))
     caller.dial(f"sip:0255501234@127.0.0.1:{server.sip_port}")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
@@ -251,7 +299,9 @@ def test_an_operator_listens_in_and_takes_over(make_server, chromium, phone, tmp
     expect(page.get_by_text("You are on the line.")).to_be_visible()
     assert problems(page) == [], "everybody can use it"
     get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
-    wait_until(lambda: [item["outcome"] for item in get().get("transfers") or []] == ["connected"], 20, lambda: str(get()))
+    wait_until(
+        lambda: [item["outcome"] for item in get().get("transfers") or []] == ["connected"], 20, lambda: str(get())
+    )
     moves(page, "theirs")
     time.sleep(4)
     page.get_by_role("button", name="Mute").click()
@@ -259,7 +309,11 @@ def test_an_operator_listens_in_and_takes_over(make_server, chromium, phone, tmp
     page.get_by_role("button", name="Leave").click()
     call = wait_for_call(server)
     assert (call["state"], call["end_reason"]) == ("completed", "transferred"), call
-    said = [entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"] if entry["speaker"] == "ai"]
+    said = [
+        entry["text"]
+        for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]
+        if entry["speaker"] == "ai"
+    ]
     assert said[-1] == "One moment please, I will put you through to a colleague."
     # The recording's right side: the operator's voice, and his silence while he was muted.
     right = stereo(server, call_id, tmp_path)[:, 1]

@@ -1,4 +1,5 @@
 """Recogniser, language model and voice from services, each spoken to in its vendor's wire format."""
+
 import json
 import subprocess
 import time
@@ -18,36 +19,66 @@ speech = mocks(MockSpeech)
 
 GREETING = "Hello, this is Riverside Restaurant. Will you attend the dinner on Friday?"
 GOODBYE = "Thank you, goodbye."
-ANSWERED = ("report_task_state", {"questions": [{"id": "q1", "status": "answered", "answer": "Yes, I will be there.", "value": True, "confidence": 0.9}]})
+ANSWERED = (
+    "report_task_state",
+    {
+        "questions": [
+            {"id": "q1", "status": "answered", "answer": "Yes, I will be there.", "value": True, "confidence": 0.9}
+        ]
+    },
+)
 END = ("end_call", {"reason": "task_completed"})
-TALK = [{"text": GREETING, "tools": [("report_task_state", {"asking": "q1"})]}, {"text": GOODBYE, "tools": [ANSWERED, END]}]
+TALK = [
+    {"text": GREETING, "tools": [("report_task_state", {"asking": "q1"})]},
+    {"text": GOODBYE, "tools": [ANSWERED, END]},
+]
 
 
 # The mocks are what the vendors' clients expect.
+
 
 def test_openai_client(speech):
     mock = speech(TALK, ["Yes, I will."])
     client = OpenAI(api_key=KEY, base_url=mock.http_url)
     text, arguments = "", ""
-    tools = [{"type": "function", "function": {"name": "report_task_state", "description": "x", "parameters": {"type": "object", "properties": {}}}}]
-    for chunk in client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}], tools=tools, stream=True):
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": "report_task_state",
+                "description": "x",
+                "parameters": {"type": "object", "properties": {}},
+            },
+        }
+    ]
+    for chunk in client.chat.completions.create(
+        model="m", messages=[{"role": "user", "content": "hi"}], tools=tools, stream=True
+    ):
         delta = chunk.choices[0].delta
         text += delta.content or ""
         for call in delta.tool_calls or []:
             arguments += call.function.arguments or ""
     assert text.strip() == GREETING and json.loads(arguments) == {"asking": "q1"}
-    assert client.chat.completions.create(model="m", messages=[{"role": "user", "content": "sum up"}]).choices[0].message.content
+    assert (
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "sum up"}])
+        .choices[0]
+        .message.content
+    )
     sound = client.audio.speech.create(model="m", voice="marin", input="Good morning.", response_format="pcm").read()
     assert len(sound) == spoken_ms("Good morning.") * 48
     import io
     import wave
+
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setnchannels(1)
         writer.setsampwidth(2)
         writer.setframerate(16_000)
         writer.writeframes(bytes(32_000))
-    assert client.audio.transcriptions.create(model="m", language="en", file=("turn.wav", file.getvalue())).text == "Yes, I will."
+    assert (
+        client.audio.transcriptions.create(model="m", language="en", file=("turn.wav", file.getvalue())).text
+        == "Yes, I will."
+    )
     assert mock.transcriptions[0]["seconds"] == 1
     with pytest.raises(Exception) as error:
         OpenAI(api_key="wrong", base_url=mock.http_url, max_retries=0).models.list()
@@ -56,11 +87,22 @@ def test_openai_client(speech):
 
 def test_deepgram_client(speech):
     mock = speech(heard=["Yes, I will."])
-    client = DeepgramClient(api_key=KEY, environment=DeepgramClientEnvironment(base=mock.http_url, production=mock.ws_url, agent=mock.ws_url, agent_rest=mock.http_url))
-    with client.listen.v1.connect(model="nova-3", encoding="linear16", sample_rate="8000", interim_results="true") as connection:
+    client = DeepgramClient(
+        api_key=KEY,
+        environment=DeepgramClientEnvironment(
+            base=mock.http_url, production=mock.ws_url, agent=mock.ws_url, agent_rest=mock.http_url
+        ),
+    )
+    with client.listen.v1.connect(
+        model="nova-3", encoding="linear16", sample_rate="8000", interim_results="true"
+    ) as connection:
         connection.send_media(bytes(9_600))
         interim = connection.recv()
-        assert interim.type == "Results" and not interim.is_final and interim.channel.alternatives[0].transcript == "Yes, I"
+        assert (
+            interim.type == "Results"
+            and not interim.is_final
+            and interim.channel.alternatives[0].transcript == "Yes, I"
+        )
         connection.send_keep_alive()
         connection.send_finalize()
         final = connection.recv()
@@ -74,7 +116,12 @@ def test_deepgram_client(speech):
 
 def test_deepgram_voice_client(speech):
     mock = speech()
-    client = DeepgramClient(api_key=KEY, environment=DeepgramClientEnvironment(base=mock.http_url, production=mock.ws_url, agent=mock.ws_url, agent_rest=mock.http_url))
+    client = DeepgramClient(
+        api_key=KEY,
+        environment=DeepgramClientEnvironment(
+            base=mock.http_url, production=mock.ws_url, agent=mock.ws_url, agent_rest=mock.http_url
+        ),
+    )
     with client.speak.v1.connect(model="aura-2-thalia-en", encoding="linear16", sample_rate="8000") as connection:
         assert connection.recv().type == "Metadata"
         for number, text in enumerate(("Good morning.", "How are you?")):
@@ -93,8 +140,13 @@ def test_cartesia_client(speech):
     mock = speech()
     client = Cartesia(api_key=KEY, websocket_base_url=mock.ws_url)
     with client.tts.websocket_connect() as connection:
-        context = connection.context("c1", model_id="sonic-3", voice={"mode": "id", "id": "v"}, add_timestamps=True,
-                                     output_format={"container": "raw", "encoding": "pcm_s16le", "sample_rate": 8000})
+        context = connection.context(
+            "c1",
+            model_id="sonic-3",
+            voice={"mode": "id", "id": "v"},
+            add_timestamps=True,
+            output_format={"container": "raw", "encoding": "pcm_s16le", "sample_rate": 8000},
+        )
         context.push("Good morning. ", flush=True)
         context.push("How are you? ", flush=True)
         context.no_more_inputs()
@@ -115,66 +167,147 @@ def test_elevenlabs_client(speech):
     client = ElevenLabs(api_key=KEY, base_url=mock.ws_url.replace("ws:", "http:"))
     # It would insist on TLS.
     client.text_to_speech._ws_base_url = mock.ws_url
-    sound = b"".join(client.text_to_speech.convert_realtime("v1", text=iter(["Good morning."]), model_id="m", output_format="pcm_16000"))
+    sound = b"".join(
+        client.text_to_speech.convert_realtime(
+            "v1", text=iter(["Good morning."]), model_id="m", output_format="pcm_16000"
+        )
+    )
     assert len(sound) == spoken_ms("Good morning.") * 32 and mock.speaks == ["Good morning."]
 
 
 # Whole calls.
 
-@pytest.mark.parametrize("stt, llm, tts", [
-    ("deepgram", "openai", "cartesia"), ("openai", "openai", "elevenlabs"), ("deepgram", "openai", "openai"), ("embedded", "openai", "cartesia"),
-    ("deepgram", "groq", "deepgram"), ("openai", "gemini", "deepgram"), ("deepgram", "ollama", "cartesia")])
+
+@pytest.mark.parametrize(
+    "stt, llm, tts",
+    [
+        ("deepgram", "openai", "cartesia"),
+        ("openai", "openai", "elevenlabs"),
+        ("deepgram", "openai", "openai"),
+        ("embedded", "openai", "cartesia"),
+        ("deepgram", "groq", "deepgram"),
+        ("openai", "gemini", "deepgram"),
+        ("deepgram", "ollama", "cartesia"),
+    ],
+)
 def test_a_call(make_server, callee, speech, stt, llm, tts):
     mock = speech(TALK, ["Yes, I will be there."], {"ollama": "needs no key"} if llm == "ollama" else {})
     server = make_server(**mock.settings(stt, llm, tts))
     call_id = server.create(callee("load").address, [ATTEND])
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
-    assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "task_completed", "human"), (call, result)
+    assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "task_completed", "human"), (
+        call,
+        result,
+    )
     answer = result["answers"][0]
     assert (answer["status"], answer["value"], answer["confidence"]) == ("answered", True, 0.9) and answer["evidence"]
     said = [(entry["speaker"], entry["text"]) for entry in result["transcript"]]
     assert said[0] == ("ai", GREETING) and said[1][0] == "customer" and said[2] == ("ai", GOODBYE)
     assert stt == "embedded" or said[1][1] == "Yes, I will be there."
     # Every sentence to its last sample.
-    expected = sum(spoken_ms(sentence) for sentence in ("Hello, this is Riverside Restaurant.", "Will you attend the dinner on Friday?", GOODBYE))
+    expected = sum(
+        spoken_ms(sentence)
+        for sentence in ("Hello, this is Riverside Restaurant.", "Will you attend the dinner on Friday?", GOODBYE)
+    )
     assert sound_of_the_ai(server, call_id) == pytest.approx(expected, abs=80)
     waterfall = result["latency"]["each"][0]
-    assert {"end_of_turn_ms", "speech_to_text_ms", "language_model_ms", "text_to_speech_ms"} <= set(waterfall), waterfall
+    assert {"end_of_turn_ms", "speech_to_text_ms", "language_model_ms", "text_to_speech_ms"} <= set(waterfall), (
+        waterfall
+    )
     # What the model was told is what was said and heard.
     messages = mock.chats[1]["messages"]
     assert messages[0]["role"] == "system" and ATTEND in messages[0]["content"] and "dinner" in messages[0]["content"]
-    assert [message["role"] for message in messages[1:]] == ["user", "assistant", "user"] and messages[2]["content"] == GREETING
-    assert messages[3]["content"] == said[1][1] and {tool["function"]["name"] for tool in mock.chats[1]["tools"]} == {"report_task_state", "end_call", "send_dtmf"}
+    assert [message["role"] for message in messages[1:]] == ["user", "assistant", "user"] and messages[2][
+        "content"
+    ] == GREETING
+    assert messages[3]["content"] == said[1][1] and {tool["function"]["name"] for tool in mock.chats[1]["tools"]} == {
+        "report_task_state",
+        "end_call",
+        "send_dtmf",
+    }
     assert {chat["model"] for chat in mock.chats} == {
-        {"openai": "gpt-4.1-mini", "groq": "llama-3.3-70b-versatile", "gemini": "gemini-2.5-flash", "ollama": "llama3.1"}[llm]}
+        {
+            "openai": "gpt-4.1-mini",
+            "groq": "llama-3.3-70b-versatile",
+            "gemini": "gemini-2.5-flash",
+            "ollama": "llama3.1",
+        }[llm]
+    }
     if stt == "openai":
         assert mock.transcriptions[0]["language"] == "en" and 0.5 < mock.transcriptions[0]["seconds"] < 5
     if tts == "cartesia":
         assert len({ask["context_id"] for ask in mock.speaks if "transcript" in ask}) == 2, "one context a turn"
 
 
-@pytest.mark.parametrize("stt, llm, tts, faults", [
-    ("deepgram,openai,embedded", "openai,embedded", "cartesia,elevenlabs,openai,embedded",
-     {"deepgram": "401", "transcription": "429", "chat": "429", "cartesia": "401", "elevenlabs": "429", "speech": "500"}),
-    ("deepgram,openai,embedded", "openai,embedded", "elevenlabs,openai,cartesia,embedded",
-     {"deepgram": "500", "transcription": "garbage", "chat": "500", "cartesia": "429", "elevenlabs": "500", "speech": "401"}),
-    ("openai,deepgram,embedded", "openai,embedded", "openai,cartesia,elevenlabs,embedded",
-     {"deepgram": "429", "transcription": "401", "chat": "garbage", "cartesia": "500", "elevenlabs": "401", "speech": "429"}),
-    ("openai,embedded", "openai,embedded", "cartesia,elevenlabs,openai,embedded",
-     {"transcription": "500", "chat": "401", "cartesia": "garbage", "elevenlabs": "garbage", "speech": "garbage"}),
-    ("deepgram,embedded", "openai", "cartesia,elevenlabs", {"deepgram": "stall", "cartesia": "stall"}),
-    ("openai,embedded", "openai", "elevenlabs,openai", {"transcription": "stall", "elevenlabs": "stall"}),
-    ("deepgram", "openai,embedded", "openai,embedded", {"chat": "stall", "speech": "stall"}),
-    ("deepgram,embedded", "openai", "cartesia,elevenlabs", {"deepgram": "cut", "cartesia": "cut"}),
-    ("deepgram", "openai,embedded", "elevenlabs,openai", {"chat": "cut", "elevenlabs": "cut"}),
-    ("deepgram", "openai", "openai,embedded", {"speech": "cut", "deepgram": "garbage"}),
-    ("deepgram", "openai", "deepgram,openai", {"aura": "401"}),
-    ("deepgram", "openai", "deepgram,openai", {"aura": "429"}),
-    ("deepgram", "openai", "deepgram,openai", {"aura": "500"}),
-    ("deepgram", "openai", "deepgram,openai", {"aura": "stall"}),
-    ("deepgram", "openai", "deepgram,openai", {"aura": "garbage"}),
-    ("deepgram", "openai", "deepgram,openai", {"aura": "cut"}),
-], ids=lambda value: "-".join(f"{name}:{fault}" for name, fault in value.items()) if isinstance(value, dict) else "")
+@pytest.mark.parametrize(
+    "stt, llm, tts, faults",
+    [
+        (
+            "deepgram,openai,embedded",
+            "openai,embedded",
+            "cartesia,elevenlabs,openai,embedded",
+            {
+                "deepgram": "401",
+                "transcription": "429",
+                "chat": "429",
+                "cartesia": "401",
+                "elevenlabs": "429",
+                "speech": "500",
+            },
+        ),
+        (
+            "deepgram,openai,embedded",
+            "openai,embedded",
+            "elevenlabs,openai,cartesia,embedded",
+            {
+                "deepgram": "500",
+                "transcription": "garbage",
+                "chat": "500",
+                "cartesia": "429",
+                "elevenlabs": "500",
+                "speech": "401",
+            },
+        ),
+        (
+            "openai,deepgram,embedded",
+            "openai,embedded",
+            "openai,cartesia,elevenlabs,embedded",
+            {
+                "deepgram": "429",
+                "transcription": "401",
+                "chat": "garbage",
+                "cartesia": "500",
+                "elevenlabs": "401",
+                "speech": "429",
+            },
+        ),
+        (
+            "openai,embedded",
+            "openai,embedded",
+            "cartesia,elevenlabs,openai,embedded",
+            {
+                "transcription": "500",
+                "chat": "401",
+                "cartesia": "garbage",
+                "elevenlabs": "garbage",
+                "speech": "garbage",
+            },
+        ),
+        ("deepgram,embedded", "openai", "cartesia,elevenlabs", {"deepgram": "stall", "cartesia": "stall"}),
+        ("openai,embedded", "openai", "elevenlabs,openai", {"transcription": "stall", "elevenlabs": "stall"}),
+        ("deepgram", "openai,embedded", "openai,embedded", {"chat": "stall", "speech": "stall"}),
+        ("deepgram,embedded", "openai", "cartesia,elevenlabs", {"deepgram": "cut", "cartesia": "cut"}),
+        ("deepgram", "openai,embedded", "elevenlabs,openai", {"chat": "cut", "elevenlabs": "cut"}),
+        ("deepgram", "openai", "openai,embedded", {"speech": "cut", "deepgram": "garbage"}),
+        ("deepgram", "openai", "deepgram,openai", {"aura": "401"}),
+        ("deepgram", "openai", "deepgram,openai", {"aura": "429"}),
+        ("deepgram", "openai", "deepgram,openai", {"aura": "500"}),
+        ("deepgram", "openai", "deepgram,openai", {"aura": "stall"}),
+        ("deepgram", "openai", "deepgram,openai", {"aura": "garbage"}),
+        ("deepgram", "openai", "deepgram,openai", {"aura": "cut"}),
+    ],
+    ids=lambda value: "-".join(f"{name}:{fault}" for name, fault in value.items()) if isinstance(value, dict) else "",
+)
 def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm, tts, faults):
     """A key refused, too many requests, the server's own errors, silence, nonsense, an end in the middle: the next engine takes over."""
     mock = speech(TALK, ["Yes, I will be there."] * 4, faults)
@@ -184,17 +317,35 @@ def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm
     assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), (call, result)
     assert result["answers"][0]["status"] == "answered" and "dinner on Friday" in result["transcript"][0]["text"]
     log = (server.folder / "server.log").read_text()
-    names = {"deepgram": "speech-to-text/deepgram", "transcription": "speech-to-text/openai", "chat": "language-model/openai",
-             "cartesia": "text-to-speech/cartesia", "elevenlabs": "text-to-speech/elevenlabs", "aura": "text-to-speech/deepgram", "speech": "text-to-speech/openai"}
+    names = {
+        "deepgram": "speech-to-text/deepgram",
+        "transcription": "speech-to-text/openai",
+        "chat": "language-model/openai",
+        "cartesia": "text-to-speech/cartesia",
+        "elevenlabs": "text-to-speech/elevenlabs",
+        "aura": "text-to-speech/deepgram",
+        "speech": "text-to-speech/openai",
+    }
     # A recogniser may speak nonsense between its results.
-    missing = [name for service, name in names.items() if service in faults and (service, faults[service]) != ("deepgram", "garbage") and name not in log]
+    missing = [
+        name
+        for service, name in names.items()
+        if service in faults and (service, faults[service]) != ("deepgram", "garbage") and name not in log
+    ]
     assert not missing, (missing, log)
     assert KEY not in log and "Riverside" not in log and "be there" not in log
     standings = {item["name"]: item for item in server.request("GET", "/api/providers")[1]["items"]}
-    assert list(standings) == [f"{kind}/{name}" for kind, names in (("speech-to-text", stt), ("language-model", llm), ("text-to-speech", tts)) for name in names.split(",")]
+    assert list(standings) == [
+        f"{kind}/{name}"
+        for kind, names in (("speech-to-text", stt), ("language-model", llm), ("text-to-speech", tts))
+        for name in names.split(",")
+    ]
     assert all(item["usable"] == (item["cool_down_seconds"] == 0) for item in standings.values())
     if faults.get("cartesia") == "401" and tts.startswith("cartesia"):
-        assert not standings["text-to-speech/cartesia"]["usable"] and standings["text-to-speech/cartesia"]["cool_down_seconds"] > 500
+        assert (
+            not standings["text-to-speech/cartesia"]["usable"]
+            and standings["text-to-speech/cartesia"]["cool_down_seconds"] > 500
+        )
 
 
 def test_the_only_engine_is_watched_too(make_server, callee, speech):
@@ -210,9 +361,18 @@ def test_the_only_engine_is_watched_too(make_server, callee, speech):
 
 def test_a_conversation_goes_from_model_to_cascade_and_back(make_server, callee, model, speech):
     """The speech model is away, then the language model breaks, and the speech model is there again."""
-    realtime_model = model([{"text": "Where were we?", "ms": 500}, {"text": GOODBYE, "ms": 500, "tools": [ANSWERED, END]}], ["Yes."], reject=503)
+    realtime_model = model(
+        [{"text": "Where were we?", "ms": 500}, {"text": GOODBYE, "ms": 500, "tools": [ANSWERED, END]}],
+        ["Yes."],
+        reject=503,
+    )
     mock = speech(TALK, ["Yes, I will be there."] * 3)
-    server = make_server(**{**realtime(realtime_model, TRUNKLINE_AGENT_FALLBACK="true", TRUNKLINE_BRIDGE_OPEN_STREAMS="false"), **mock.settings()})
+    server = make_server(
+        **{
+            **realtime(realtime_model, TRUNKLINE_AGENT_FALLBACK="true", TRUNKLINE_BRIDGE_OPEN_STREAMS="false"),
+            **mock.settings(),
+        }
+    )
     call_id = server.create(callee("load").address, [ATTEND])
     server.wait_for(call_id, {"connected"})
     deadline = time.time() + 30
@@ -222,7 +382,11 @@ def test_a_conversation_goes_from_model_to_cascade_and_back(make_server, callee,
     call, result = server.wait_for(call_id, seconds=60), server.result(call_id)
     said = [entry["text"] for entry in result["transcript"]]
     assert call["end_reason"] == "task_completed" and said[0] == GREETING and GOODBYE in said, (call, said)
-    told = [part["text"] for item in realtime_model.messages("conversation.item.create") for part in item["item"].get("content", [])]
+    told = [
+        part["text"]
+        for item in realtime_model.messages("conversation.item.create")
+        for part in item["item"].get("content", [])
+    ]
     assert GREETING in told, "the model knows what was said before it"
 
 
@@ -234,7 +398,8 @@ def test_a_broken_recogniser_connection_loses_nothing(make_server, callee, speec
     result = server.result(call_id)
     assert result["transcript"][1]["text"] == "Yes, I will be there." and result["answers"][0]["status"] == "answered"
     first, second = mock.listens
-    # The turn of about a second and a half is on the second connection from its begin, though the first one had begun to hear it.
+    # The turn of about a second and a half is on the second connection from its begin, though the first one had begun
+    # to hear it.
     said = result["transcript"][1]
     assert first["bytes"] >= 6_400 and second["bytes"] >= (said["end"] - said["timestamp"]) * 16_000
 
@@ -243,7 +408,11 @@ def test_a_model_without_functions(make_server, callee, speech):
     """The state comes in the text, cut anywhere, and is neither spoken nor stored."""
     state = '[TASK_STATE]{"questions":[{"id":"q1","status":"answered","answer":"Yes.","value":true}],"should_end_call":true}[/TASK_STATE]'
     whole = GOODBYE + " " + state
-    mock = speech([{"text": GREETING}, {"pieces": [whole[index:index + 7] for index in range(0, len(whole), 7)]}], ["Yes."], {"ollama": "none"})
+    mock = speech(
+        [{"text": GREETING}, {"pieces": [whole[index : index + 7] for index in range(0, len(whole), 7)]}],
+        ["Yes."],
+        {"ollama": "none"},
+    )
     server = make_server(**mock.settings("deepgram", "ollama", "cartesia", TRUNKLINE_LLM_OLLAMA_TOOLS="false"))
     call_id = server.create(callee("load").address, [ATTEND])
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
@@ -259,7 +428,11 @@ def test_tools_alone_are_answered(make_server, callee, speech):
     server = make_server(**mock.settings())
     call_id = server.create(callee("load").address, [ATTEND])
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
-    assert call["end_reason"] == "task_completed" and [entry["text"] for entry in result["transcript"]] == [GREETING, "Yes.", GOODBYE]
+    assert call["end_reason"] == "task_completed" and [entry["text"] for entry in result["transcript"]] == [
+        GREETING,
+        "Yes.",
+        GOODBYE,
+    ]
     told = mock.chats[2]["messages"][-2:]
     assert told[0]["tool_calls"][0]["function"]["name"] == "report_task_state" and told[1]["role"] == "tool"
     assert told[1]["tool_call_id"] == told[0]["tool_calls"][0]["id"] and json.loads(told[1]["content"])["pending"] == []
@@ -267,7 +440,14 @@ def test_tools_alone_are_answered(make_server, callee, speech):
 
 def test_long_conversations_are_summarised(make_server, callee, speech):
     words = "I have been thinking about this dinner for a long time and there is much to say about it. " * 24
-    mock = speech(lambda asked: {"text": GOODBYE, "tools": [ANSWERED, END]} if "Yes." in asked["messages"][-1]["content"] else {"text": "More."}, [words] * 7 + ["Yes."])
+    mock = speech(
+        lambda asked: (
+            {"text": GOODBYE, "tools": [ANSWERED, END]}
+            if "Yes." in asked["messages"][-1]["content"]
+            else {"text": "More."}
+        ),
+        [words] * 7 + ["Yes."],
+    )
     server = make_server(**mock.settings(), TRUNKLINE_OUTBOUND_AI_MAX_TURNS="40")
     call_id = server.create(callee("load").address, [ATTEND], max_duration=100)
     assert server.wait_for(call_id, seconds=120)["end_reason"] == "task_completed"
@@ -285,7 +465,9 @@ def test_barge_in_stops_the_voice(make_server, callee, speech):
     server.wait_for(call_id, seconds=60)
     result = server.result(call_id)
     first = result["transcript"][0]
-    assert first["interrupted"] and first["heard_text_source"] == "words" and long.startswith(first["heard_text"]), first
+    assert first["interrupted"] and first["heard_text_source"] == "words" and long.startswith(first["heard_text"]), (
+        first
+    )
     # As much of it is told as its sound in the recording holds, to a word.
     heard_ms = sound_of_the_ai(server, call_id, span=(first["timestamp"], result["transcript"][1]["timestamp"] + 0.5))
     assert spoken_ms(first["heard_text"]) == pytest.approx(heard_ms, abs=7 * 50)
@@ -300,7 +482,10 @@ def test_a_guess_saves_the_recognisers_delay(make_server, callee, speech):
     waits = {}
     for guesses in ("true", "false"):
         mock = speech(
-            [{"text": "Well?", "think": 0.7}] * 3 + [{"text": GOODBYE, "tools": [ANSWERED, END], "think": 0.7}], ["Yes I will be there"] * 4, final_delay=0.4)
+            [{"text": "Well?", "think": 0.7}] * 3 + [{"text": GOODBYE, "tools": [ANSWERED, END], "think": 0.7}],
+            ["Yes I will be there"] * 4,
+            final_delay=0.4,
+        )
         server = make_server(**mock.settings(), TRUNKLINE_AGENT_TURN_SPECULATE=guesses)
         call_id = server.create(callee("load").address, [ATTEND])
         assert server.wait_for(call_id, seconds=60)["end_reason"] == "task_completed"
@@ -315,23 +500,43 @@ def test_providers_check(tmp_path, speech):
     mock = speech(faults={"cartesia": "none"})
 
     def check(**settings):
-        return subprocess.run([TRUNKLINE, "providers", "check"], cwd=tmp_path, env={**clean_environment(), **mock.settings(**settings)}, capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            [TRUNKLINE, "providers", "check"],
+            cwd=tmp_path,
+            env={**clean_environment(), **mock.settings(**settings)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
 
     good = check(stt="deepgram,openai,embedded", llm="openai", tts="cartesia,elevenlabs,deepgram,openai")
     assert good.returncode == 0 and good.stdout.count("works") == 8, good.stdout + good.stderr
     mock.faults["deepgram"] = "401"
     bad = check(stt="deepgram", llm="openai", tts="cartesia", OPENAI_API_KEY="wrong")
-    assert bad.returncode == 1 and "401" in bad.stdout and "speech-to-text/deepgram" in bad.stdout and bad.stdout.count("works") == 1, bad.stdout + bad.stderr
+    assert (
+        bad.returncode == 1
+        and "401" in bad.stdout
+        and "speech-to-text/deepgram" in bad.stdout
+        and bad.stdout.count("works") == 1
+    ), bad.stdout + bad.stderr
     assert KEY not in bad.stdout
 
 
 def test_a_call_screening_is_answered(make_server, callee, speech):
-    mock = speech(lambda asked: {"text": GOODBYE, "tools": [ANSWERED, END]} if asked["messages"][-1]["content"] == "Yes." else {"text": "Well?"},
-                  ["Please say your name and why you are calling.", "Hello?", "Yes."])
+    mock = speech(
+        lambda asked: (
+            {"text": GOODBYE, "tools": [ANSWERED, END]}
+            if asked["messages"][-1]["content"] == "Yes."
+            else {"text": "Well?"}
+        ),
+        ["Please say your name and why you are calling.", "Hello?", "Yes."],
+    )
     server = make_server(**mock.settings())
     call_id = server.create(callee("load").address, [ATTEND])
     call = server.wait_for(call_id, seconds=60)
-    assert (call["end_reason"], call["answered_by"]) == ("task_completed", "human"), server.result(call_id)["transcript"]
+    assert (call["end_reason"], call["answered_by"]) == ("task_completed", "human"), server.result(call_id)[
+        "transcript"
+    ]
     told = [chat["messages"][-1]["content"] for chat in mock.chats]
     assert any("automatic assistant that screens calls" in content for content in told), told
 

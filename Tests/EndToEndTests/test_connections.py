@@ -1,12 +1,17 @@
 """Whole connections with several messages in a segment, lengths that lie, frames that may not be: some seconds of each kind (scripts/fuzz-connections runs
 for hours)."""
+
 import os
 
 import connection_fuzz
 import pytest
 
 # A connection that has a call needs the server to take it.
-SETTINGS = {"TRUNKLINE_BRIDGE_OPEN_STREAMS": "true", "TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS": "10", "TRUNKLINE_LOG_LEVEL": "warning"}
+SETTINGS = {
+    "TRUNKLINE_BRIDGE_OPEN_STREAMS": "true",
+    "TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS": "10",
+    "TRUNKLINE_LOG_LEVEL": "warning",
+}
 
 
 @pytest.mark.parametrize("kind", sorted(connection_fuzz.KINDS))

@@ -1,4 +1,5 @@
 """The dashboard in Debian's Chromium: log in, fill in the form, watch the call, read the answers."""
+
 import csv
 import datetime
 import html.parser
@@ -51,8 +52,22 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     errors = []
     page = browser.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" and "401" not in message.text and "422" not in message.text else None)
-    page.on("request", lambda request: errors.append("outside: " + request.url) if not request.url.startswith((server.url, "data:", "ws:")) else None)
+    page.on(
+        "console",
+        lambda message: (
+            errors.append(message.text)
+            if message.type == "error" and "401" not in message.text and "422" not in message.text
+            else None
+        ),
+    )
+    page.on(
+        "request",
+        lambda request: (
+            errors.append("outside: " + request.url)
+            if not request.url.startswith((server.url, "data:", "ws:"))
+            else None
+        ),
+    )
     page.goto(server.url + "/")
     page.get_by_label("API key").fill("wrong")
     page.get_by_role("button", name="Log in").click()
@@ -101,12 +116,19 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     # Where each answer's time went, one bar an answer, at the time of that answer.
     each = server.result(page.url[-11:])["latency"]["each"]
     expect(page.locator(".waterfall li")).to_have_count(len(each))
-    assert len(each) >= 2 and all(server.result(page.url[-11:])["transcript"][one["turn"]]["speaker"] == "ai" for one in each)
+    assert len(each) >= 2 and all(
+        server.result(page.url[-11:])["transcript"][one["turn"]]["speaker"] == "ai" for one in each
+    )
     bar = page.locator(".waterfall .bar").first
-    assert re.fullmatch(r"end of turn \d+ ms, speech to text \d+ ms, dialogue \d+ ms, text to speech \d+ ms, queueing \d+ ms", bar.get_attribute("aria-label"))
-    assert page.evaluate("[...document.querySelectorAll('.waterfall li')].map((row) => row.querySelector('i').offsetWidth).every((width) => width > 40)")
+    assert re.fullmatch(
+        r"end of turn \d+ ms, speech to text \d+ ms, dialogue \d+ ms, text to speech \d+ ms, queueing \d+ ms",
+        bar.get_attribute("aria-label"),
+    )
+    assert page.evaluate(
+        "[...document.querySelectorAll('.waterfall li')].map((row) => row.querySelector('i').offsetWidth).every((width) => width > 40)"
+    )
     assert page.evaluate("document.querySelector('h1').children.length") == 0, "the purpose is text"
-    path = page.url[len(server.url):]
+    path = page.url[len(server.url) :]
 
     page.get_by_role("link", name="Calls").first.click()
     expect(page.locator('[data-figure="completed"]')).to_have_text("1")
@@ -138,8 +160,8 @@ def test_an_open_page_survives_a_restart(server, callee, browser):
     expect(page.get_by_label("API key")).to_be_visible(timeout=20_000)
 
 
-def logged_in(browser, server):
-    page = browser.new_page()
+def logged_in(browser, server, **options):
+    page = browser.new_page(**options)
     page.goto(server.url + "/login")
     page.get_by_label("API key").fill(KEY)
     page.get_by_role("button", name="Log in").click()
@@ -157,7 +179,12 @@ def test_an_operator_says_something_and_corrects_an_answer(server, callee, brows
     page.get_by_role("button", name="Hang up").click()
     server.wait_for(call_id)
     expect(page.get_by_label("Say to the callee")).to_be_hidden()
-    assert server.request("POST", f"/api/outbound/{call_id}/answers/q1", {"value": "He will come.", "answer_text": "He will come."})[0] == 200
+    assert (
+        server.request(
+            "POST", f"/api/outbound/{call_id}/answers/q1", {"value": "He will come.", "answer_text": "He will come."}
+        )[0]
+        == 200
+    )
     expect(page.get_by_text(re.compile("Corrected by admin"))).to_be_visible()
 
 
@@ -182,8 +209,13 @@ def test_incoming_calls(server, browser):
     page.fill('input[name="api_key"]', KEY)
     page.click('button[type="submit"]')
     page.wait_for_selector("text=Nobody has called yet.")
-    assert page.locator("h1").inner_text() == "Incoming calls" and page.locator('[data-nav="inbound"][aria-current="page"]').count() == 1
-    assert page.locator('[data-part="figures"]').is_hidden() and page.locator('select[name="state"] option').count() == 5
+    assert (
+        page.locator("h1").inner_text() == "Incoming calls"
+        and page.locator('[data-nav="inbound"][aria-current="page"]').count() == 1
+    )
+    assert (
+        page.locator('[data-part="figures"]').is_hidden() and page.locator('select[name="state"] option').count() == 5
+    )
     # It comes in while the page is open.
     assert Phone(server).invite(body=REFUSED) == 488
     page.wait_for_selector('[data-part="rows"] tbody tr')
@@ -211,7 +243,9 @@ class Texts(html.parser.HTMLParser):
         self.found = set()
 
     def handle_starttag(self, tag, attributes):
-        self.found.update(value.strip() for name, value in attributes if name in ("placeholder", "aria-label", "title") and value)
+        self.found.update(
+            value.strip() for name, value in attributes if name in ("placeholder", "aria-label", "title") and value
+        )
 
     def handle_data(self, data):
         self.found.add(data.strip())
@@ -225,7 +259,7 @@ def test_every_text_has_its_translation():
     used = {text for text in page.found if re.search(r"[A-Za-z]{2}", text)}
     for file in web.glob("*.js"):
         if file.name not in ("ko.js", "ko-server.js", "text.js"):
-            used |= set(re.findall(r'\bt\("((?:[^"\\]|\\.)*)"', file.read_text()))
+            used |= set(re.findall(r'\bt\(\s*"((?:[^"\\]|\\.)*)"', file.read_text()))
     used -= {"Trunkline", "+82 10 1234 5678 or sip:name@host"}
     texts, names = (web / "ko.js").read_text().split("// Names that the server gives")
     pairs = dict(re.findall(r'"((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)"', texts))
@@ -233,7 +267,12 @@ def test_every_text_has_its_translation():
     assert sorted(pairs.keys() - used) == [], "is not used any more"
     for english, korean in pairs.items():
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)), english
-        assert english == korean == "AI" or english in ("Id",) or re.search(r"[가-힣]", korean) or re.fullmatch(r"\{\w+\}", korean), f"{english} is not translated"
+        assert (
+            english == korean == "AI"
+            or english in ("Id",)
+            or re.search(r"[가-힣]", korean)
+            or re.fullmatch(r"\{\w+\}", korean)
+        ), f"{english} is not translated"
     assert len(re.findall(r'": "', names)) > 10
 
 
@@ -245,15 +284,26 @@ def test_every_message_of_the_server_has_its_translation():
     found = set()
     for file in (ROOT / "Sources/API").glob("*.swift"):
         if file.stem not in ("OpenAPI", "TwilioRoutes", "OrchestratorRoutes"):
-            found |= {message for message in re.findall(r'(?:\bfail\((?:"[^"]*"|\w+),\s*|message: |detail: |conflict\(\s*|notFound\(\s*)' + text, file.read_text())}
+            found |= {
+                message
+                for message in re.findall(
+                    r'(?:\bfail\((?:"[^"]*"|\w+),\s*|message: |detail: |conflict\(\s*|notFound\(\s*)' + text,
+                    file.read_text(),
+                )
+            }
     for name, pattern in (("Dialling/Dialler", r"StoreError\(\.\w+, "), ("Dialling/Routing", "message: ")):
         found |= set(re.findall(pattern + text, (ROOT / f"Sources/Calls/{name}.swift").read_text()))
     said = {re.sub(r"\\\((?:[^()]|\([^()]*\))*\)", "7", message) for message in found}
     assert len(said) > 80
     # Told to programs: how many there were of something.
-    assert sorted(message for message in said - {"7", "7 new of 7"} if not any(one.fullmatch(message) for one in known)) == [], "has no translation"
+    assert (
+        sorted(message for message in said - {"7", "7 new of 7"} if not any(one.fullmatch(message) for one in known))
+        == []
+    ), "has no translation"
     for english, korean in pairs.items():
-        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)) and re.search("[가-힣]", korean), english
+        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)) and re.search(
+            "[가-힣]", korean
+        ), english
 
 
 def fill(page, **fields):
@@ -387,8 +437,15 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     expect(page.locator("tbody")).to_contain_text("key.revoke")
     expect(page.locator("tbody")).to_contain_text("operator.status")
     assert errors == [], errors
-    for path, name in (("/", "overview"), ("/templates", "templates"), ("/operators", "operators"), ("/settings/numbers", "numbers"), ("/settings/keys", "keys"),
-                       ("/settings/webhooks", "webhooks"), ("/settings/audit", "audit")):
+    for path, name in (
+        ("/", "overview"),
+        ("/templates", "templates"),
+        ("/operators", "operators"),
+        ("/settings/numbers", "numbers"),
+        ("/settings/keys", "keys"),
+        ("/settings/webhooks", "webhooks"),
+        ("/settings/audit", "audit"),
+    ):
         shots(browser, server, path, name)
 
 
@@ -408,7 +465,10 @@ def test_who_may_only_look_is_offered_nothing_else(server, browser):
 
 def test_many_at_once_and_into_a_file(server, browser, callee):
     far = callee("busy").address
-    calls = [server.create(far, [ATTEND], purpose=purpose) for purpose in ('=HYPERLINK("x")', "with, comma and \"quotes\"", "plain")]
+    calls = [
+        server.create(far, [ATTEND], purpose=purpose)
+        for purpose in ('=HYPERLINK("x")', "with, comma and \"quotes\"", "plain")
+    ]
     for call_id in calls:
         server.wait_for(call_id)
     page = logged_in(browser, server)
@@ -418,19 +478,29 @@ def test_many_at_once_and_into_a_file(server, browser, callee):
         page.get_by_role("button", name="Export as CSV").click()
     rows = list(csv.DictReader(open(download.value.path(), encoding="utf-8-sig", newline="")))
     assert [row["id"] for row in rows] == calls[::-1] and {row["state"] for row in rows} == {"completed"}
-    assert [row["purpose"] for row in rows] == ["plain", 'with, comma and "quotes"', "'=HYPERLINK(\"x\")"], "a formula is text"
+    assert [row["purpose"] for row in rows] == ["plain", 'with, comma and "quotes"', "'=HYPERLINK(\"x\")"], (
+        "a formula is text"
+    )
     for index in range(2):
         page.locator("tbody tr").nth(index).get_by_role("checkbox").check()
     expect(page.get_by_text("2 chosen")).to_be_visible()
     page.get_by_role("button", name="Call them again").click()
     expect(page.locator(".bulk")).to_be_hidden()
     page.wait_for_function("document.querySelectorAll('tbody tr').length >= 3")
-    retried = [call_id for call_id in calls if len(server.call(call_id)["attempts"]) > 1 or server.call(call_id)["state"] != "completed"]
+    retried = [
+        call_id
+        for call_id in calls
+        if len(server.call(call_id)["attempts"]) > 1 or server.call(call_id)["state"] != "completed"
+    ]
     for _ in range(50):
         if len(retried) == 2:
             break
         page.wait_for_timeout(100)
-        retried = [call_id for call_id in calls if len(server.call(call_id)["attempts"]) > 1 or server.call(call_id)["state"] != "completed"]
+        retried = [
+            call_id
+            for call_id in calls
+            if len(server.call(call_id)["attempts"]) > 1 or server.call(call_id)["state"] != "completed"
+        ]
     assert sorted(retried) == sorted(calls[1:]), "those that were chosen, and no other"
 
 
@@ -441,12 +511,31 @@ def test_in_korean(server, browser):
     page.fill('input[name="api_key"]', KEY)
     page.get_by_role("button", name="로그인").click()
     expect(page.get_by_role("heading", name="현황")).to_be_visible()
-    for path in ("/", "/outbound", "/outbound/new", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/do-not-call", "/settings/knowledge", "/settings/webhooks", "/settings/keys", "/settings/retention"):
+    for path in (
+        "/",
+        "/outbound",
+        "/outbound/new",
+        "/inbound",
+        "/templates",
+        "/operators",
+        "/settings/numbers",
+        "/settings/do-not-call",
+        "/settings/knowledge",
+        "/settings/webhooks",
+        "/settings/keys",
+        "/settings/retention",
+    ):
         page.goto(server.url + path)
         page.wait_for_selector("h1")
         page.wait_for_timeout(200)
-        english = [line for line in page.locator("body").inner_text().splitlines() if re.search(r"[A-Za-z]{4,}", line) and not re.search(
-            r"[가-힣]|Trunkline|English|embedded|admin|TRUNKLINE|first start|silero|pocketsphinx|sip:", line)]
+        english = [
+            line
+            for line in page.locator("body").inner_text().splitlines()
+            if re.search(r"[A-Za-z]{4,}", line)
+            and not re.search(
+                r"[가-힣]|Trunkline|English|embedded|admin|TRUNKLINE|first start|silero|pocketsphinx|sip:", line
+            )
+        ]
         assert english == [], (path, english)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"{path} scrolls sideways by {overflow} px"
@@ -477,7 +566,19 @@ def test_everybody_can_use_it(server, browser, callee, scheme):
     page.fill('input[name="api_key"]', KEY)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    for path in ("/", "/outbound", "/outbound/new", f"/outbound/{call_id}", "/inbound", "/templates", "/operators", "/settings/numbers", "/settings/keys", "/settings/retention", "/settings/audit"):
+    for path in (
+        "/",
+        "/outbound",
+        "/outbound/new",
+        f"/outbound/{call_id}",
+        "/inbound",
+        "/templates",
+        "/operators",
+        "/settings/numbers",
+        "/settings/keys",
+        "/settings/retention",
+        "/settings/audit",
+    ):
         page.goto(server.url + path)
         page.wait_for_selector("h1")
         page.wait_for_timeout(300)
@@ -491,5 +592,7 @@ def test_everybody_can_use_it(server, browser, callee, scheme):
 
 def problems(page):
     page.evaluate(AXE)
-    result = page.evaluate("() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })")
+    result = page.evaluate(
+        "() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })"
+    )
     return [f"{rule['id']}: {rule['nodes'][0]['html'][:120]}" for rule in result["violations"]]

@@ -1,4 +1,5 @@
 """What of the dashboard moves by itself or answers at once: meters, sorting, checks while typing, actions ahead of the server, the server gone and back."""
+
 import datetime
 import json
 import re
@@ -76,7 +77,12 @@ def test_a_page_waits_where_it_asked_too_much(server, page):
     def refuse(route):
         refused.append(route.request.url)
         if len(refused) < 3:
-            return route.fulfill(status=429, headers={"retry-after": "1"}, content_type="application/problem+json", body='{"detail": "too many requests"}')
+            return route.fulfill(
+                status=429,
+                headers={"retry-after": "1"},
+                content_type="application/problem+json",
+                body='{"detail": "too many requests"}',
+            )
         return route.fallback()
 
     later(server, "lee")
@@ -140,7 +146,9 @@ def test_a_long_list_stays_as_it_is_when_something_happens(server, page):
     page.evaluate("globalThis.node = document.activeElement")
     later(server, "another")
     expect(page.locator("tbody tr")).to_have_count(61)
-    assert page.evaluate("document.activeElement === globalThis.node && globalThis.node.isConnected && globalThis.node.checked")
+    assert page.evaluate(
+        "document.activeElement === globalThis.node && globalThis.node.isConnected && globalThis.node.checked"
+    )
     assert page.get_by_role("button", name="Load more").is_hidden()
     # In another order, from the first group of rows to the last.
     purposes = lambda: page.locator('tbody [data-cell="purpose"]').all_text_contents()
@@ -183,7 +191,13 @@ def test_a_form_is_checked_while_it_is_filled_in(server, page):
 
 def test_what_the_server_refuses_is_taken_back(server, page):
     call_id = later(server, "lee")
-    refusal = {"type": "about:blank", "title": "Conflict", "status": 409, "detail": "somebody was faster", "code": "conflict"}
+    refusal = {
+        "type": "about:blank",
+        "title": "Conflict",
+        "status": 409,
+        "detail": "somebody was faster",
+        "code": "conflict",
+    }
     held = []
     page.route("**/cancel", lambda route: held.append(route))
     page.goto(f"{server.url}/outbound/{call_id}")
@@ -222,7 +236,9 @@ def test_the_server_goes_and_comes_back(server, page):
 
 
 def test_documents_and_what_is_kept(server, page, tmp_path):
-    (tmp_path / "opening hours.md").write_text("# Opening hours\n\nWe are open from nine to five, and closed on Sundays.\n")
+    (tmp_path / "opening hours.md").write_text(
+        "# Opening hours\n\nWe are open from nine to five, and closed on Sundays.\n"
+    )
     (tmp_path / "broken.pdf").write_bytes(b"no PDF at all")
     page.goto(server.url + "/settings/knowledge")
     with page.expect_file_chooser() as chosen:

@@ -1,4 +1,5 @@
 """What is erased is in no file any more, and no file can be read by others."""
+
 import os
 import signal
 import sqlite3
@@ -34,8 +35,13 @@ def found(server, words):
 
 def make(server, callee, word="Quizzaciously", persona="busy"):
     call_id = server.create(
-        callee(persona).address, [GUESTS, "Do you like the Zyzzyvaflock?"][:2 if persona == "busy" else 1], purpose=f"to ask about a {word} dinner",
-        caller_display_name="Xerophthalmic", metadata={"note": "kwyjibometa"}, caller_number=NUMBERS[2])
+        callee(persona).address,
+        [GUESTS, "Do you like the Zyzzyvaflock?"][: 2 if persona == "busy" else 1],
+        purpose=f"to ask about a {word} dinner",
+        caller_display_name="Xerophthalmic",
+        metadata={"note": "kwyjibometa"},
+        caller_number=NUMBERS[2],
+    )
     server.wait_for(call_id, seconds=60)
     return call_id
 
@@ -61,7 +67,12 @@ def test_no_word_of_an_erased_call_is_in_any_file(make_server, callee):
 
 def test_knowledge_that_is_removed_is_in_no_file(make_server):
     server = make_server()
-    ids = [server.request("POST", "/api/knowledge", {"question": f"What is a Quizzaciously {n}?", "answer": "A Zyzzyvaflock."})[1]["id"] for n in range(3)]
+    ids = [
+        server.request(
+            "POST", "/api/knowledge", {"question": f"What is a Quizzaciously {n}?", "answer": "A Zyzzyvaflock."}
+        )[1]["id"]
+        for n in range(3)
+    ]
     assert found(server, WORDS[:2])
     for item in ids:
         assert server.request("DELETE", f"/api/knowledge/{item}")[0] == 204
@@ -75,9 +86,9 @@ def test_an_erasure_that_a_crash_cut_short_is_finished_at_the_next_start(make_se
     server.kill()
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
         database.execute("PRAGMA secure_delete = ON")
-        database.execute("DELETE FROM calls WHERE outbound_id = ?", (call_id,))
+        database.execute("DELETE FROM calls WHERE id = ?", (call_id,))
         for table in ("transcript", "events", "deliveries", "dials"):
-            database.execute(f"DELETE FROM {table} WHERE outbound_id = ?", (call_id,))
+            database.execute(f"DELETE FROM {table} WHERE call_id = ?", (call_id,))
         database.execute("INSERT INTO meta (name, value) VALUES ('erasure', ?)", (b"a mark",))
     database.close()
     assert found(server, ["Quizzaciously"])
@@ -110,7 +121,11 @@ def test_who_reads_the_log_meanwhile_delays_only_the_files(make_server, callee):
 
 
 def modes(folder):
-    return {str(path.relative_to(folder)): oct(stat.S_IMODE(path.stat().st_mode)) for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): oct(stat.S_IMODE(path.stat().st_mode))
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o000])
@@ -121,12 +136,18 @@ def test_only_the_owner_may_read_the_files(tmp_path, callee, umask):
         make(server, callee)
         data = server.folder / "data"
         seen = modes(data)
-        assert {"calls.sqlite", "calls.sqlite-wal", "calls.sqlite-shm"} <= set(seen) and any("recordings/" in name for name in seen), seen
+        assert {"calls.sqlite", "calls.sqlite-wal", "calls.sqlite-shm"} <= set(seen) and any(
+            "recordings/" in name for name in seen
+        ), seen
         assert set(seen.values()) == {"0o600"}, seen
         assert {stat.S_IMODE(path.stat().st_mode) for path in [data, data / "recordings"]} == {0o700}
         command = subprocess.run(
             ["sh", "-c", f'umask {umask:03o}; exec "$0" "$@"', str(TRUNKLINE), "backup", str(tmp_path / "copy")],
-            cwd=server.folder, env={**os.environ, **server.environment}, capture_output=True, text=True)
+            cwd=server.folder,
+            env={**os.environ, **server.environment},
+            capture_output=True,
+            text=True,
+        )
         assert command.returncode == 0, command.stderr
         copied = modes(tmp_path / "copy")
         assert {mode for name, mode in copied.items() if name != "manifest.json"} == {"0o600"}, copied

@@ -1,4 +1,5 @@
 """Full disks, locked databases, no more files, a clock that is set: calls in progress go on, new ones are refused, and it recovers by itself."""
+
 import contextlib
 import os
 import pathlib
@@ -11,7 +12,13 @@ import time
 import pytest
 from conftest import ATTEND
 
-GOOD = {"caller_number": "025550100", "callee_number": "sip:nobody@127.0.0.1:9", "purpose": "p", "questions": ["a"], "scheduled_at": "2099-01-01T00:00:00Z"}
+GOOD = {
+    "caller_number": "025550100",
+    "callee_number": "sip:nobody@127.0.0.1:9",
+    "purpose": "p",
+    "questions": ["a"],
+    "scheduled_at": "2099-01-01T00:00:00Z",
+}
 
 
 def post(server):
@@ -35,7 +42,9 @@ def test_a_locked_database(server, callee):
         time.sleep(3)
         other.execute("ROLLBACK")
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
-    assert (call["state"], call["end_reason"]) == ("completed", "task_completed") and len(result["transcript"]) >= 3, "nothing of the call is lost"
+    assert (call["state"], call["end_reason"]) == ("completed", "task_completed") and len(result["transcript"]) >= 3, (
+        "nothing of the call is lost"
+    )
     assert result["answers"][0]["status"] == "answered" and post(server) == 202
 
 
@@ -90,7 +99,12 @@ def faketime():
     """What libfaketime keeps beside the processes: made by `faketime`, for the library would put it into the environment, and then Swift does not
     find its arguments any more."""
     assert LIBFAKETIME, "the package faketime is missing: scripts/setup --test"
-    holder = subprocess.Popen(["faketime", "-f", "+0", "sh", "-c", "echo $FAKETIME_SHARED; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        ["faketime", "-f", "+0", "sh", "-c", "echo $FAKETIME_SHARED; exec cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     yield holder.stdout.readline().strip()
     holder.stdin.close()
     holder.wait(timeout=10)
@@ -101,8 +115,13 @@ def test_a_clock_that_is_set(make_server, callee, tmp_path, faketime, step):
     clock = tmp_path / "clock"
     clock.write_text("+0")
     server = make_server(
-        FAKETIME_SHARED=faketime, LD_PRELOAD=str(LIBFAKETIME), FAKETIME_TIMESTAMP_FILE=str(clock), FAKETIME_NO_CACHE="1", FAKETIME_DONT_FAKE_MONOTONIC="1",
-        TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="1")
+        FAKETIME_SHARED=faketime,
+        LD_PRELOAD=str(LIBFAKETIME),
+        FAKETIME_TIMESTAMP_FILE=str(clock),
+        FAKETIME_NO_CACHE="1",
+        FAKETIME_DONT_FAKE_MONOTONIC="1",
+        TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="1",
+    )
     call_id = server.create(callee("cooperative").address, [ATTEND])
     waiting = server.create(callee("busy").address, [ATTEND])
     server.wait_for(call_id, {"connected"})

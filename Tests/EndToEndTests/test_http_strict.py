@@ -1,4 +1,5 @@
 """HTTP/1.1 by the letter (RFC 9112), WebSockets by theirs (RFC 6455), and connections that only take up room."""
+
 import base64
 import json
 import os
@@ -12,8 +13,12 @@ import pytest
 from conftest import KEY, Server
 
 HANDSHAKE = {
-    "Host": "127.0.0.1", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    "Sec-WebSocket-Version": "13", "Authorization": f"Bearer {KEY}",
+    "Host": "127.0.0.1",
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Version": "13",
+    "Authorization": f"Bearer {KEY}",
 }
 
 
@@ -46,7 +51,7 @@ def exchange(server, message, seconds=5.0, pieces=None):
     with connect(server) as stream:
         size = pieces or max(1, len(message))
         for start in range(0, len(message), size):
-            stream.sendall(message[start:start + size])
+            stream.sendall(message[start : start + size])
             if pieces:
                 time.sleep(0.002)
         return read_all(stream, seconds)
@@ -77,8 +82,13 @@ def test_pipelined_requests_are_answered_in_order(server, pieces):
     post = b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nabcde"
     chunked = b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n"
     get = b"GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    for message, wanted in [(get + post, [404, 404]), (post + get, [404, 404]), (post * 3 + GET, [404] * 3 + [200]),
-                            (get + chunked + post + GET, [404] * 3 + [200]), (GET * 20, [200] * 20)]:
+    for message, wanted in [
+        (get + post, [404, 404]),
+        (post + get, [404, 404]),
+        (post * 3 + GET, [404] * 3 + [200]),
+        (get + chunked + post + GET, [404] * 3 + [200]),
+        (GET * 20, [200] * 20),
+    ]:
         assert statuses(exchange(server, message + LAST, pieces=pieces)) == wanted + [200]
     # As the adversary sent it, and left: the loops go on.
     for _ in range(8):
@@ -96,7 +106,7 @@ def test_thousands_of_pipelined_requests_wait_their_turn(server):
         message, sent, answers, deadline = GET * 3_000, 0, b"", time.time() + 60
         while answers.count(b"HTTP/1.1 200") < 3_000 and time.time() < deadline:
             try:
-                sent += stream.send(message[sent:sent + 65_536]) if sent < len(message) else 0
+                sent += stream.send(message[sent : sent + 65_536]) if sent < len(message) else 0
             except BlockingIOError:
                 pass
             try:
@@ -106,19 +116,47 @@ def test_thousands_of_pipelined_requests_wait_their_turn(server):
         assert answers.count(b"HTTP/1.1 200") == 3_000
 
 
-@pytest.mark.parametrize("message, wanted", [
-    (b"GET / HTTP/1.1\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: a\rb\r\n\r\n", 400),
-    (b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: +2\r\n\r\nab", 400), (b"GET /\r\n", None), (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n folded\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: a\x00b\r\n\r\n", 400), (b"CONNECT h:1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 501), (last(b"BREW / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 405), (b"B" * 40 + b" / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 501),
-    (last(b"TRACE / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 405), (last(b"GET /health%00x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 404), (last(b"GET /%00 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 404),
-    (last(b"GET /web/%2e%2e/Package.swift HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 404), (b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 414),
-    (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 17_000 + b"\r\n\r\n", 431), (b"GET / HTTP/3.0\r\nHost: 127.0.0.1\r\n\r\n", 505),
-    (b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3000000\r\n\r\n" + b"x" * 3_000_000, 413),
-    (b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + b"x" * 65_536 + b"\r\n") * 40, 413),
-    (b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: x\r\nContent-Length: 1\r\n\r\n", 417), (b"\x16\x03\x01\x02\x00\x01", 400),
-    (last(b"GET /api/outbound/?q=" + b"a" * 5_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + KEY.encode() + b"\r\n\r\n"), {200, 422}),
-])
+@pytest.mark.parametrize(
+    "message, wanted",
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: a\rb\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: +2\r\n\r\nab", 400),
+        (b"GET /\r\n", None),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n folded\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: a\x00b\r\n\r\n", 400),
+        (b"CONNECT h:1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 501),
+        (last(b"BREW / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 405),
+        (b"B" * 40 + b" / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 501),
+        (last(b"TRACE / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 405),
+        (last(b"GET /health%00x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 404),
+        (last(b"GET /%00 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 404),
+        (last(b"GET /web/%2e%2e/Package.swift HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 404),
+        (b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 17_000 + b"\r\n\r\n", 431),
+        (b"GET / HTTP/3.0\r\nHost: 127.0.0.1\r\n\r\n", 505),
+        (b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3000000\r\n\r\n" + b"x" * 3_000_000, 413),
+        (
+            b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + (b"10000\r\n" + b"x" * 65_536 + b"\r\n") * 40,
+            413,
+        ),
+        (b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: x\r\nContent-Length: 1\r\n\r\n", 417),
+        (b"\x16\x03\x01\x02\x00\x01", 400),
+        (
+            last(
+                b"GET /api/outbound/?q="
+                + b"a" * 5_000
+                + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "
+                + KEY.encode()
+                + b"\r\n\r\n"
+            ),
+            {200, 422},
+        ),
+    ],
+)
 def test_a_bad_request_gets_an_answer_in_problem_details(server, message, wanted):
     try:
         answer = exchange(server, message)
@@ -137,9 +175,14 @@ def test_a_bad_request_gets_an_answer_in_problem_details(server, message, wanted
 
 
 def test_a_chunked_body_creates_a_call_and_continue_is_sent(server):
-    body = json.dumps({"caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "chunks", "questions": ["Why?"]}).encode()
+    body = json.dumps(
+        {"caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "chunks", "questions": ["Why?"]}
+    ).encode()
     head = f"POST /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n".encode()
-    chunks = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(piece), piece) for piece in (body[:7], body[7:50], body[50:])) + b"0\r\nX-Trailer: y\r\n\r\n"
+    chunks = (
+        b"".join(b"%x;ext=1\r\n%s\r\n" % (len(piece), piece) for piece in (body[:7], body[7:50], body[50:]))
+        + b"0\r\nX-Trailer: y\r\n\r\n"
+    )
     answer = exchange(server, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks, pieces=11)
     assert statuses(answer) == [202], answer
     with connect(server) as stream:
@@ -174,7 +217,9 @@ def test_idle_connections_give_way(server):
             if count % 100 == 0:
                 begun = time.time()
                 good.sendall(GET)
-                assert good.recv(65_536).startswith(b"HTTP/1.1 200"), f"the good client was closed after {count} strangers"
+                assert good.recv(65_536).startswith(b"HTTP/1.1 200"), (
+                    f"the good client was closed after {count} strangers"
+                )
                 assert time.time() - begun < 0.1
         waits = [is_well(server) for _ in range(20)]
         assert max(waits) < 0.1, waits
@@ -205,10 +250,21 @@ def test_a_thousand_good_clients_at_once_are_all_answered(server):
 
 # WebSockets
 
+
 def upgrade(server, path="/api/events", method="GET", version="HTTP/1.1", without=(), **changed):
-    headers = {name: value for name, value in {**HANDSHAKE, **{name.replace("_", "-"): value for name, value in changed.items()}}.items() if name not in without}
+    headers = {
+        name: value
+        for name, value in {**HANDSHAKE, **{name.replace("_", "-"): value for name, value in changed.items()}}.items()
+        if name not in without
+    }
     stream = connect(server)
-    stream.sendall((f"{method} {path} {version}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n").encode())
+    stream.sendall(
+        (
+            f"{method} {path} {version}\r\n"
+            + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            + "\r\n"
+        ).encode()
+    )
     answer = b""
     while b"\r\n\r\n" not in answer:
         piece = stream.recv(4_096)
@@ -223,7 +279,13 @@ def frame(opcode, payload=b"", final=True, masked=True, reserved=0):
     length = len(payload)
     head = bytes([(0x80 if final else 0) | reserved << 4 | opcode])
     bit = 0x80 if masked else 0
-    head += bytes([bit | length]) if length < 126 else bytes([bit | 126]) + struct.pack(">H", length) if length < 65_536 else bytes([bit | 127]) + struct.pack(">Q", length)
+    head += (
+        bytes([bit | length])
+        if length < 126
+        else bytes([bit | 126]) + struct.pack(">H", length)
+        if length < 65_536
+        else bytes([bit | 127]) + struct.pack(">Q", length)
+    )
     if not masked:
         return head + payload
     mask = b"\x37\xfa\x21\x3d"
@@ -238,17 +300,30 @@ def frames(data):
         if length >= 126:
             place = 4 if length == 126 else 10
             length = int.from_bytes(data[2:place], "big")
-        found.append((data[0] & 0x0F, data[place:place + length]))
-        data = data[place + length:]
+        found.append((data[0] & 0x0F, data[place : place + length]))
+        data = data[place + length :]
     return found
 
 
-@pytest.mark.parametrize("wanted, changed", [
-    (400, {"Sec_WebSocket_Key": "short"}), (400, {"Sec_WebSocket_Key": "!" * 24}), (400, {"without": ["Sec-WebSocket-Key"]}),
-    (426, {"Sec_WebSocket_Version": "8"}), (426, {"without": ["Sec-WebSocket-Version"]}), (405, {"method": "POST"}), (400, {"version": "HTTP/1.0"}),
-    (400, {"Content_Length": "3\r\nX: y"}), (401, {"Authorization": "Bearer wrong"}), (404, {"path": "/nope"}), (101, {}),
-    (404, {"Upgrade": "h2c"}), (404, {"Connection": "keep-alive"}), (101, {"Connection": "keep-alive, upgrade", "Upgrade": "WebSocket"}),
-])
+@pytest.mark.parametrize(
+    "wanted, changed",
+    [
+        (400, {"Sec_WebSocket_Key": "short"}),
+        (400, {"Sec_WebSocket_Key": "!" * 24}),
+        (400, {"without": ["Sec-WebSocket-Key"]}),
+        (426, {"Sec_WebSocket_Version": "8"}),
+        (426, {"without": ["Sec-WebSocket-Version"]}),
+        (405, {"method": "POST"}),
+        (400, {"version": "HTTP/1.0"}),
+        (400, {"Content_Length": "3\r\nX: y"}),
+        (401, {"Authorization": "Bearer wrong"}),
+        (404, {"path": "/nope"}),
+        (101, {}),
+        (404, {"Upgrade": "h2c"}),
+        (404, {"Connection": "keep-alive"}),
+        (101, {"Connection": "keep-alive, upgrade", "Upgrade": "WebSocket"}),
+    ],
+)
 def test_only_a_right_handshake_gets_101(server, wanted, changed):
     if changed.get("Content_Length"):
         stream, status, _ = upgrade(server, Content_Length="0")
@@ -264,13 +339,28 @@ def test_only_a_right_handshake_gets_101(server, wanted, changed):
     is_well(server)
 
 
-@pytest.mark.parametrize("sent, code", [
-    (frame(1, b"hello", masked=False), 1002), (frame(9, b"x", masked=False), 1002), (frame(1, b"\xc3\x28"), 1007), (frame(1, b"\xed\xa0\x80"), 1007),
-    (frame(1, b"\xe2\x82", final=False) + frame(0, b"\x28"), 1007), (frame(3), 1002), (frame(1, b"x", reserved=4), 1002), (frame(0, b"x"), 1002),
-    (frame(9, b"x" * 126), 1002), (frame(8, b"\x03"), 1002), (frame(8, struct.pack(">H", 1005)), 1002), (frame(8, struct.pack(">H", 1000) + b"\xff"), 1007 + 0),
-    (frame(8, struct.pack(">H", 1000) + b"bye"), 1000), (frame(8, struct.pack(">H", 4321)), 4321), (frame(8), None),
-    (b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", 1009), (frame(2, b"x" * 2_000_000), 1009),
-])
+@pytest.mark.parametrize(
+    "sent, code",
+    [
+        (frame(1, b"hello", masked=False), 1002),
+        (frame(9, b"x", masked=False), 1002),
+        (frame(1, b"\xc3\x28"), 1007),
+        (frame(1, b"\xed\xa0\x80"), 1007),
+        (frame(1, b"\xe2\x82", final=False) + frame(0, b"\x28"), 1007),
+        (frame(3), 1002),
+        (frame(1, b"x", reserved=4), 1002),
+        (frame(0, b"x"), 1002),
+        (frame(9, b"x" * 126), 1002),
+        (frame(8, b"\x03"), 1002),
+        (frame(8, struct.pack(">H", 1005)), 1002),
+        (frame(8, struct.pack(">H", 1000) + b"\xff"), 1007 + 0),
+        (frame(8, struct.pack(">H", 1000) + b"bye"), 1000),
+        (frame(8, struct.pack(">H", 4321)), 4321),
+        (frame(8), None),
+        (b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", 1009),
+        (frame(2, b"x" * 2_000_000), 1009),
+    ],
+)
 def test_a_websocket_is_closed_with_the_code_that_says_why(server, sent, code):
     stream, status, rest = upgrade(server)
     assert status == 101
@@ -282,40 +372,65 @@ def test_a_websocket_is_closed_with_the_code_that_says_why(server, sent, code):
     ends = [payload for opcode, payload in frames(rest + read_all(stream)) if opcode == 8]
     assert len(ends) == 1 and time.time() - begun < 3, "one close frame, and then the end of the connection"
     wanted = {1002, 1007} if sent == frame(8, struct.pack(">H", 1000) + b"\xff") else {code}
-    assert (int.from_bytes(ends[0][:2], "big") if ends[0] else None) in wanted | ({1002} if code == 1007 and sent[:1] == b"\x88" else set())
+    assert (int.from_bytes(ends[0][:2], "big") if ends[0] else None) in wanted | (
+        {1002} if code == 1007 and sent[:1] == b"\x88" else set()
+    )
     stream.close()
     is_well(server)
 
 
 def test_pings_are_answered_even_before_a_close(server):
     stream, _, rest = upgrade(server)
-    stream.sendall(frame(1, b"fra", final=False) + frame(9, b"one") + frame(0, b"gment") + frame(9, b"two") + frame(8, struct.pack(">H", 1001)))
+    stream.sendall(
+        frame(1, b"fra", final=False)
+        + frame(9, b"one")
+        + frame(0, b"gment")
+        + frame(9, b"two")
+        + frame(8, struct.pack(">H", 1001))
+    )
     got = [one for one in frames(rest + read_all(stream)) if one[0] >= 8]
     assert got == [(10, b"one"), (10, b"two"), (8, struct.pack(">H", 1001))]
 
 
 def test_a_websocket_whose_first_frames_come_with_its_handshake(server):
     stream = connect(server)
-    head = "GET /api/events HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in HANDSHAKE.items()) + "\r\n"
+    head = (
+        "GET /api/events HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in HANDSHAKE.items()) + "\r\n"
+    )
     stream.sendall(head.encode() + frame(9, b"early") + frame(8, struct.pack(">H", 1000)))
     answer, _, rest = read_all(stream).partition(b"\r\n\r\n")
-    assert statuses(answer) == [101] and [one for one in frames(rest) if one[0] >= 8] == [(10, b"early"), (8, struct.pack(">H", 1000))]
+    assert statuses(answer) == [101] and [one for one in frames(rest) if one[0] >= 8] == [
+        (10, b"early"),
+        (8, struct.pack(">H", 1000)),
+    ]
 
 
 def test_the_same_over_tls(make_server, certificates):
     server = make_server(
-        tls=str(certificates / "ca.pem"), TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"), TRUNKLINE_TLS_KEY=str(certificates / "one.key"))
+        tls=str(certificates / "ca.pem"),
+        TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
+    )
     assert statuses(exchange(server, GET * 3 + LAST)) == [200] * 4
-    assert statuses(exchange(server, b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000 + LAST)) == [404, 200]
+    assert statuses(
+        exchange(
+            server, b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000 + LAST
+        )
+    ) == [404, 200]
     assert statuses(exchange(server, b"GET / HTTP/1.1\r\n\r\n")) == [400]
     stream, status, rest = upgrade(server)
     assert status == 101
     stream.sendall(frame(9, b"tls") + frame(1, b"x", masked=False))
-    assert [one for one in frames(rest + read_all(stream)) if one[0] >= 8] == [(10, b"tls"), (8, struct.pack(">H", 1002))]
+    assert [one for one in frames(rest + read_all(stream)) if one[0] >= 8] == [
+        (10, b"tls"),
+        (8, struct.pack(">H", 1002)),
+    ]
     # No HTTP/2: it would go past the parser.
     context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
     context.set_alpn_protocols(["h2", "http/1.1"])
-    with context.wrap_socket(socket.create_connection(("127.0.0.1", server.http_port)), server_hostname="localhost") as modern:
+    with context.wrap_socket(
+        socket.create_connection(("127.0.0.1", server.http_port)), server_hostname="localhost"
+    ) as modern:
         assert modern.selected_alpn_protocol() == "http/1.1"
     # Handshakes that are never finished give way as well.
     begun = [socket.create_connection(("127.0.0.1", server.http_port)) for _ in range(600)]

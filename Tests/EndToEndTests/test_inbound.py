@@ -1,4 +1,5 @@
 """Calls that come in: baresip and sipp call the AI; a socket of our own sends what no good phone would."""
+
 import random
 import re
 import shutil
@@ -49,10 +50,14 @@ class Phone:
     def send(self, method, headers="", body="", sequence=1, branch=None, to=None):
         branch = branch or f"z9hG4bK{random.getrandbits(64):x}"
         content = f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
-        self.socket.sendto((
-            f"{method} sip:{self.number}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
-            f"From: \"Lee\" <sip:01098765432@127.0.0.1:{self.port}>;tag={self.tag}\r\nTo: {to or self.to}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
-            f"Contact: <sip:lee@127.0.0.1:{self.port}>\r\n{content}").encode(), ("127.0.0.1", self.server.sip_port))
+        self.socket.sendto(
+            (
+                f"{method} sip:{self.number}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
+                f"From: \"Lee\" <sip:01098765432@127.0.0.1:{self.port}>;tag={self.tag}\r\nTo: {to or self.to}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
+                f"Contact: <sip:lee@127.0.0.1:{self.port}>\r\n{content}"
+            ).encode(),
+            ("127.0.0.1", self.server.sip_port),
+        )
         return branch
 
     def receive(self, final=True):
@@ -69,15 +74,27 @@ class Phone:
         return int(self.receive().split(" ")[1])
 
     def invite(self, headers="Content-Type: application/sdp\r\n", body=None):
-        return self.status("INVITE", headers, SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port()) if body is None else body)
+        return self.status(
+            "INVITE",
+            headers,
+            SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port())
+            if body is None
+            else body,
+        )
 
 
 REFUSED = "v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 9\r\na=rtpmap:9 G722/8000\r\n"
 
 
-@pytest.mark.parametrize("body, headers, status", [
-    (REFUSED, "Content-Type: application/sdp\r\n", 488), ("v=0 nonsense", "Content-Type: application/sdp\r\n", 488),
-    ("hello", "Content-Type: text/plain\r\n", 415), (REFUSED, "Content-Type: application/sdp\r\nRequire: nothing-we-know\r\n", 420)])
+@pytest.mark.parametrize(
+    "body, headers, status",
+    [
+        (REFUSED, "Content-Type: application/sdp\r\n", 488),
+        ("v=0 nonsense", "Content-Type: application/sdp\r\n", 488),
+        ("hello", "Content-Type: text/plain\r\n", 415),
+        (REFUSED, "Content-Type: application/sdp\r\nRequire: nothing-we-know\r\n", 420),
+    ],
+)
 def test_offers_that_cannot_be_taken(make_server, body, headers, status):
     server = make_server(**FAST)
     phone = Phone(server)
@@ -87,7 +104,10 @@ def test_offers_that_cannot_be_taken(make_server, body, headers, status):
     assert status != 415 or "application/sdp" in answer.lower().split("accept:")[1]
     assert status != 420 or "nothing-we-know" in answer.split("Unsupported:")[1]
     if status == 488:
-        assert wait_for_call(server)["failure_reason"] in ("the offer has no codec we speak (PCMU, PCMA)", "SDP has no audio"), inbound(server)
+        assert wait_for_call(server)["failure_reason"] in (
+            "the offer has no codec we speak (PCMU, PCMA)",
+            "SDP has no audio",
+        ), inbound(server)
 
 
 def test_who_is_not_let_in(make_server):
@@ -108,7 +128,9 @@ def test_methods_outside_a_call(server):
 
 
 def test_no_room_is_told_with_a_time_to_try_again(make_server, tmp_path):
-    server = make_server(**FAST, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="1", TRUNKLINE_INBOUND_NUMBERS="+82 2 5550 1234")
+    server = make_server(
+        **FAST, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="1", TRUNKLINE_INBOUND_NUMBERS="+82 2 5550 1234"
+    )
     first, second = Phone(server), Phone(server)
     assert first.invite() == 200
     second.send("INVITE", "Content-Type: application/sdp\r\n", REFUSED)
@@ -119,7 +141,11 @@ def test_no_room_is_told_with_a_time_to_try_again(make_server, tmp_path):
 def test_a_caller_who_gives_up(make_server):
     server = make_server(TRUNKLINE_INBOUND_RING_MS="20000")
     phone = Phone(server)
-    branch = phone.send("INVITE", "Content-Type: application/sdp\r\n", SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port()))
+    branch = phone.send(
+        "INVITE",
+        "Content-Type: application/sdp\r\n",
+        SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port()),
+    )
     while " 180 " not in phone.receive(final=False):
         pass
     phone.send("CANCEL", branch=branch)
@@ -127,7 +153,9 @@ def test_a_caller_who_gives_up(make_server):
     assert statuses == {200, 487}
     call = wait_for_call(server)
     assert (call["state"], call["caller_number"], call["called_number"]) == ("failed", "01098765432", NUMBER), call
-    assert [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]] == ["inbound_ringing", "inbound_failed"]
+    assert [
+        event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]
+    ] == ["inbound_ringing", "inbound_failed"]
 
 
 @pytest.fixture
@@ -144,8 +172,14 @@ def baresip(tmp_path):
         (folder / "accounts").write_text("<sip:01098765432@127.0.0.1>;regint=0;audio_codecs=PCMU/8000/1\n")
         (folder / "contacts").write_text("")
         log = open(folder / "baresip.log", "wb")
-        processes.append(subprocess.Popen(
-            ["baresip", "-4", "-f", str(folder), "-v", "-t", "90", "-e", f"/dial {address}"], stdout=log, stderr=log, cwd=folder))
+        processes.append(
+            subprocess.Popen(
+                ["baresip", "-4", "-f", str(folder), "-v", "-t", "90", "-e", f"/dial {address}"],
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+            )
+        )
         return folder
 
     yield dial
@@ -167,26 +201,63 @@ def what_was_heard(folder, seconds=10):
 
 def test_baresip_calls_the_ai(make_server, baresip, tmp_path):
     """Two questions are asked and answered by a microphone that says yes again and again; all of it stands in the record."""
-    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "silence.wav"), "trim", "0", "2.0"], check=True)
+    subprocess.run(
+        ["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "silence.wav"), "trim", "0", "2.0"],
+        check=True,
+    )
     subprocess.run(["flite", "-t", "Yes, please.", "-o", str(tmp_path / "yes16.wav")], check=True)
-    subprocess.run(["sox", str(tmp_path / "yes16.wav"), "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "yes.wav")], check=True)
-    subprocess.run(["sox"] + [str(tmp_path / name) for name in ["silence.wav", "silence.wav", "silence.wav"] + ["yes.wav", "silence.wav"] * 8] + [str(tmp_path / "mic.wav")], check=True)
-    server = make_server(TRUNKLINE_INBOUND_NUMBERS=NUMBER, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?|Is it urgent?",
-                         TRUNKLINE_INBOUND_GREETING_TEMPLATE="Riverside Restaurant, good day.")
+    subprocess.run(
+        ["sox", str(tmp_path / "yes16.wav"), "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "yes.wav")], check=True
+    )
+    subprocess.run(
+        ["sox"]
+        + [
+            str(tmp_path / name)
+            for name in ["silence.wav", "silence.wav", "silence.wav"] + ["yes.wav", "silence.wav"] * 8
+        ]
+        + [str(tmp_path / "mic.wav")],
+        check=True,
+    )
+    server = make_server(
+        TRUNKLINE_INBOUND_NUMBERS=NUMBER,
+        TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?|Is it urgent?",
+        TRUNKLINE_INBOUND_GREETING_TEMPLATE="Riverside Restaurant, good day.",
+    )
     folder = baresip(f"sip:{NUMBER}@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
     call = wait_for_call(server, seconds=80)
     result = server.request("GET", f"/api/inbound/{call['inbound_id']}/result")[1]
     assert call["state"] == "completed" and call["inbound_id"].startswith("in-"), (call, result)
-    assert (call["caller_number"], call["called_number"]) == ("01098765432", NUMBER) and "callee_number" not in call and "outbound_id" not in result
-    assert result["transcript"][0]["text"].startswith("Riverside Restaurant, good day.") and result["transcript"][0]["speaker"] == "ai"
+    assert (
+        (call["caller_number"], call["called_number"]) == ("01098765432", NUMBER)
+        and "callee_number" not in call
+        and "outbound_id" not in result
+    )
+    assert (
+        result["transcript"][0]["text"].startswith("Riverside Restaurant, good day.")
+        and result["transcript"][0]["speaker"] == "ai"
+    )
     assert [answer["question_text"] for answer in result["answers"]] == ["Shall we call you back?", "Is it urgent?"]
-    assert all(answer["status"] in ("answered", "unclear") for answer in result["answers"]) and result["answers"][0]["evidence"]
+    assert (
+        all(answer["status"] in ("answered", "unclear") for answer in result["answers"])
+        and result["answers"][0]["evidence"]
+    )
     names = [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]]
-    assert names[:2] == ["inbound_ringing", "inbound_connected"] and names[-1] in ("inbound_completed", "inbound_ended") and "inbound_progress" in names
+    assert (
+        names[:2] == ["inbound_ringing", "inbound_connected"]
+        and names[-1] in ("inbound_completed", "inbound_ended")
+        and "inbound_progress" in names
+    )
     # Listed masked, whole on its own page, and not among the calls we placed.
-    assert inbound(server)[0]["caller_number"] == "010****5432" and server.request("GET", "/api/outbound/")[1]["total"] == 0
+    assert (
+        inbound(server)[0]["caller_number"] == "010****5432"
+        and server.request("GET", "/api/outbound/")[1]["total"] == 0
+    )
     assert server.request("GET", f"/api/outbound/{call['inbound_id']}")[0] == 404
-    assert server.request("GET", "/api/inbound/?q=01098765432")[1]["total"] == server.request("GET", "/api/inbound/?q=5432")[1]["total"] == 1
+    assert (
+        server.request("GET", "/api/inbound/?q=01098765432")[1]["total"]
+        == server.request("GET", "/api/inbound/?q=5432")[1]["total"]
+        == 1
+    )
     assert server.request("GET", "/api/inbound/?q=0255550000")[1]["total"] == 0
     # What baresip heard is what the recording says was heard.
     (folder / "recording.wav").write_bytes(server.request("GET", result["recording_url"], raw=True)[1])
@@ -198,16 +269,23 @@ def test_baresip_calls_the_ai(make_server, baresip, tmp_path):
 
 
 def test_an_operator_hangs_up_and_speaks(make_server, baresip, tmp_path):
-    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True)
+    subprocess.run(
+        ["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True
+    )
     server = make_server(TRUNKLINE_INBOUND_RING_MS="100")
     baresip(f"sip:{NUMBER}@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
     active = server.request("GET", "/api/inbound/active")[1]["items"]
-    assert [item["inbound_id"] for item in active] == [call_id] and server.request("GET", "/api/outbound/active")[1]["items"] == []
+    assert [item["inbound_id"] for item in active] == [call_id] and server.request("GET", "/api/outbound/active")[1][
+        "items"
+    ] == []
     time.sleep(1)
     assert server.request("POST", f"/api/inbound/{call_id}/say", {"text": "A colleague is coming."})[0] == 202
     deadline = time.time() + 20
-    while not any("colleague" in entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]):
+    while not any(
+        "colleague" in entry["text"]
+        for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]
+    ):
         assert time.time() < deadline
         time.sleep(0.1)
     assert server.request("POST", f"/api/inbound/{call_id}/hangup", {})[0] == 202
@@ -217,7 +295,9 @@ def test_an_operator_hangs_up_and_speaks(make_server, baresip, tmp_path):
 
 
 def test_a_killed_server_leaves_no_call_ringing(make_server, baresip, tmp_path):
-    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True)
+    subprocess.run(
+        ["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True
+    )
     server = make_server()
     baresip(f"sip:{NUMBER}@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
@@ -277,10 +357,34 @@ def test_a_late_offer(make_server, tmp_path, transport):
     server = make_server(TRUNKLINE_INBOUND_RING_MS="0", TRUNKLINE_LOG_LEVEL="debug")
     (tmp_path / "uac.xml").write_text(UAC.format(number=NUMBER, sdp=SDP.format(rtp=free_port())))
     done = subprocess.run(
-        ["sipp", f"127.0.0.1:{server.sip_port}", "-sf", str(tmp_path / "uac.xml"), "-i", "127.0.0.1", "-p", str(free_port()), "-m", "1", "-t", transport, "-nostdin", "-timeout", "20"],
-        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=40)
+        [
+            "sipp",
+            f"127.0.0.1:{server.sip_port}",
+            "-sf",
+            str(tmp_path / "uac.xml"),
+            "-i",
+            "127.0.0.1",
+            "-p",
+            str(free_port()),
+            "-m",
+            "1",
+            "-t",
+            transport,
+            "-nostdin",
+            "-timeout",
+            "20",
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=40,
+    )
     call = wait_for_call(server)
-    assert done.returncode == 0 and (call["state"], call["end_reason"], call["caller_number"]) == ("completed", "callee_hangup", "01011112222"), call
+    assert done.returncode == 0 and (call["state"], call["end_reason"], call["caller_number"]) == (
+        "completed",
+        "callee_hangup",
+        "01011112222",
+    ), call
     names = [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]]
     assert names[-1] == "inbound_ended" and "inbound_connected" in names
     log = (server.folder / "server.log").read_text()
@@ -289,25 +393,40 @@ def test_a_late_offer(make_server, tmp_path, transport):
 
 def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
     """A number with a template: its callers hear its greeting and its questions, and nobody is told why *we* call."""
-    subprocess.run(["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True)
+    subprocess.run(
+        ["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True
+    )
     server = make_server(**FAST, TRUNKLINE_INBOUND_NUMBERS="0255501234")
-    template = server.request("POST", "/api/templates", {
-        "name": "Tables", "purpose": "You take reservations.", "questions": [{"text": "For how many people?", "type": "number"}],
-        "greeting": "Riverside Restaurant, reservations."})[1]
+    template = server.request(
+        "POST",
+        "/api/templates",
+        {
+            "name": "Tables",
+            "purpose": "You take reservations.",
+            "questions": [{"text": "For how many people?", "type": "number"}],
+            "greeting": "Riverside Restaurant, reservations.",
+        },
+    )[1]
     assert server.request("POST", "/api/numbers", {"number": "0255509999", "template_id": "tp-00000000"})[0] == 422
     assert Phone(server).status("INVITE", "Content-Type: application/sdp\r\n", REFUSED) == 488
-    assert server.request("POST", "/api/numbers", {"number": "+82 2 5550 9999", "template_id": template["id"]})[0] == 201
+    assert (
+        server.request("POST", "/api/numbers", {"number": "+82 2 5550 9999", "template_id": template["id"]})[0] == 201
+    )
     baresip(f"sip:0255509999@127.0.0.1:{server.sip_port}", tmp_path / "mic.wav")
     deadline = time.time() + 30
     while True:
         call = next((item for item in inbound(server) if item["state"] == "connected"), None)
-        entries = server.request("GET", f"/api/inbound/{call['inbound_id']}/transcript")[1]["transcript"] if call else []
+        entries = (
+            server.request("GET", f"/api/inbound/{call['inbound_id']}/transcript")[1]["transcript"] if call else []
+        )
         if entries:
             break
         assert time.time() < deadline, inbound(server)
         time.sleep(0.1)
     assert entries[0]["text"].startswith("Riverside Restaurant, reservations. For how many people?"), entries
-    assert call["purpose"] == "You take reservations." and [question["text"] for question in call["questions"]] == ["For how many people?"]
+    assert call["purpose"] == "You take reservations." and [question["text"] for question in call["questions"]] == [
+        "For how many people?"
+    ]
     # Without its template the number is nobody's again.
     assert server.request("DELETE", f"/api/templates/{template['id']}")[0] == 204
     hand = Phone(server)
@@ -315,7 +434,15 @@ def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
     assert int(hand.receive().split(" ")[1]) in (404, 488)
 
 
-@pytest.mark.parametrize("contact", ["<isbn:2983792873>", "<sip:lee@127.0.0.1:99999>", "<sip:lee@127.0.0.1:5066;transport=carrier-pigeon>", "<mailto:lee@example.com>"])
+@pytest.mark.parametrize(
+    "contact",
+    [
+        "<isbn:2983792873>",
+        "<sip:lee@127.0.0.1:99999>",
+        "<sip:lee@127.0.0.1:5066;transport=carrier-pigeon>",
+        "<mailto:lee@example.com>",
+    ],
+)
 def test_a_caller_to_whom_nothing_can_be_sent(make_server, contact):
     """sofia would make our BYE again and again until its stack is full, which ends the process: the call ends instead, and others come in."""
     server = make_server(**FAST)

@@ -1,4 +1,5 @@
 """What the AI knows: kept, found, and answered from."""
+
 import base64
 
 import pytest
@@ -68,17 +69,43 @@ endstream endobj
 trailer<</Root 1 0 R>>
 """
     add(server, title="Plan", content_type="application/pdf", content_base64=base64.b64encode(pdf).decode())
-    add(server, title="Menu", content_type="text/markdown", content_base64=base64.b64encode("# Soups\n\nLeek soup is vegan.".encode()).decode())
-    assert find(server, "Where is the cloakroom?")[0]["source"] == "Plan" and find(server, "Is the leek soup vegan?")[0]["text"].startswith("Soups")
+    add(
+        server,
+        title="Menu",
+        content_type="text/markdown",
+        content_base64=base64.b64encode("# Soups\n\nLeek soup is vegan.".encode()).decode(),
+    )
+    assert find(server, "Where is the cloakroom?")[0]["source"] == "Plan" and find(server, "Is the leek soup vegan?")[
+        0
+    ]["text"].startswith("Soups")
 
 
-@pytest.mark.parametrize("body, fields", [
-    ({}, {"title", "content_type", "content_base64"}), ({"question": "x"}, {"answer"}), ({"question": "x", "answer": " "}, {"answer"}), ({"question": "x", "answer": "y", "text": "z"}, {"text"}),
-    ({"title": "t", "text": "x" * 1_000_001}, {"text"}), ({"title": "t", "text": "x", "colour": 1}, {"colour"}), ({"title": 7, "text": "x"}, {"title"}),
-    ({"title": "t", "content_type": "image/png", "content_base64": "AAAA"}, {"content_type"}), ({"title": "t", "content_type": "text/plain", "content_base64": "?"}, {"content_base64"}),
-    ({"title": "t", "content_type": "text/plain", "content_base64": base64.b64encode(b"\xff\xfe\x00").decode()}, {"content_base64"}),
-    ({"title": "t", "content_type": "application/pdf", "content_base64": base64.b64encode(b"%PDF-1.4 rubbish").decode()}, {"content_base64"}),
-])
+@pytest.mark.parametrize(
+    "body, fields",
+    [
+        ({}, {"title", "content_type", "content_base64"}),
+        ({"question": "x"}, {"answer"}),
+        ({"question": "x", "answer": " "}, {"answer"}),
+        ({"question": "x", "answer": "y", "text": "z"}, {"text"}),
+        ({"title": "t", "text": "x" * 1_000_001}, {"text"}),
+        ({"title": "t", "text": "x", "colour": 1}, {"colour"}),
+        ({"title": 7, "text": "x"}, {"title"}),
+        ({"title": "t", "content_type": "image/png", "content_base64": "AAAA"}, {"content_type"}),
+        ({"title": "t", "content_type": "text/plain", "content_base64": "?"}, {"content_base64"}),
+        (
+            {"title": "t", "content_type": "text/plain", "content_base64": base64.b64encode(b"\xff\xfe\x00").decode()},
+            {"content_base64"},
+        ),
+        (
+            {
+                "title": "t",
+                "content_type": "application/pdf",
+                "content_base64": base64.b64encode(b"%PDF-1.4 rubbish").decode(),
+            },
+            {"content_base64"},
+        ),
+    ],
+)
 def test_bad_knowledge_is_refused_by_field(server, body, fields):
     status, answer = server.request("POST", "/api/knowledge/", body)
     assert status == 422 and {error["field"] for error in answer["errors"]} == fields, answer
@@ -86,39 +113,69 @@ def test_bad_knowledge_is_refused_by_field(server, body, fields):
 
 
 def test_a_pair_answers_without_the_model(make_server, callee, speech):
-    mock = speech([{**TALK[0], "tools": [("report_task_state", {"asking": "q1", "purpose_stated": True})]}, {"text": "unused"}, {"text": GOODBYE, "tools": [ANSWERED, END]}],
-                  ["When do you open on Sundays?", "Yes, I will be there."])
+    mock = speech(
+        [
+            {**TALK[0], "tools": [("report_task_state", {"asking": "q1", "purpose_stated": True})]},
+            {"text": "unused"},
+            {"text": GOODBYE, "tools": [ANSWERED, END]},
+        ],
+        ["When do you open on Sundays?", "Yes, I will be there."],
+    )
     server = make_server(**mock.settings(TRUNKLINE_AGENT_TURN_SPECULATE="false"))
     add(server, **HOURS)
     call_id = server.create(callee("load").address, [ATTEND])
     assert server.wait_for(call_id, seconds=40)["end_reason"] == "task_completed"
     transcript = server.result(call_id)["transcript"]
-    assert transcript[2]["text"] == HOURS["answer"] + " " + ATTEND and transcript[2]["sources"] == [HOURS["question"]], transcript
+    assert transcript[2]["text"] == HOURS["answer"] + " " + ATTEND and transcript[2]["sources"] == [
+        HOURS["question"]
+    ], transcript
     assert len(mock.chats) == 2, "the model was not asked"
     told = mock.chats[1]["messages"]
-    assert [message["content"] for message in told if message["role"] == "assistant"][-1] == HOURS["answer"] + " " + ATTEND
+    assert [message["content"] for message in told if message["role"] == "assistant"][-1] == HOURS[
+        "answer"
+    ] + " " + ATTEND
 
 
 def test_documents_are_told_to_the_model(make_server, callee, speech):
-    mock = speech([TALK[0], {"text": "Behind the house."}, {"text": GOODBYE, "tools": [ANSWERED, END]}], ["Where can I leave my car?", "Yes, I will be there."])
+    mock = speech(
+        [TALK[0], {"text": "Behind the house."}, {"text": GOODBYE, "tools": [ANSWERED, END]}],
+        ["Where can I leave my car?", "Yes, I will be there."],
+    )
     server = make_server(**mock.settings(TRUNKLINE_AGENT_TURN_SPECULATE="false"))
     add(server, title="House rules", text=DOCUMENT)
     call_id = server.create(callee("load").address, [ATTEND])
     assert server.wait_for(call_id, seconds=40)["end_reason"] == "task_completed"
     transcript = server.result(call_id)["transcript"]
-    assert transcript[2]["text"] == "Behind the house." and transcript[2]["sources"] == ["House rules"] and "sources" not in transcript[0]
+    assert (
+        transcript[2]["text"] == "Behind the house."
+        and transcript[2]["sources"] == ["House rules"]
+        and "sources" not in transcript[0]
+    )
     known = [message["content"] for message in mock.chats[1]["messages"] if message["role"] == "system"]
-    assert any("garage behind the house" in text for text in known) and mock.chats[1]["messages"][-1]["content"] == "Where can I leave my car?"
+    assert (
+        any("garage behind the house" in text for text in known)
+        and mock.chats[1]["messages"][-1]["content"] == "Where can I leave my car?"
+    )
 
 
 def test_meaning_is_found_by_vectors(make_server, speech):
     mock = speech()
-    vectors = OpenAI(api_key=KEY, base_url=mock.http_url).embeddings.create(model="m", input=["car", "vehicle"], encoding_format="float").data
+    vectors = (
+        OpenAI(api_key=KEY, base_url=mock.http_url)
+        .embeddings.create(model="m", input=["car", "vehicle"], encoding_format="float")
+        .data
+    )
     assert vectors[0].embedding == vectors[1].embedding, "the mock is what the vendor's client expects"
     server = make_server(TRUNKLINE_KNOWLEDGE_EMBEDDINGS_URL=mock.http_url, OPENAI_API_KEY=KEY)
     add(server, title="House rules", text=DOCUMENT)
-    assert find(server, "a vehicle")[0]["text"].startswith("Parking") and find(server, "my pet")[0]["text"].startswith("Animals")
+    assert find(server, "a vehicle")[0]["text"].startswith("Parking") and find(server, "my pet")[0]["text"].startswith(
+        "Animals"
+    )
     mock.faults["embeddings"] = "500"
     assert find(server, "Where is the garage?")[0]["text"].startswith("Parking"), "words alone are searched then"
     status, answer = server.request("POST", "/api/knowledge/", {"title": "t", "text": "x"})
-    assert status == 503 and "nothing was stored" in answer["detail"] and len(server.request("GET", "/api/knowledge/")[1]["items"]) == 1
+    assert (
+        status == 503
+        and "nothing was stored" in answer["detail"]
+        and len(server.request("GET", "/api/knowledge/")[1]["items"]) == 1
+    )

@@ -1,4 +1,5 @@
 """Every way a call can end, of those that come in, of operators and of those we place, twenty times over: 35 s later nothing of it is left."""
+
 import os
 import re
 import threading
@@ -68,7 +69,9 @@ def asks_twice(phone):
 
 def descriptors(server):
     """Sockets by kind; the database opens and closes files as it likes."""
-    kinds = [os.readlink(f"/proc/{server.process.pid}/fd/{name}") for name in os.listdir(f"/proc/{server.process.pid}/fd")]
+    kinds = [
+        os.readlink(f"/proc/{server.process.pid}/fd/{name}") for name in os.listdir(f"/proc/{server.process.pid}/fd")
+    ]
     return sum(kind.startswith("socket:") for kind in kinds)
 
 
@@ -112,14 +115,24 @@ def run_all(server, scenarios, prepare):
 def test_nothing_is_left_of_calls_that_came_in(make_server):
     server = make_server(**FAST, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="500")
     scenarios = [
-        hangs_up, never_acknowledges, hangs_up_before_the_ack, gives_up, offers_what_nobody_speaks, offers_late, asks_twice]
+        hangs_up,
+        never_acknowledges,
+        hangs_up_before_the_ack,
+        gives_up,
+        offers_what_nobody_speaks,
+        offers_late,
+        asks_twice,
+    ]
     run_all(server, scenarios, lambda _: (Phone(server),))
     calls = every_call(server, "/api/inbound/")
     # Who gives up before we have begun has not called.
-    assert TIMES * (len(scenarios) - 1) <= len(calls) <= TIMES * len(scenarios) and {call["state"] for call in calls} <= {"completed", "failed"}, {call["state"] for call in calls}
+    assert TIMES * (len(scenarios) - 1) <= len(calls) <= TIMES * len(scenarios) and {
+        call["state"] for call in calls
+    } <= {"completed", "failed"}, {call["state"] for call in calls}
 
 
 # Operators: a caller, the telephone that rings for him, and a colleague's.
+
 
 def talks(caller, desk):
     caller.send("INVITE", OFFER, caller.body)
@@ -177,18 +190,36 @@ def the_operator_sends_him_on(caller, desk, colleague):
 
 def test_nothing_is_left_of_operators_calls(make_server):
     server = make_server(**FAST, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="500")
-    scenarios = [the_caller_hangs_up, the_operator_hangs_up, the_operator_is_busy, the_caller_does_not_wait, the_operator_sends_him_on]
+    scenarios = [
+        the_caller_hangs_up,
+        the_operator_hangs_up,
+        the_operator_is_busy,
+        the_caller_does_not_wait,
+        the_operator_sends_him_on,
+    ]
     desks = {}
     for place, scenario in enumerate(scenarios):
         desks[scenario] = [Desk(server), Desk(server)]
         for number, desk in enumerate(desks[scenario]):
             desk.extension = f"1{place}{number}"
-            add_operator(server, f"Kim {desk.extension}", f"kim{desk.extension}", desk.extension, password=None, address=f"sip:kim@127.0.0.1:{desk.port}")
+            add_operator(
+                server,
+                f"Kim {desk.extension}",
+                f"kim{desk.extension}",
+                desk.extension,
+                password=None,
+                address=f"sip:kim@127.0.0.1:{desk.port}",
+            )
 
     def prepare(scenario):
         for desk in desks[scenario]:
-            known = next(item for item in server.request("GET", "/api/operators")[1]["items"] if item["number"] == desk.extension)
-            wait_until(lambda: not server.request("GET", f"/api/operators/{known['id']}")[1]["in_call"], what=f"{scenario.__name__}: still in a call")
+            known = next(
+                item for item in server.request("GET", "/api/operators")[1]["items"] if item["number"] == desk.extension
+            )
+            wait_until(
+                lambda: not server.request("GET", f"/api/operators/{known['id']}")[1]["in_call"],
+                what=f"{scenario.__name__}: still in a call",
+            )
             # What the last call still had to say.
             desk.drain()
         return Talking(server, desks[scenario][0].extension), *desks[scenario]
@@ -200,6 +231,7 @@ def test_nothing_is_left_of_operators_calls(make_server):
 
 
 # Calls that we place: a telephone that rings, and the request for the call.
+
 
 def he_answers_and_leaves(server, desk):
     call = server.create(desk.address)
@@ -225,6 +257,7 @@ def refuses(status):
         desk.reply(desk.request("INVITE"), status, tag=f";tag={desk.tag}")
         desk.request("ACK")
         return call, {"486": "busy", "603": "rejected", "500": "failed", "302": "failed"}[status[:3]]
+
     refusal.__name__ = "refuses_" + status[:3]
     return refusal
 
@@ -264,10 +297,18 @@ def he_speaks_nothing_of_ours(server, desk):
 
 def test_nothing_is_left_of_calls_that_we_place(make_server):
     server = make_server(
-        TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="50", TRUNKLINE_OUTBOUND_CALLS_PER_SECOND="0", TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW="0")
+        TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="50",
+        TRUNKLINE_OUTBOUND_CALLS_PER_SECOND="0",
+        TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW="0",
+    )
     scenarios = [
-        he_answers_and_leaves, an_operator_ends_it, *(refuses(status) for status in ("486 Busy Here", "603 Decline", "500 Server Error", "302 Moved")),
-        it_is_cancelled, he_answers_what_is_cancelled, he_speaks_nothing_of_ours]
+        he_answers_and_leaves,
+        an_operator_ends_it,
+        *(refuses(status) for status in ("486 Busy Here", "603 Decline", "500 Server Error", "302 Moved")),
+        it_is_cancelled,
+        he_answers_what_is_cancelled,
+        he_speaks_nothing_of_ours,
+    ]
     desks = {scenario: Desk(server) for scenario in scenarios}
     ended = []
 
@@ -277,6 +318,7 @@ def test_nothing_is_left_of_calls_that_we_place(make_server):
             found = server.wait_for(call, seconds=20)["state"]
             assert found == state, (scenario.__name__, found)
             ended.append(call)
+
         run.__name__ = scenario.__name__
         return run
 

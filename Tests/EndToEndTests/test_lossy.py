@@ -1,4 +1,5 @@
 """A bad network: a relay of our own that loses, delays and reorders what passes."""
+
 import heapq
 import random
 import re
@@ -47,7 +48,10 @@ class Relay(threading.Thread):
                         continue
                     self.passed += 1
                     self.count += 1
-                    heapq.heappush(self.queue, (time.time() + self.chance.random() * self.jitter, self.count, data, one is self.outer))
+                    heapq.heappush(
+                        self.queue,
+                        (time.time() + self.chance.random() * self.jitter, self.count, data, one is self.outer),
+                    )
             while self.queue and self.queue[0][0] <= time.time():
                 _, _, data, inwards = heapq.heappop(self.queue)
                 if inwards:
@@ -76,6 +80,7 @@ class Talker:
 
     def __init__(self, server, samples, **network):
         from test_inbound import Phone as Hand
+
         self.hand, self.samples, self.server = Hand(server), samples, server
         self.rtp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.rtp.bind(("127.0.0.1", 0))
@@ -97,8 +102,13 @@ class Talker:
         """The samples, a packet every 20 ms, or only those with a sound in them (DTX)."""
         begun, self.sent = time.time(), 0
         for index in range(len(self.samples) // 160):
-            payload = bytes(self.samples[index * 160:(index + 1) * 160])
-            header = bytes([0x80, 0]) + (index & 0xFFFF).to_bytes(2, "big") + (index * 160 & 0xFFFFFFFF).to_bytes(4, "big") + b"\0\0\0\x07"
+            payload = bytes(self.samples[index * 160 : (index + 1) * 160])
+            header = (
+                bytes([0x80, 0])
+                + (index & 0xFFFF).to_bytes(2, "big")
+                + (index * 160 & 0xFFFFFFFF).to_bytes(4, "big")
+                + b"\0\0\0\x07"
+            )
             if sends_silence or any(byte & 0x7F < 0x60 for byte in payload):
                 self.rtp.sendto(header + payload, ("127.0.0.1", self.relay.port))
                 self.sent += 1
@@ -118,7 +128,9 @@ def mu_law(samples):
     return (~(sign | exponent << 4 | mantissa) & 0xFF).astype(numpy.uint8)
 
 
-@pytest.mark.parametrize("loss, jitter, burst", [(0.05, 0.04, 1), (0.10, 0.0, 5)], ids=["5 % and 40 ms", "10 % in bursts"])
+@pytest.mark.parametrize(
+    "loss, jitter, burst", [(0.05, 0.04, 1), (0.10, 0.0, 5)], ids=["5 % and 40 ms", "10 % in bursts"]
+)
 def test_media_over_a_bad_network(make_server, phone, tmp_path, loss, jitter, burst):
     """The recording is as long as the call, what was lost is made up for and counted, and the score says so."""
     server = make_server(**FAST)
@@ -133,8 +145,13 @@ def test_media_over_a_bad_network(make_server, phone, tmp_path, loss, jitter, bu
     assert call["state"] == "completed", call
     media = server.request("GET", f"/api/inbound/{call['inbound_id']}/result")[1]["media"]
     expected = seconds * 50
-    assert abs(media["packets_received"] + media["packets_lost"] + media["packets_late"] - expected) < expected * 0.03, media
-    assert media["packets_lost"] + media["packets_late"] == pytest.approx(talker.relay.lost_inwards, abs=6), (media, talker.relay.lost_inwards)
+    assert (
+        abs(media["packets_received"] + media["packets_lost"] + media["packets_late"] - expected) < expected * 0.03
+    ), media
+    assert media["packets_lost"] + media["packets_late"] == pytest.approx(talker.relay.lost_inwards, abs=6), (
+        media,
+        talker.relay.lost_inwards,
+    )
     assert media["mos"] >= (3.6 if burst == 1 else 3.0) and media["jitter_ms"] >= (5 if jitter else 0), media
     left = stereo(server, call["inbound_id"], tmp_path)[:, 0]
     loud = numpy.flatnonzero(numpy.abs(left) > 300)
@@ -151,8 +168,12 @@ def test_a_phone_that_sends_nothing_while_nobody_speaks(make_server, tmp_path):
     talker = Talker(server, mu_law(samples))
     talker.call()
     talker.send(sends_silence=False)
-    entries = lambda: server.request("GET", f"/api/inbound/{inbound(server)[0]['inbound_id']}/transcript")[1]["transcript"]
-    heard = wait_until(lambda: [item for item in entries() if item["speaker"] != "ai"], seconds=10, what=lambda: str(entries()))
+    entries = lambda: server.request("GET", f"/api/inbound/{inbound(server)[0]['inbound_id']}/transcript")[1][
+        "transcript"
+    ]
+    heard = wait_until(
+        lambda: [item for item in entries() if item["speaker"] != "ai"], seconds=10, what=lambda: str(entries())
+    )
     assert 10 < talker.sent < len(samples) / 160 * 0.4, "it did send silence"
     assert heard and inbound(server)[0]["state"] == "connected"
     talker.hang_up()

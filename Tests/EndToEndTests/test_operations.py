@@ -1,4 +1,5 @@
 """Start-up errors, restarts, the two-process bridge, the demo."""
+
 import datetime
 import json
 import os
@@ -17,26 +18,48 @@ from conftest import ATTEND, GUESTS, MOVED, PARKING, TRUNKLINE, Server, clean_en
 
 
 def run(*arguments, cwd, seconds=60, **environment):
-    return subprocess.run([TRUNKLINE, *arguments], cwd=cwd, env={**clean_environment(), **environment}, capture_output=True, text=True, timeout=seconds)
+    return subprocess.run(
+        [TRUNKLINE, *arguments],
+        cwd=cwd,
+        env={**clean_environment(), **environment},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
 
 
-@pytest.mark.parametrize("environment, words", [
-    ({"TRUNKLINE_OUTBOUND_RING_TIMOUT": "3"}, ["TRUNKLINE_OUTBOUND_RING_TIMOUT", "did you mean", "RING_TIMEOUT"]),
-    ({"TRUNKLINE_HTTP_PORT": "99999"}, ["TRUNKLINE_HTTP_PORT", "0…65535"]),
-    ({"TRUNKLINE_SPEECH_MODEL_DIR": "/nowhere"}, ["/nowhere", "pocketsphinx-en-us"]),
-    ({"TRUNKLINE_DATA": "/proc/nowhere"}, ["/proc/nowhere", "--data"]),
-    ({"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_SECURITY_ENCRYPTION_KEY": "ab" * 32}, ["TRUNKLINE_API_KEY"]),
-    ({"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_API_KEY": "key-of-sixteen-and-more"}, ["TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
-    ({"TRUNKLINE_SIP_HOST": "0.0.0.0"}, ["sip.host is 0.0.0.0", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
-    ({"TRUNKLINE_SIP_HOST": "192.0.2.1", "TRUNKLINE_SIP_ADVERTISED_HOST": "127.0.0.1"}, ["sip.host is 192.0.2.1", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
-    # A name that begins like a loopback address may lead anywhere.
-    ({"TRUNKLINE_SIP_HOST": "127.example.com"}, ["sip.host is 127.example.com", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
-    ({"TRUNKLINE_HTTP_HOST": "127.example.com", "TRUNKLINE_API_KEY": "key-of-sixteen-and-more"}, ["http.host", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
-    ({"TRUNKLINE_SECURITY_ENCRYPTION_KEY": "short"}, ["64 hex digits", "openssl"]),
-    ({"TRUNKLINE_OUTBOUND_CALLING_HOURS": "9 to 5"}, ["TRUNKLINE_OUTBOUND_CALLING_HOURS", "09:00-20:00"]),
-    ({"TRUNKLINE_WEBHOOKS_URL": "http://example.org"}, ["webhooks.url", "https"]),
-    ({"TRUNKLINE_CONFIG": "/nowhere.yaml"}, ["/nowhere.yaml"]),
-])
+@pytest.mark.parametrize(
+    "environment, words",
+    [
+        ({"TRUNKLINE_OUTBOUND_RING_TIMOUT": "3"}, ["TRUNKLINE_OUTBOUND_RING_TIMOUT", "did you mean", "RING_TIMEOUT"]),
+        ({"TRUNKLINE_HTTP_PORT": "99999"}, ["TRUNKLINE_HTTP_PORT", "0…65535"]),
+        ({"TRUNKLINE_SPEECH_MODEL_DIR": "/nowhere"}, ["/nowhere", "pocketsphinx-en-us"]),
+        ({"TRUNKLINE_DATA": "/proc/nowhere"}, ["/proc/nowhere", "--data"]),
+        ({"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_SECURITY_ENCRYPTION_KEY": "ab" * 32}, ["TRUNKLINE_API_KEY"]),
+        (
+            {"TRUNKLINE_HTTP_HOST": "0.0.0.0", "TRUNKLINE_API_KEY": "key-of-sixteen-and-more"},
+            ["TRUNKLINE_SECURITY_ENCRYPTION_KEY"],
+        ),
+        ({"TRUNKLINE_SIP_HOST": "0.0.0.0"}, ["sip.host is 0.0.0.0", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"]),
+        (
+            {"TRUNKLINE_SIP_HOST": "192.0.2.1", "TRUNKLINE_SIP_ADVERTISED_HOST": "127.0.0.1"},
+            ["sip.host is 192.0.2.1", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"],
+        ),
+        # A name that begins like a loopback address may lead anywhere.
+        (
+            {"TRUNKLINE_SIP_HOST": "127.example.com"},
+            ["sip.host is 127.example.com", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"],
+        ),
+        (
+            {"TRUNKLINE_HTTP_HOST": "127.example.com", "TRUNKLINE_API_KEY": "key-of-sixteen-and-more"},
+            ["http.host", "TRUNKLINE_SECURITY_ENCRYPTION_KEY"],
+        ),
+        ({"TRUNKLINE_SECURITY_ENCRYPTION_KEY": "short"}, ["64 hex digits", "openssl"]),
+        ({"TRUNKLINE_OUTBOUND_CALLING_HOURS": "9 to 5"}, ["TRUNKLINE_OUTBOUND_CALLING_HOURS", "09:00-20:00"]),
+        ({"TRUNKLINE_WEBHOOKS_URL": "http://example.org"}, ["webhooks.url", "https"]),
+        ({"TRUNKLINE_CONFIG": "/nowhere.yaml"}, ["/nowhere.yaml"]),
+    ],
+)
 def test_start_up_errors_say_what_to_do(tmp_path, environment, words):
     result = run("serve", "--http-port", str(free_port()), "--sip-port", str(free_port()), cwd=tmp_path, **environment)
     assert result.returncode != 0 and all(word in result.stderr for word in words), result.stderr
@@ -45,10 +68,16 @@ def test_start_up_errors_say_what_to_do(tmp_path, environment, words):
 def test_the_doctor_refuses_sip_beyond_loopback_without_a_key_too(tmp_path):
     ports = {"TRUNKLINE_HTTP_PORT": str(free_port()), "TRUNKLINE_SIP_PORT": str(free_port())}
     result = run("doctor", cwd=tmp_path, TRUNKLINE_SIP_HOST="0.0.0.0", **ports)
-    assert result.returncode == 1 and "sip.host is 0.0.0.0" in result.stderr and "TRUNKLINE_SECURITY_ENCRYPTION_KEY" in result.stderr, result
+    assert (
+        result.returncode == 1
+        and "sip.host is 0.0.0.0" in result.stderr
+        and "TRUNKLINE_SECURITY_ENCRYPTION_KEY" in result.stderr
+    ), result
     # What is told to others is bound to nothing; and with a key both may be wide.
     assert "sip.host" not in run("doctor", cwd=tmp_path, TRUNKLINE_SIP_ADVERTISED_HOST="192.0.2.1", **ports).stderr
-    wide = run("doctor", cwd=tmp_path, TRUNKLINE_SIP_HOST="0.0.0.0", TRUNKLINE_SECURITY_ENCRYPTION_KEY="ab" * 32, **ports)
+    wide = run(
+        "doctor", cwd=tmp_path, TRUNKLINE_SIP_HOST="0.0.0.0", TRUNKLINE_SECURITY_ENCRYPTION_KEY="ab" * 32, **ports
+    )
     assert "sealed" in wide.stdout and "sip.host" not in wide.stderr, wide
 
 
@@ -75,7 +104,18 @@ def test_a_taken_port_is_named(tmp_path, kind, flag):
 
 def test_help_and_version(tmp_path):
     assert run("--version", cwd=tmp_path).stdout.strip()
-    for command in ([], ["serve"], ["call"], ["callee"], ["demo"], ["bench"], ["keys"], ["doctor"], ["backup"], ["restore"]):
+    for command in (
+        [],
+        ["serve"],
+        ["call"],
+        ["callee"],
+        ["demo"],
+        ["bench"],
+        ["keys"],
+        ["doctor"],
+        ["backup"],
+        ["restore"],
+    ):
         assert "USAGE" in run(*command, "--help", cwd=tmp_path).stdout
 
 
@@ -114,7 +154,12 @@ def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee
 def test_a_locked_database_is_a_503_and_recovers(server):
     blocker = sqlite3.connect(server.folder / "data/calls.sqlite", timeout=1)
     blocker.execute("BEGIN IMMEDIATE")
-    body = {"caller_number": "025550100", "callee_number": "sip:x@127.0.0.1:9", "purpose": "p", "questions": ["Will you come?"]}
+    body = {
+        "caller_number": "025550100",
+        "callee_number": "sip:x@127.0.0.1:9",
+        "purpose": "p",
+        "questions": ["Will you come?"],
+    }
     status, answer = server.request("POST", "/api/outbound/", body)
     assert status == 503 and "locked" in answer["detail"]
     blocker.rollback()
@@ -140,8 +185,14 @@ def test_a_database_that_cannot_be_written_ends_the_start(open_folder):
     data.chmod(0o555)
     other = {"user": 65_534, "group": 65_534, "extra_groups": []} if os.geteuid() == 0 else {}
     result = subprocess.run(
-        [TRUNKLINE, "serve", "--http-port", str(free_port()), "--sip-port", str(free_port()), "--data", str(data)], cwd="/",
-        env=clean_environment(), capture_output=True, text=True, timeout=60, **other)
+        [TRUNKLINE, "serve", "--http-port", str(free_port()), "--sip-port", str(free_port()), "--data", str(data)],
+        cwd="/",
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **other,
+    )
     data.chmod(0o755)
     assert result.returncode == 1 and "not writable" in result.stderr and str(data) in result.stderr, result.stderr
 
@@ -152,7 +203,9 @@ def test_the_maximum_duration_ends_politely(server, callee):
     result = server.result(call_id)
     assert call["end_reason"] == "max_duration" and call["state"] == "completed", call
     # The goodbye was heard to its end, some seconds after the time was up, and what was answered by then is kept.
-    assert "ime" in result["transcript"][-1]["text"] and "oodbye" in result["transcript"][-1]["text"], result["transcript"][-1]
+    assert "ime" in result["transcript"][-1]["text"] and "oodbye" in result["transcript"][-1]["text"], result[
+        "transcript"
+    ][-1]
     assert not result["transcript"][-1].get("interrupted") and 20 <= call["duration_seconds"] < 32, call
     assert result["answers"][0]["status"] == "answered" and result["answers"][-1]["status"] != "answered"
 
@@ -161,7 +214,9 @@ def test_the_leg_here_the_conversation_there(make_server, callee):
     """bridge.stream_url: RTP in one process, pipeline in another, Twilio's dialect over a WebSocket between them."""
     pipeline = make_server(TRUNKLINE_BRIDGE_STREAM_TOKEN="a-token-between-the-two")
     gateway = make_server(
-        TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{pipeline.http_port}/media/twilio", TRUNKLINE_BRIDGE_STREAM_TOKEN="a-token-between-the-two")
+        TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{pipeline.http_port}/media/twilio",
+        TRUNKLINE_BRIDGE_STREAM_TOKEN="a-token-between-the-two",
+    )
     call_id = gateway.create(callee("cooperative").address, [ATTEND, GUESTS])
     there = None
     deadline = time.time() + 100
@@ -174,7 +229,9 @@ def test_the_leg_here_the_conversation_there(make_server, callee):
     assert gateway.wait_for(call_id, seconds=20)["state"] == "completed"
     # Without the right token nothing is opened.
     stranger = make_server(
-        TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{pipeline.http_port}/media/twilio", TRUNKLINE_BRIDGE_STREAM_TOKEN="another-token-of-them")
+        TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{pipeline.http_port}/media/twilio",
+        TRUNKLINE_BRIDGE_STREAM_TOKEN="another-token-of-them",
+    )
     refused = stranger.create(callee("cooperative").address, [ATTEND])
     stranger.wait_for(refused, seconds=40)
     assert pipeline.request("GET", f"/api/outbound/{refused}")[0] == 404
@@ -182,8 +239,19 @@ def test_the_leg_here_the_conversation_there(make_server, callee):
 
 def test_demo_once_prints_the_result_last(tmp_path):
     result = run(
-        "demo", "--once", "--data", str(tmp_path / "d"), "--http-port", str(free_port()), "--sip-port", str(free_port()), "--callee-port",
-        str(free_port()), cwd=tmp_path, seconds=120)
+        "demo",
+        "--once",
+        "--data",
+        str(tmp_path / "d"),
+        "--http-port",
+        str(free_port()),
+        "--sip-port",
+        str(free_port()),
+        "--callee-port",
+        str(free_port()),
+        cwd=tmp_path,
+        seconds=120,
+    )
     assert result.returncode == 0, result.stderr
     last = json.loads(result.stdout.strip().splitlines()[-1])
     assert last["state"] == "completed" and [answer["status"] for answer in last["answers"]] == ["answered", "answered"]
@@ -194,16 +262,26 @@ def test_demo_can_be_logged_in_to_each_time(tmp_path):
     keys = []
     for _ in range(3):
         demo = subprocess.Popen(
-            [TRUNKLINE, "demo", "--http-port", port, "--sip-port", str(free_port()), "--callee-port", str(free_port())], cwd=tmp_path, env=clean_environment(),
-            stderr=subprocess.PIPE, text=True, start_new_session=True)
+            [TRUNKLINE, "demo", "--http-port", port, "--sip-port", str(free_port()), "--callee-port", str(free_port())],
+            cwd=tmp_path,
+            env=clean_environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
             said = []
-            line = next((line for line in iter(demo.stderr.readline, "") if said.append(line) or line.startswith("dashboard")), None)
+            line = next(
+                (line for line in iter(demo.stderr.readline, "") if said.append(line) or line.startswith("dashboard")),
+                None,
+            )
             assert line, said
             keys.append(line.split("API key ")[1].strip())
 
             def templates(key):
-                request = urllib.request.Request(f"http://127.0.0.1:{port}/api/templates", headers={"Authorization": f"Bearer {key}"})
+                request = urllib.request.Request(
+                    f"http://127.0.0.1:{port}/api/templates", headers={"Authorization": f"Bearer {key}"}
+                )
                 try:
                     return [one["name"] for one in json.load(urllib.request.urlopen(request))["items"]]
                 except urllib.error.HTTPError as error:

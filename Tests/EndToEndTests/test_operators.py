@@ -1,4 +1,5 @@
 """Operators: their phones register, ring, are bridged with callers, and the AI takes the call where nobody answers."""
+
 import contextlib
 import hashlib
 import random
@@ -26,7 +27,9 @@ def phone(tmp_path):
     running = []
 
     def start(user, server, microphone, **options):
-        running.append(Phone(tmp_path / f"phone{len(running)}", user, f"127.0.0.1:{server.sip_port}", microphone, **options))
+        running.append(
+            Phone(tmp_path / f"phone{len(running)}", user, f"127.0.0.1:{server.sip_port}", microphone, **options)
+        )
         return running[-1]
 
     yield start
@@ -35,7 +38,9 @@ def phone(tmp_path):
 
 
 def add_operator(server, name="Kim Minsu", user="kim", number="1001", password=PASSWORD, **fields):
-    status, known = server.request("POST", "/api/operators", {"name": name, "sip_user": user, "sip_password": password, "number": number, **fields})
+    status, known = server.request(
+        "POST", "/api/operators", {"name": name, "sip_user": user, "sip_password": password, "number": number, **fields}
+    )
     assert status == 201, known
     return known["id"]
 
@@ -51,7 +56,10 @@ def wait_until(check, seconds=15, what="it did not happen"):
 
 
 def registered(server, known, is_registered=True):
-    wait_until(lambda: server.request("GET", f"/api/operators/{known}")[1]["registered"] == is_registered, what="the phone is not registered")
+    wait_until(
+        lambda: server.request("GET", f"/api/operators/{known}")[1]["registered"] == is_registered,
+        what="the phone is not registered",
+    )
 
 
 def stereo(server, call_id, folder):
@@ -66,17 +74,45 @@ def stereo(server, call_id, folder):
 def test_operators_by_the_api(server):
     known = add_operator(server, away_message="Kim is at lunch.", ring_timeout=12)
     status, one = server.request("GET", f"/api/operators/{known}")
-    assert status == 200 and one["name"] == "Kim Minsu" and one["has_password"] and not one["registered"] and one["ring_timeout"] == 12
+    assert (
+        status == 200
+        and one["name"] == "Kim Minsu"
+        and one["has_password"]
+        and not one["registered"]
+        and one["ring_timeout"] == 12
+    )
     assert PASSWORD not in str(one) and "secret" not in one
     assert server.request("POST", "/api/operators", {"name": "Lee", "sip_user": "kim"})[0] == 409
     assert server.request("POST", "/api/operators", {"name": "Lee", "sip_user": "lee", "number": "1001"})[0] == 409
-    status, problem = server.request("POST", "/api/operators", {"name": "", "sip_user": "a b", "sip_password": "short", "status": "asleep", "ring_timeout": 1})
-    assert status == 422 and {error["field"] for error in problem["errors"]} >= {"name", "sip_user", "sip_password", "status", "ring_timeout"}, problem
-    status, changed = server.request("PUT", f"/api/operators/{known}/status", {"status": "away", "away_message": "Back at two."})
-    assert status == 200 and changed["status"] == "away" and changed["away_message"] == "Back at two." and changed["has_password"]
+    status, problem = server.request(
+        "POST",
+        "/api/operators",
+        {"name": "", "sip_user": "a b", "sip_password": "short", "status": "asleep", "ring_timeout": 1},
+    )
+    assert status == 422 and {error["field"] for error in problem["errors"]} >= {
+        "name",
+        "sip_user",
+        "sip_password",
+        "status",
+        "ring_timeout",
+    }, problem
+    status, changed = server.request(
+        "PUT", f"/api/operators/{known}/status", {"status": "away", "away_message": "Back at two."}
+    )
+    assert (
+        status == 200
+        and changed["status"] == "away"
+        and changed["away_message"] == "Back at two."
+        and changed["has_password"]
+    )
     assert [item["id"] for item in server.request("GET", "/api/operators")[1]["items"]] == [known]
-    assert server.request("PUT", f"/api/operators/{known}", {"name": "Kim", "sip_user": "kim2"})[0] == 422, "a new user needs a new password"
-    assert server.request("DELETE", f"/api/operators/{known}")[0] == 204 and server.request("GET", f"/api/operators/{known}")[0] == 404
+    assert server.request("PUT", f"/api/operators/{known}", {"name": "Kim", "sip_user": "kim2"})[0] == 422, (
+        "a new user needs a new password"
+    )
+    assert (
+        server.request("DELETE", f"/api/operators/{known}")[0] == 204
+        and server.request("GET", f"/api/operators/{known}")[0] == 404
+    )
     actions = [entry["action"] for entry in server.request("GET", "/api/audit")[1]["items"]]
     assert {"operator.create", "operator.status", "operator.delete"} <= set(actions)
 
@@ -94,17 +130,25 @@ class Registering:
     def send(self, user, headers="", contact=True):
         self.sequence += 1
         contact = f"Contact: <sip:{user}@{self.source}:{self.port}>\r\n" if contact is True else contact
-        self.socket.sendto((
-            f"REGISTER sip:127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP {self.source}:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
-            f"Max-Forwards: 70\r\nFrom: <sip:{user}@127.0.0.1>;tag={random.getrandbits(32):x}\r\nTo: <sip:{user}@127.0.0.1>\r\nCall-ID: {self.call_id}\r\n"
-            f"CSeq: {self.sequence} REGISTER\r\n{contact}{headers}Content-Length: 0\r\n\r\n").encode(), ("127.0.0.1", self.server.sip_port))
+        self.socket.sendto(
+            (
+                f"REGISTER sip:127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP {self.source}:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
+                f"Max-Forwards: 70\r\nFrom: <sip:{user}@127.0.0.1>;tag={random.getrandbits(32):x}\r\nTo: <sip:{user}@127.0.0.1>\r\nCall-ID: {self.call_id}\r\n"
+                f"CSeq: {self.sequence} REGISTER\r\n{contact}{headers}Content-Length: 0\r\n\r\n"
+            ).encode(),
+            ("127.0.0.1", self.server.sip_port),
+        )
         answer = self.socket.recv(65_536).decode()
         return int(answer.split(" ")[1]), answer
 
     def challenge(self, user, algorithm="MD5"):
         status, answer = self.send(user)
         assert status == 401, answer
-        line = next(line for line in answer.splitlines() if line.startswith("WWW-Authenticate") and f"algorithm={algorithm}" in line)
+        line = next(
+            line
+            for line in answer.splitlines()
+            if line.startswith("WWW-Authenticate") and f"algorithm={algorithm}" in line
+        )
         return dict(re.findall(r'(\w+)="?([^",]+)"?', line))
 
     @staticmethod
@@ -113,8 +157,10 @@ class Registering:
         realm, uri = realm or challenge["realm"], "sip:127.0.0.1"
         first, second = make(f"{user}:{realm}:{password}"), make(f"REGISTER:{uri}")
         response = make(f"{first}:{challenge['nonce']}:{count:08x}:abc:auth:{second}")
-        return (f'Authorization: Digest username="{user}", realm="{realm}", nonce="{challenge["nonce"]}", uri="{uri}", response="{response}", '
-                f'algorithm={algorithm}, qop=auth, nc={count:08x}, cnonce="abc"\r\n')
+        return (
+            f'Authorization: Digest username="{user}", realm="{realm}", nonce="{challenge["nonce"]}", uri="{uri}", response="{response}", '
+            f'algorithm={algorithm}, qop=auth, nc={count:08x}, cnonce="abc"\r\n'
+        )
 
 
 @pytest.mark.parametrize("algorithm", ["MD5", "SHA-256"])
@@ -133,7 +179,9 @@ def test_the_registrar_keeps_its_rules(make_server, algorithm):
     assert status == 423 and "Min-Expires: 60" in answer
     assert phone.send("lee", prove(3))[0] == 403, "nobody registers for somebody else"
     # Several phones, and all of them taken back.
-    status, answer = phone.send("kim", prove(4), contact="Contact: <sip:kim@127.0.0.1:7001>;expires=70, <sip:kim@127.0.0.1:7002>;expires=80\r\n")
+    status, answer = phone.send(
+        "kim", prove(4), contact="Contact: <sip:kim@127.0.0.1:7001>;expires=70, <sip:kim@127.0.0.1:7002>;expires=80\r\n"
+    )
     assert status == 200 and answer.count("Contact: ") == 3, answer
     assert phone.send("kim", prove(5) + "Expires: 60\r\n", contact="Contact: *\r\n")[0] == 400
     assert phone.send("kim", prove(6) + "Expires: 0\r\n", contact="Contact: *\r\n")[0] == 200
@@ -150,7 +198,10 @@ def test_who_is_unknown_and_who_is_wrong_hear_the_same(server):
         phone = Registering(server)
         challenge = phone.challenge(user)
         status, answer = phone.send(user, phone.authorization(user, "wrong password!", challenge))
-        lines = [re.sub(r'nonce="[^"]+"|tag=\S+|branch=\S+|rport=\d+|:\d{4,5}|Call-ID.*|CSeq.*', "", line) for line in answer.splitlines()]
+        lines = [
+            re.sub(r'nonce="[^"]+"|tag=\S+|branch=\S+|rport=\d+|:\d{4,5}|Call-ID.*|CSeq.*', "", line)
+            for line in answer.splitlines()
+        ]
         answers.append((status, [line.replace(user, "USER") for line in lines]))
     assert answers[0] == answers[1] and answers[0][0] == 401
 
@@ -192,8 +243,19 @@ def test_a_caller_reaches_the_operator(make_server, phone, tmp_path):
     both = stereo(server, call_id, tmp_path)
     assert seconds_of(both[:, 0], 1000) > 3 and seconds_of(both[:, 1], 500) > 3
     names = [event["event"] for event in server.request("GET", f"/api/inbound/{call_id}/events")[1]["items"]]
-    assert names == ["inbound_ringing", "operator_ringing", "inbound_connected", "operator_connected", "inbound_completed"] or names == [
-        "inbound_ringing", "operator_ringing", "operator_connected", "inbound_connected", "inbound_completed"]
+    assert names == [
+        "inbound_ringing",
+        "operator_ringing",
+        "inbound_connected",
+        "operator_connected",
+        "inbound_completed",
+    ] or names == [
+        "inbound_ringing",
+        "operator_ringing",
+        "operator_connected",
+        "inbound_connected",
+        "inbound_completed",
+    ]
 
 
 @pytest.mark.parametrize("why", ["away", "no phone", "no answer", "declines"])
@@ -204,7 +266,11 @@ def test_the_ai_answers_for_an_operator(make_server, phone, tmp_path, why):
         desk = phone("kim", server, silence(tmp_path / "desk.wav"), password=PASSWORD, answers=False)
         registered(server, known)
     if why == "away":
-        server.request("PUT", f"/api/operators/{known}/status", {"status": "away", "away_message": "Kim Minsu is at lunch until two."})
+        server.request(
+            "PUT",
+            f"/api/operators/{known}/status",
+            {"status": "away", "away_message": "Kim Minsu is at lunch until two."},
+        )
     caller = phone("01098765432", server, silence(tmp_path / "caller.wav"))
     caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
     if why == "declines":
@@ -212,10 +278,16 @@ def test_the_ai_answers_for_an_operator(make_server, phone, tmp_path, why):
         desk.command("hangup")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
     transcript = wait_until(lambda: server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"], 20)
-    assert transcript[0]["text"].startswith("Kim Minsu is at lunch until two." if why == "away" else "Hello, Kim Minsu cannot take your call right now.")
+    assert transcript[0]["text"].startswith(
+        "Kim Minsu is at lunch until two." if why == "away" else "Hello, Kim Minsu cannot take your call right now."
+    )
     transfers = server.request("GET", f"/api/inbound/{call_id}")[1]["transfers"]
-    assert [item["reason"] for item in transfers] == {
-        "away": [], "no phone": [], "no answer": ["nobody answered"], "declines": ["busy"]}[why] or why == "declines" and transfers[0]["reason"] in ("declined", "busy"), transfers
+    assert (
+        [item["reason"] for item in transfers]
+        == {"away": [], "no phone": [], "no answer": ["nobody answered"], "declines": ["busy"]}[why]
+        or why == "declines"
+        and transfers[0]["reason"] in ("declined", "busy")
+    ), transfers
 
 
 def test_asked_for_a_person_the_ai_hands_over(make_server, phone, tmp_path):
@@ -230,12 +302,24 @@ def test_asked_for_a_person_the_ai_hands_over(make_server, phone, tmp_path):
     caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
     get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
-    wait_until(lambda: any(item["outcome"] == "connected" for item in get()["transfers"]), 45, lambda: str(get()) + str(server.request("GET", f"/api/inbound/{call_id}/transcript")[1]))
+    wait_until(
+        lambda: any(item["outcome"] == "connected" for item in get()["transfers"]),
+        45,
+        lambda: str(get()) + str(server.request("GET", f"/api/inbound/{call_id}/transcript")[1]),
+    )
     time.sleep(3)
     desk.command("hangup")
     call = wait_for_call(server)
-    assert (call["state"], call["end_reason"], call["transfers"][0]["name"]) == ("completed", "transferred", "Lee Jiwoo"), call
-    said = [entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"] if entry["speaker"] == "ai"]
+    assert (call["state"], call["end_reason"], call["transfers"][0]["name"]) == (
+        "completed",
+        "transferred",
+        "Lee Jiwoo",
+    ), call
+    said = [
+        entry["text"]
+        for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]
+        if entry["speaker"] == "ai"
+    ]
     assert said[-1] == "One moment please, I will put you through to a colleague."
     # He was told what it is about (seconds of speech), the caller heard music meanwhile, then both heard each other.
     briefing = desk.heard()
@@ -254,13 +338,19 @@ def test_nobody_takes_it_and_the_ai_goes_on(make_server, phone, tmp_path):
     caller = phone("01098765432", server, silence(tmp_path / "caller.wav"))
     caller.dial(f"sip:0255501234@127.0.0.1:{server.sip_port}")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
-    transcript = lambda: [entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]]
+    transcript = lambda: [
+        entry["text"] for entry in server.request("GET", f"/api/inbound/{call_id}/transcript")[1]["transcript"]
+    ]
     time.sleep(1)
     path = f"/api/inbound/{call_id}/transfer"
     assert server.request("POST", path, {"operator_id": "op-00000000"})[0] == 422
     assert server.request("POST", path, {"mode": "sideways"})[0] == 422
     assert server.request("POST", path, {"operator_id": known})[0] == 202
-    wait_until(lambda: any("I am sorry, nobody can take your call" in text for text in transcript()), 30, lambda: str(transcript()))
+    wait_until(
+        lambda: any("I am sorry, nobody can take your call" in text for text in transcript()),
+        30,
+        lambda: str(transcript()),
+    )
     wait_until(lambda: "Shall we call you back?" in transcript()[-1], 10, lambda: str(transcript()))
     call = server.request("GET", f"/api/inbound/{call_id}")[1]
     assert call["state"] == "connected" and call["transfers"][0]["reason"] == "nobody answered"
@@ -282,13 +372,24 @@ def test_the_operator_sends_the_caller_on(make_server, phone, tmp_path):
     time.sleep(2)
     desk.command("transfer", f"sip:1002@127.0.0.1:{server.sip_port}")
     get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
-    wait_until(lambda: [item["outcome"] for item in get()["transfers"]] == ["connected", "connected"], 15, lambda: str(get()) + desk.text()[-2000:])
+    wait_until(
+        lambda: [item["outcome"] for item in get()["transfers"]] == ["connected", "connected"],
+        15,
+        lambda: str(get()) + desk.text()[-2000:],
+    )
     time.sleep(2)
-    assert not server.request("GET", f"/api/operators/{first}")[1]["in_call"] and server.request("GET", f"/api/operators/{second}")[1]["in_call"]
+    assert (
+        not server.request("GET", f"/api/operators/{first}")[1]["in_call"]
+        and server.request("GET", f"/api/operators/{second}")[1]["in_call"]
+    )
     caller.command("hangup")
     call = wait_for_call(server)
     assert call["state"] == "completed" and call["transfers"][1]["name"] == "Lee Jiwoo"
-    assert seconds_of(caller.heard(), 500) > 1 and seconds_of(caller.heard(), 700) > 1.5 and seconds_of(other.heard(), 1000) > 1.5
+    assert (
+        seconds_of(caller.heard(), 500) > 1
+        and seconds_of(caller.heard(), 700) > 1.5
+        and seconds_of(other.heard(), 1000) > 1.5
+    )
 
 
 def test_hold_with_music(make_server, phone, tmp_path):
@@ -321,19 +422,44 @@ def test_the_sip_messages_of_a_call(make_server, phone, tmp_path):
     caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
     live = server.request("GET", f"/api/inbound/{call_id}/sip")[1]
-    assert any(item["summary"].startswith("INVITE sip:1001@") and item["direction"] == "received" for item in live["items"]), live
-    assert any(item["summary"].startswith("INVITE sip:kim") and item["direction"] == "sent" for item in live["items"]), "the operator's leg too"
+    assert any(
+        item["summary"].startswith("INVITE sip:1001@") and item["direction"] == "received" for item in live["items"]
+    ), live
+    assert any(
+        item["summary"].startswith("INVITE sip:kim") and item["direction"] == "sent" for item in live["items"]
+    ), "the operator's leg too"
     time.sleep(1)
     caller.command("hangup")
     wait_for_call(server)
-    kept = wait_until(lambda: [item for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"] if item["summary"].startswith("BYE")])
+    kept = wait_until(
+        lambda: [
+            item
+            for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"]
+            if item["summary"].startswith("BYE")
+        ]
+    )
     assert {item["direction"] for item in kept} == {"sent", "received"}
     time.sleep(1)
-    run = lambda *words: subprocess.run([TRUNKLINE, "sip", "trace", call_id, "--data", str(server.folder / "data"), *words], capture_output=True, text=True, env=clean_environment())
+    run = lambda *words: subprocess.run(
+        [TRUNKLINE, "sip", "trace", call_id, "--data", str(server.folder / "data"), *words],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+    )
     ladder = run()
-    assert ladder.returncode == 0 and "INVITE sip:1001@" in ladder.stdout and "200 OK" in ladder.stdout and "BYE" in ladder.stdout, ladder
+    assert (
+        ladder.returncode == 0
+        and "INVITE sip:1001@" in ladder.stdout
+        and "200 OK" in ladder.stdout
+        and "BYE" in ladder.stdout
+    ), ladder
     assert "Call-ID" in run("--full").stdout and PASSWORD not in run("--full").stdout
-    missing = subprocess.run([TRUNKLINE, "sip", "trace", "in-00000000", "--data", str(server.folder / "data")], capture_output=True, text=True, env=clean_environment())
+    missing = subprocess.run(
+        [TRUNKLINE, "sip", "trace", "in-00000000", "--data", str(server.folder / "data")],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+    )
     assert missing.returncode == 1 and "there is no call" in missing.stderr
     viewer = server.request("POST", "/api/keys", {"name": "v", "role": "viewer"})[1]["key"]
     assert server.request("GET", f"/api/inbound/{call_id}/sip", key=viewer)[0] == 403
@@ -345,10 +471,17 @@ def test_the_tools_of_scanners_find_nothing(make_server, tmp_path, tool):
     server = make_server(TRUNKLINE_SIP_HOST="127.0.0.1")
     add_operator(server)
     (tmp_path / "words").write_text("\n".join(["1000", "1001", "kim", "letmein", PASSWORD]) + "\n")
-    # It sends from 127.0.0.1 whatever it is told, and this machine is never shut out: what it sends is passed on from elsewhere.
+    # It sends from 127.0.0.1 whatever it is told, and this machine is never shut out: what it sends is passed on from
+    # elsewhere.
     there = Passing(("127.0.0.1", server.sip_port), "127.0.0.91")
     words = ["-P", str(free_port()), "-p", str(there.port), "-d", str(tmp_path / "words"), "-t", "0.1"]
-    done = subprocess.run([shutil.which(tool), *words, *(["-u", "kim"] if tool == "svcrack" else []), "127.0.0.1"], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    done = subprocess.run(
+        [shutil.which(tool), *words, *(["-u", "kim"] if tool == "svcrack" else []), "127.0.0.1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
     found = done.stdout + done.stderr
     assert PASSWORD not in found and not re.search(r"\|\s*(kim|1001)\s*\|", found), found
     assert there.count > 0 and "a source of SIP is shut out" in (server.folder / "server.log").read_text()
@@ -360,7 +493,10 @@ class Passing(threading.Thread):
 
     def __init__(self, target, source):
         super().__init__(daemon=True)
-        self.outer, self.inner = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.outer, self.inner = (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+        )
         self.outer.bind(("127.0.0.1", 0))
         self.inner.bind((source, 0))
         self.port, self.target, self.peer, self.count = self.outer.getsockname()[1], target, None, 0
@@ -383,8 +519,10 @@ def digest(phone_uri, user, password, answer, method="INVITE"):
     make = lambda text: hashlib.md5(text.encode()).hexdigest()
     realm, nonce = given["realm"], given["nonce"]
     response = make(f"{make(f'{user}:{realm}:{password}')}:{nonce}:00000001:abc:auth:{make(f'{method}:{phone_uri}')}")
-    return (f'Authorization: Digest username="{user}", realm="{realm}", nonce="{nonce}", uri="{phone_uri}", response="{response}", '
-            f'algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n')
+    return (
+        f'Authorization: Digest username="{user}", realm="{realm}", nonce="{nonce}", uri="{phone_uri}", response="{response}", '
+        f'algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n'
+    )
 
 
 class Talking(ByHand):
@@ -395,7 +533,7 @@ class Talking(ByHand):
         self.rtp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.rtp.bind(("127.0.0.1", 0))
         self.rtp.setblocking(False)
-        self.body = (f"v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {self.rtp.getsockname()[1]} RTP/AVP 0\r\n")
+        self.body = f"v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {self.rtp.getsockname()[1]} RTP/AVP 0\r\n"
 
     def call(self, headers="", sequence=1):
         branch = self.send("INVITE", f"{headers}Content-Type: application/sdp\r\n", self.body, sequence)
@@ -439,9 +577,18 @@ def test_another_phone_takes_a_callers_place(make_server):
     assert status == 200
     bye = first.receive()
     assert bye.startswith("BYE ")
-    first.socket.sendto(("SIP/2.0 200 OK\r\n" + "".join(
-        line + "\r\n" for line in bye.splitlines() if line.split(":")[0] in ("Via", "From", "To", "Call-ID", "CSeq")) + "Content-Length: 0\r\n\r\n").encode(),
-        ("127.0.0.1", server.sip_port))
+    first.socket.sendto(
+        (
+            "SIP/2.0 200 OK\r\n"
+            + "".join(
+                line + "\r\n"
+                for line in bye.splitlines()
+                if line.split(":")[0] in ("Via", "From", "To", "Call-ID", "CSeq")
+            )
+            + "Content-Length: 0\r\n\r\n"
+        ).encode(),
+        ("127.0.0.1", server.sip_port),
+    )
     first.packets(), second.packets()
     time.sleep(0.6)
     assert first.packets() == 0 and second.packets() > 20
@@ -449,7 +596,13 @@ def test_another_phone_takes_a_callers_place(make_server):
     assert second.status("BYE", to=second.to, sequence=3) == 200
     assert wait_for_call(server)["state"] == "completed"
     both = lambda: [item["summary"] for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"]]
-    wait_until(lambda: sum(summary.startswith("INVITE") for summary in both()) >= 2 and sum(summary.startswith("BYE") for summary in both()) == 2, what=both)
+    wait_until(
+        lambda: (
+            sum(summary.startswith("INVITE") for summary in both()) >= 2
+            and sum(summary.startswith("BYE") for summary in both()) == 2
+        ),
+        what=both,
+    )
     # What has ended has no place to give.
     assert proven(replaces(tag))[1] in (481, 603)
 
@@ -464,11 +617,23 @@ def test_another_phone_takes_an_operators_place(make_server, phone, tmp_path):
     caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
     wait_until(lambda: server.request("GET", f"/api/operators/{known}")[1]["in_call"])
-    came = lambda: [item["text"] for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"] if item["direction"] == "received"]
-    answer = wait_until(lambda: [text for text in came() if text.startswith("SIP/2.0 200") and "Call-ID: operator-" in text and "INVITE" in text])[0]
+    came = lambda: [
+        item["text"]
+        for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"]
+        if item["direction"] == "received"
+    ]
+    answer = wait_until(
+        lambda: [
+            text
+            for text in came()
+            if text.startswith("SIP/2.0 200") and "Call-ID: operator-" in text and "INVITE" in text
+        ]
+    )[0]
     part = lambda pattern: re.search(pattern, answer, re.M | re.I)[1]
-    line = (f"Replaces: {part('^(?:Call-ID|i): *([^ ;]+?) *$')};to-tag={part('^(?:From|f):.*tag=([^; ]+?) *$')};"
-            f"from-tag={part('^(?:To|t):.*tag=([^; ]+?) *$')}\r\n").replace("\r\r", "\r")
+    line = (
+        f"Replaces: {part('^(?:Call-ID|i): *([^ ;]+?) *$')};to-tag={part('^(?:From|f):.*tag=([^; ]+?) *$')};"
+        f"from-tag={part('^(?:To|t):.*tag=([^; ]+?) *$')}\r\n"
+    ).replace("\r\r", "\r")
     colleague = Talking(server)
     status, _, answer_ = colleague.call(line)
     assert status == 401
@@ -478,8 +643,15 @@ def test_another_phone_takes_an_operators_place(make_server, phone, tmp_path):
     colleague.packets()
     time.sleep(0.6)
     assert colleague.packets() > 20 and server.request("GET", f"/api/inbound/{call_id}")[1]["state"] == "connected"
-    ours = lambda: [item["text"] for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"] if item["direction"] == "sent"]
-    wait_until(lambda: any(text.startswith("BYE ") and "Call-ID: operator-" in text for text in ours()), what="the former phone is not told")
+    ours = lambda: [
+        item["text"]
+        for item in server.request("GET", f"/api/inbound/{call_id}/sip")[1]["items"]
+        if item["direction"] == "sent"
+    ]
+    wait_until(
+        lambda: any(text.startswith("BYE ") and "Call-ID: operator-" in text for text in ours()),
+        what="the former phone is not told",
+    )
     caller.command("hangup")
     assert wait_for_call(server)["state"] == "completed"
     assert colleague.receive().startswith("BYE ")
@@ -497,9 +669,23 @@ class Desk(Talking):
     def reply(self, request, status="200 OK", headers="", body="", tag=""):
         field = lambda name: re.search(rf"^{name}: *(.*?)\r?$", request, re.M)[1]
         lines = [line for line in request.splitlines() if line.startswith(("Via:", "Record-Route:"))]
-        self.socket.sendto(("\r\n".join([
-            f"SIP/2.0 {status}", *lines, f"From: {field('From')}", f"To: {field('To')}{tag}", f"Call-ID: {field('Call-ID')}", f"CSeq: {field('CSeq')}",
-            f"Contact: <sip:kim@127.0.0.1:{self.port}>"]) + f"\r\n{headers}Content-Length: {len(body)}\r\n\r\n{body}").encode(), ("127.0.0.1", self.server.sip_port))
+        self.socket.sendto(
+            (
+                "\r\n".join(
+                    [
+                        f"SIP/2.0 {status}",
+                        *lines,
+                        f"From: {field('From')}",
+                        f"To: {field('To')}{tag}",
+                        f"Call-ID: {field('Call-ID')}",
+                        f"CSeq: {field('CSeq')}",
+                        f"Contact: <sip:kim@127.0.0.1:{self.port}>",
+                    ]
+                )
+                + f"\r\n{headers}Content-Length: {len(body)}\r\n\r\n{body}"
+            ).encode(),
+            ("127.0.0.1", self.server.sip_port),
+        )
 
     def take(self):
         invite = self.request("INVITE")
@@ -511,10 +697,14 @@ class Desk(Talking):
 
     def say(self, method, sequence, headers=""):
         """A request of ours within the call."""
-        self.socket.sendto((
-            f"{method} sip:trunkline@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
-            f"Max-Forwards: 70\r\nFrom: {self.own}\r\nTo: {self.far}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
-            f"Contact: <sip:kim@127.0.0.1:{self.port}>\r\n{headers}Content-Length: 0\r\n\r\n").encode(), ("127.0.0.1", self.server.sip_port))
+        self.socket.sendto(
+            (
+                f"{method} sip:trunkline@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):x}\r\n"
+                f"Max-Forwards: 70\r\nFrom: {self.own}\r\nTo: {self.far}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
+                f"Contact: <sip:kim@127.0.0.1:{self.port}>\r\n{headers}Content-Length: 0\r\n\r\n"
+            ).encode(),
+            ("127.0.0.1", self.server.sip_port),
+        )
 
     def refer(self, to):
         self.say("REFER", 2, f"Refer-To: <{to}>\r\n")
@@ -545,7 +735,9 @@ def test_the_operator_asks_a_colleague_first(make_server, phone, tmp_path, is_as
         other = phone("lee", server, tone(tmp_path / "lee.wav", 700), password=PASSWORD)
     else:
         other = Desk(server)
-        second = add_operator(server, "Lee Jiwoo", "lee", "1002", password=None, address=f"sip:lee@127.0.0.1:{other.port}")
+        second = add_operator(
+            server, "Lee Jiwoo", "lee", "1002", password=None, address=f"sip:lee@127.0.0.1:{other.port}"
+        )
     caller.dial(f"sip:1001@127.0.0.1:{server.sip_port}")
     desk.take()
     call_id = wait_for_call(server, {"connected"})["inbound_id"]
@@ -566,7 +758,9 @@ def test_the_operator_asks_a_colleague_first(make_server, phone, tmp_path, is_as
         other.reply(invite, headers="Content-Type: application/sdp\r\n", body=other.body, tag=f";tag={other.tag}")
         other.request("ACK")
     get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
-    wait_until(lambda: [item["outcome"] for item in get()["transfers"]] == ["connected", "connected"], 15, lambda: str(get()))
+    wait_until(
+        lambda: [item["outcome"] for item in get()["transfers"]] == ["connected", "connected"], 15, lambda: str(get())
+    )
     assert get()["transfers"][1]["name"] == "Lee Jiwoo"
     # He hears how it went, and that both his calls are over.
     told = []
@@ -578,7 +772,10 @@ def test_the_operator_asks_a_colleague_first(make_server, phone, tmp_path, is_as
     if is_asked_by_us:
         assert line.receive().startswith("BYE ")
     time.sleep(2.5)
-    assert not server.request("GET", f"/api/operators/{first}")[1]["in_call"] and server.request("GET", f"/api/operators/{second}")[1]["in_call"]
+    assert (
+        not server.request("GET", f"/api/operators/{first}")[1]["in_call"]
+        and server.request("GET", f"/api/operators/{second}")[1]["in_call"]
+    )
     if is_asked_by_us:
         caller.command("hangup")
         wait_until(lambda: all(item["state"] == "completed" for item in inbound(server)), 15)
@@ -619,9 +816,20 @@ def test_sessions_are_refreshed_or_given_up(make_server):
     began, pairs = time.monotonic(), {}
     for number, refresher in enumerate(["uas", "uac"]):
         desk, caller = Desk(server), Talking(server, f"100{number}")
-        add_operator(server, f"Kim {number}", f"kim{number}", f"100{number}", password=None, address=f"sip:kim{number}@127.0.0.1:{desk.port}")
-        caller.send("INVITE", f"Session-Expires: 90;refresher={refresher}\r\nMin-SE: 90\r\nSupported: timer\r\nAllow: INVITE, ACK, BYE, UPDATE\r\n"
-                              "Content-Type: application/sdp\r\n", caller.body)
+        add_operator(
+            server,
+            f"Kim {number}",
+            f"kim{number}",
+            f"100{number}",
+            password=None,
+            address=f"sip:kim{number}@127.0.0.1:{desk.port}",
+        )
+        caller.send(
+            "INVITE",
+            f"Session-Expires: 90;refresher={refresher}\r\nMin-SE: 90\r\nSupported: timer\r\nAllow: INVITE, ACK, BYE, UPDATE\r\n"
+            "Content-Type: application/sdp\r\n",
+            caller.body,
+        )
         desk.take()
         answer = caller.receive()
         assert answer.startswith("SIP/2.0 200") and f"refresher={refresher}" in answer.replace("; ", ";"), answer
@@ -636,7 +844,14 @@ def test_sessions_are_refreshed_or_given_up(make_server):
         for refresher, ends in pairs.items():
             for end in ends:
                 # A sign of life now and then: a silent line is hung up.
-                end.rtp.sendto(b"\x80\x00" + sequence.to_bytes(2, "big") + (sequence * 160).to_bytes(4, "big") + b"test" + b"\xff" * 160, ("127.0.0.1", end.far_rtp))
+                end.rtp.sendto(
+                    b"\x80\x00"
+                    + sequence.to_bytes(2, "big")
+                    + (sequence * 160).to_bytes(4, "big")
+                    + b"test"
+                    + b"\xff" * 160,
+                    ("127.0.0.1", end.far_rtp),
+                )
             caller = ends[0]
             caller.socket.settimeout(0.2)
             with contextlib.suppress(TimeoutError):
@@ -644,7 +859,16 @@ def test_sessions_are_refreshed_or_given_up(make_server):
                 assert refresher not in seen or request.split(" ")[0] == seen[refresher][0], request
                 seen.setdefault(refresher, (request.split(" ")[0], time.monotonic() - began))
                 # A refresh is answered with what has been agreed on.
-                Desk.reply(caller, request, headers="Session-Expires: 90;refresher=uac\r\nRequire: timer\r\n" if request.startswith("UPDATE") else "")
+                Desk.reply(
+                    caller,
+                    request,
+                    headers="Session-Expires: 90;refresher=uac\r\nRequire: timer\r\n"
+                    if request.startswith("UPDATE")
+                    else "",
+                )
     assert seen["uas"][0] == "UPDATE" and 20 < seen["uas"][1] < 80, seen
     assert seen["uac"][0] == "BYE" and 50 < seen["uac"][1] < 92, seen
-    wait_until(lambda: sorted(item["state"] for item in inbound(server)) == ["completed", "connected"], what=lambda: str(inbound(server)))
+    wait_until(
+        lambda: sorted(item["state"] for item in inbound(server)) == ["completed", "connected"],
+        what=lambda: str(inbound(server)),
+    )

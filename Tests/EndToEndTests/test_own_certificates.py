@@ -1,6 +1,7 @@
 """Our own certificate, of HTTPS and SIP over TLS, where it is bad: what cannot work is refused at the start by the name
 of its setting; what careful clients refuse is told by the doctor, and they refuse it while the rest of the server
 lives."""
+
 import shutil
 import socket
 import ssl
@@ -15,10 +16,13 @@ from test_tls import bad  # noqa: F401
 
 # The setting that the message names, and how the pair is made of good ones.
 UNUSABLE = {
-    **dict.fromkeys(("no PEM", "empty", "cut", "a key for a certificate", "DER", "a folder", "missing"),
-                    "tls.certificate"),
-    **dict.fromkeys(("a key of another certificate", "no PEM as key", "a certificate for a key", "a sealed key",
-                     "missing key"), "tls.key"),
+    **dict.fromkeys(
+        ("no PEM", "empty", "cut", "a key for a certificate", "DER", "a folder", "missing"), "tls.certificate"
+    ),
+    **dict.fromkeys(
+        ("a key of another certificate", "no PEM as key", "a certificate for a key", "a sealed key", "missing key"),
+        "tls.key",
+    ),
 }
 
 
@@ -27,17 +31,28 @@ def unusable(kind, certificates, folder):
     certificate, key, made = certificates / "one.pem", certificates / "one.key", folder / "made.pem"
     text = certificate.read_text()
     match kind:
-        case "a key of another certificate": key = certificates / "two.key"
-        case "no PEM" | "no PEM as key": made.write_text("This is no PEM.\n")
-        case "empty": made.write_text("")
-        case "cut": made.write_text(text[:len(text) // 2])
-        case "a key for a certificate": shutil.copy(key, made)
-        case "a certificate for a key": shutil.copy(certificate, made)
-        case "DER": made.write_bytes(ssl.PEM_cert_to_DER_cert(text[text.index("-----BEGIN"):]))
-        case "a folder": made.mkdir()
+        case "a key of another certificate":
+            key = certificates / "two.key"
+        case "no PEM" | "no PEM as key":
+            made.write_text("This is no PEM.\n")
+        case "empty":
+            made.write_text("")
+        case "cut":
+            made.write_text(text[: len(text) // 2])
+        case "a key for a certificate":
+            shutil.copy(key, made)
+        case "a certificate for a key":
+            shutil.copy(certificate, made)
+        case "DER":
+            made.write_bytes(ssl.PEM_cert_to_DER_cert(text[text.index("-----BEGIN") :]))
+        case "a folder":
+            made.mkdir()
         case "a sealed key":
-            subprocess.run(["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", key, "-out", made],
-                           check=True, capture_output=True)
+            subprocess.run(
+                ["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", key, "-out", made],
+                check=True,
+                capture_output=True,
+            )
     if kind in ("no PEM as key", "a certificate for a key", "a sealed key", "missing key"):
         return certificate, made
     return (certificate if kind == "a key of another certificate" else made), key
@@ -52,8 +67,17 @@ def settings(certificate, key):
 def test_what_cannot_work_is_refused_at_the_start(certificates, tmp_path, kind, sip):
     certificate, key = unusable(kind, certificates, tmp_path)
     more = {"TRUNKLINE_SIP_TLS_PORT": str(free_port())} if sip else {}
-    result = run("serve", "--http-port", str(free_port()), "--sip-port", str(free_port()), cwd=tmp_path, seconds=10,
-                 **settings(certificate, key), **more)
+    result = run(
+        "serve",
+        "--http-port",
+        str(free_port()),
+        "--sip-port",
+        str(free_port()),
+        cwd=tmp_path,
+        seconds=10,
+        **settings(certificate, key),
+        **more,
+    )
     wrong = key if UNUSABLE[kind] == "tls.key" else certificate
     assert result.returncode == 1 and UNUSABLE[kind] in result.stderr and str(wrong) in result.stderr, result.stderr
     assert "port taken" not in result.stderr and "pass phrase" not in result.stderr, result.stderr
@@ -85,9 +109,25 @@ def test_careful_clients_refuse_it(make_server, bad, name, code):  # noqa: F811
             trust.wrap_socket(plain, server_hostname="localhost")
         assert refused.value.verify_code == code, refused.value
         done = subprocess.run(
-            ["openssl", "s_client", "-connect", f"127.0.0.1:{one}", "-servername", "localhost", "-verify_hostname",
-             "localhost", "-CAfile", bad / "ca.pem", "-verify_return_error", "-brief"],
-            input="", capture_output=True, text=True, timeout=10)
+            [
+                "openssl",
+                "s_client",
+                "-connect",
+                f"127.0.0.1:{one}",
+                "-servername",
+                "localhost",
+                "-verify_hostname",
+                "localhost",
+                "-CAfile",
+                bad / "ca.pem",
+                "-verify_return_error",
+                "-brief",
+            ],
+            input="",
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
         assert done.returncode != 0 and f"num={code}:" in done.stderr, done.stderr
     with lenient.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=5)) as sealed:
         sealed.sendall(request(1, transport="TLS"))

@@ -1,4 +1,5 @@
 """Speech to speech: a provider's media stream or a SIP leg on one side, a realtime model on the other."""
+
 import asyncio
 import io
 import json
@@ -25,8 +26,14 @@ TOKEN = "twilio-auth-token-of-this-test"
 
 
 def realtime(model, **more):
-    return {"TRUNKLINE_AGENT_MODE": "realtime", "TRUNKLINE_REALTIME_OPENAI_URL": model.url, "TRUNKLINE_AGENT_FALLBACK": "false",
-            "TRUNKLINE_BRIDGE_OPEN_STREAMS": "true", "OPENAI_API_KEY": "sk-of-this-test", **more}
+    return {
+        "TRUNKLINE_AGENT_MODE": "realtime",
+        "TRUNKLINE_REALTIME_OPENAI_URL": model.url,
+        "TRUNKLINE_AGENT_FALLBACK": "false",
+        "TRUNKLINE_BRIDGE_OPEN_STREAMS": "true",
+        "OPENAI_API_KEY": "sk-of-this-test",
+        **more,
+    }
 
 
 def stream(server, **options):
@@ -57,8 +64,9 @@ def sound_of_the_ai(server, call_id, span=None):
     with wave.open(io.BytesIO(data)) as file:
         right = numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2").reshape(-1, 2)[:, 1]
     if span:
-        right = right[int(span[0] * 8000):int(span[1] * 8000)]
-    # A tone crosses zero: gaps of up to two milliseconds are filled, and what that adds at both ends of a sound is taken off.
+        right = right[int(span[0] * 8000) : int(span[1] * 8000)]
+    # A tone crosses zero: gaps of up to two milliseconds are filled, and what that adds at both ends of a sound is
+    # taken off.
     loud = numpy.convolve(numpy.abs(right.astype(float)) > 100, numpy.ones(17), "same") > 0
     sounds = numpy.count_nonzero(numpy.diff(loud.astype(int)) == 1) + int(loud[0])
     return (loud.sum() - 16 * sounds) / 8
@@ -71,8 +79,15 @@ def test_the_mock_is_what_the_vendors_client_expects(model):
         client = openai.AsyncOpenAI(api_key="sk-x", websocket_base_url=mock.url.removesuffix("/realtime"))
         kinds, sound, words = [], 0, ""
         async with client.realtime.connect(model="gpt-realtime") as connection:
-            await connection.session.update(session={"type": "realtime", "audio": {
-                "input": {"format": {"type": "audio/pcmu"}, "turn_detection": {"type": "server_vad"}}, "output": {"format": {"type": "audio/pcmu"}}}})
+            await connection.session.update(
+                session={
+                    "type": "realtime",
+                    "audio": {
+                        "input": {"format": {"type": "audio/pcmu"}, "turn_detection": {"type": "server_vad"}},
+                        "output": {"format": {"type": "audio/pcmu"}},
+                    },
+                }
+            )
             await connection.response.create()
             async for event in connection:
                 kinds.append(event.type)
@@ -93,11 +108,32 @@ def test_the_mock_is_what_the_vendors_client_expects(model):
 
 
 def test_a_sip_call_with_a_speech_model(make_server, callee, model):
-    mock = model([
-        {"text": "Hello, this is Riverside Restaurant. Will you attend?", "ms": 2000},
-        {"text": "", "tools": [("report_task_state", {"questions": [{"id": "q1", "status": "answered", "answer": "Yes, I will be there.", "value": True, "confidence": 0.9}]})]},
-        {"text": "Thank you, goodbye.", "ms": 1000, "tools": [("end_call", {"reason": "task_completed"})]},
-    ], ["Yes, I will be there."])
+    mock = model(
+        [
+            {"text": "Hello, this is Riverside Restaurant. Will you attend?", "ms": 2000},
+            {
+                "text": "",
+                "tools": [
+                    (
+                        "report_task_state",
+                        {
+                            "questions": [
+                                {
+                                    "id": "q1",
+                                    "status": "answered",
+                                    "answer": "Yes, I will be there.",
+                                    "value": True,
+                                    "confidence": 0.9,
+                                }
+                            ]
+                        },
+                    )
+                ],
+            },
+            {"text": "Thank you, goodbye.", "ms": 1000, "tools": [("end_call", {"reason": "task_completed"})]},
+        ],
+        ["Yes, I will be there."],
+    )
     server = make_server(**realtime(mock))
     call_id = server.create(callee("load").address, [ATTEND])
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
@@ -105,7 +141,10 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model):
     answer = result["answers"][0]
     assert (answer["status"], answer["value"], answer["confidence"]) == ("answered", True, 0.9)
     assert [(entry["speaker"], entry["text"]) for entry in result["transcript"]] == [
-        ("ai", "Hello, this is Riverside Restaurant. Will you attend?"), ("customer", "Yes, I will be there."), ("ai", "Thank you, goodbye.")]
+        ("ai", "Hello, this is Riverside Restaurant. Will you attend?"),
+        ("customer", "Yes, I will be there."),
+        ("ai", "Thank you, goodbye."),
+    ]
     evidence = answer["evidence"]
     said = result["transcript"][evidence["turn"]]
     assert said["speaker"] == "customer" and abs(said["timestamp"] * 1000 - evidence["start_ms"]) < 2
@@ -113,10 +152,18 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model):
     assert sound_of_the_ai(server, call_id) == pytest.approx(3000, abs=40)
     assert result["latency"]["turns"] == 1 and 400 <= result["latency"]["voice_to_voice"]["p50_ms"] < 2000
     path, headers = mock.headers[0]
-    assert path.endswith("?model=gpt-realtime") and headers["Authorization"] == "Bearer sk-of-this-test" and "OpenAI-Beta" not in headers
+    assert (
+        path.endswith("?model=gpt-realtime")
+        and headers["Authorization"] == "Bearer sk-of-this-test"
+        and "OpenAI-Beta" not in headers
+    )
     session = mock.messages("session.update")[0]["session"]
     assert session["audio"]["input"]["format"] == session["audio"]["output"]["format"] == {"type": "audio/pcmu"}
-    assert {tool["name"] for tool in session["tools"]} == {"report_task_state", "end_call", "send_dtmf"} and ATTEND in session["instructions"]
+    assert {tool["name"] for tool in session["tools"]} == {
+        "report_task_state",
+        "end_call",
+        "send_dtmf",
+    } and ATTEND in session["instructions"]
     assert mock.clashes == 0 and len(mock.messages("conversation.item.create")) == 2
 
 
@@ -124,7 +171,9 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model):
 def test_ten_interruptions_and_everybody_agrees(make_server, model):
     """What the carrier played, what the model is told was heard, the transcript and the recording: within 40 ms."""
     points = [240, 400, 610, 777, 900, 1111, 1300, 1500, 1750, 2000]
-    mock = model([{"text": " ".join(f"word{n}" for n in range(30)), "ms": 3000} for _ in points], ["stop it"] * len(points))
+    mock = model(
+        [{"text": " ".join(f"word{n}" for n in range(30)), "ms": 3000} for _ in points], ["stop it"] * len(points)
+    )
     server = make_server(**realtime(mock, TRUNKLINE_AGENT_SPEAKS_FIRST="false"))
     carrier = stream(server)
     carrier.wait(lambda: mock.messages("session.update"))
@@ -151,13 +200,21 @@ def test_ten_interruptions_and_everybody_agrees(make_server, model):
     for truncated, heard, entry in zip(mock.truncated, played, cut, strict=True):
         told = (entry["end"] - entry["timestamp"]) * 1000
         recorded = sound_of_the_ai(server, call_id, (entry["timestamp"] - 0.05, entry["end"] + 0.3))
-        assert max(truncated, heard, told, recorded) - min(truncated, heard, told, recorded) <= 40, (truncated, heard, told, recorded)
+        assert max(truncated, heard, told, recorded) - min(truncated, heard, told, recorded) <= 40, (
+            truncated,
+            heard,
+            told,
+            recorded,
+        )
         assert entry["text"].startswith(entry["heard_text"]) and entry["heard_text_source"] == "estimate"
         assert len(entry["heard_text"].split()) == pytest.approx(truncated / 100, abs=1.5)
 
 
 def test_a_backchannel_does_not_cost_the_sentence(make_server, model):
-    mock = model([{"text": "A sentence that goes on for three whole seconds.", "ms": 3000}, {"text": "What?", "ms": 500}], ["hello", "mm-hm"])
+    mock = model(
+        [{"text": "A sentence that goes on for three whole seconds.", "ms": 3000}, {"text": "What?", "ms": 500}],
+        ["hello", "mm-hm"],
+    )
     server = make_server(**realtime(mock, TRUNKLINE_AGENT_SPEAKS_FIRST="false"))
     carrier = stream(server)
     carrier.wait(lambda: mock.messages("session.update"))
@@ -167,17 +224,24 @@ def test_a_backchannel_does_not_cost_the_sentence(make_server, model):
     carrier.wait(lambda: carrier.clears, what="the pause")
     carrier.wait(lambda: carrier.played_ms() >= 2940, what="the rest of the sentence")
     time.sleep(0.8)
-    # Where it stopped over there is known to 40 ms. The model answered the sound; nobody hears that, and it is told to stop.
+    # Where it stopped over there is known to 40 ms. The model answered the sound; nobody hears that, and it is told to
+    # stop.
     assert abs(carrier.played_ms() - 3000) <= 40 and mock.truncated == []
     carrier.hang_up()
     result = server.result(ended(server))
     ai = [entry for entry in result["transcript"] if entry["speaker"] == "ai"]
-    assert [(entry["text"], entry["interrupted"]) for entry in ai] == [("A sentence that goes on for three whole seconds.", False)]
+    assert [(entry["text"], entry["interrupted"]) for entry in ai] == [
+        ("A sentence that goes on for three whole seconds.", False)
+    ]
     assert result["interruptions"] == 0
 
 
 def test_a_model_that_dies_in_mid_call_is_called_again(make_server, model):
-    mock = model([{"text": "Good morning.", "ms": 600}, {"text": "I am back.", "ms": 600}], ["hello", "hello again"], die_after=2.5)
+    mock = model(
+        [{"text": "Good morning.", "ms": 600}, {"text": "I am back.", "ms": 600}],
+        ["hello", "hello again"],
+        die_after=2.5,
+    )
     server = make_server(**realtime(mock))
     carrier = stream(server)
     carrier.wait(lambda: carrier.played_ms() >= 580, what="the greeting")
@@ -188,13 +252,18 @@ def test_a_model_that_dies_in_mid_call_is_called_again(make_server, model):
     call_id = ended(server)
     assert [entry["text"] for entry in server.result(call_id)["transcript"]] == ["Good morning.", "hello", "I am back."]
     # The second session knows what was said before.
-    texts = [part["text"] for item in mock.messages("conversation.item.create") for part in item["item"].get("content", [])]
+    texts = [
+        part["text"] for item in mock.messages("conversation.item.create") for part in item["item"].get("content", [])
+    ]
     assert texts == ["Good morning."]
 
 
 def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model):
     """In a quiet moment; what is said while the next one is opened is heard, and nothing is said twice."""
-    mock = model([{"text": "Good morning, this takes a little while.", "ms": 2000}, {"text": "Still the same call.", "ms": 600}], ["hello"])
+    mock = model(
+        [{"text": "Good morning, this takes a little while.", "ms": 2000}, {"text": "Still the same call.", "ms": 600}],
+        ["hello"],
+    )
     server = make_server(**realtime(mock, TRUNKLINE_REALTIME_OPENAI_SESSION_LIMIT="1"))
     carrier = stream(server)
     carrier.wait(lambda: carrier.played_ms() >= 1980, what="the greeting")
@@ -207,9 +276,14 @@ def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model)
     carrier.wait(lambda: mock.messages("conversation.item.create"), what="the next session is told what was said")
     carrier.hang_up()
     assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == [
-        "Good morning, this takes a little while.", "hello", "Still the same call."]
+        "Good morning, this takes a little while.",
+        "hello",
+        "Still the same call.",
+    ]
     assert mock.clashes == 0
-    texts = [part["text"] for item in mock.messages("conversation.item.create") for part in item["item"].get("content", [])]
+    texts = [
+        part["text"] for item in mock.messages("conversation.item.create") for part in item["item"].get("content", [])
+    ]
     assert texts[0] == "Good morning, this takes a little while.", "the next session knows what was said"
 
 
@@ -223,20 +297,28 @@ def test_other_ways_to_find_a_turns_end(make_server, model, way, kind):
     carrier.say(800)
     carrier.wait(lambda: carrier.played_ms() >= 1180, what="the answer")
     carrier.hang_up()
-    assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == ["Good morning.", "hello", "Indeed."]
+    assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == [
+        "Good morning.",
+        "hello",
+        "Indeed.",
+    ]
     detection = mock.messages("session.update")[0]["session"]["audio"]["input"]["turn_detection"]
     assert (detection and detection["type"]) == kind
     assert len(mock.messages("input_audio_buffer.commit")) == (1 if way == "manual" else 0) and mock.clashes == 0
 
 
-@pytest.mark.parametrize("trouble", [{"reject": 401}, {"script": [{"stall": True}] * 9}, {"script": [{"fail": "server_error"}] * 9}])
+@pytest.mark.parametrize(
+    "trouble", [{"reject": 401}, {"script": [{"stall": True}] * 9}, {"script": [{"fail": "server_error"}] * 9}]
+)
 def test_a_model_that_cannot_be_had_ends_the_call_with_a_reason(make_server, model, trouble):
     mock = model(**trouble)
     server = make_server(**realtime(mock, TRUNKLINE_REALTIME_RESPONSE_TIMEOUT_MS="1000"))
     carrier = stream(server)
     call_id = ended(server, seconds=30)
     call = server.call(call_id)
-    assert call["end_reason"] == "provider_error" and call["state"] == "failed" and "openai" in call["failure_reason"], call
+    assert (
+        call["end_reason"] == "provider_error" and call["state"] == "failed" and "openai" in call["failure_reason"]
+    ), call
     carrier.wait(lambda: not carrier.open, what="the end of the stream")
     assert "sk-of-this-test" not in (server.folder / "server.log").read_text()
 
@@ -251,18 +333,27 @@ def test_another_way_of_talking_takes_over(make_server, callee, model):
 
 
 def test_what_a_model_should_not_say_hurts_nobody(make_server, model):
-    mock = model([{"text": "All is well.", "ms": 600, "tools": [("no_such_tool", {}), ("report_task_state", {"questions": 7})]}], garbage=True)
+    mock = model(
+        [{"text": "All is well.", "ms": 600, "tools": [("no_such_tool", {}), ("report_task_state", {"questions": 7})]}],
+        garbage=True,
+    )
     server = make_server(**realtime(mock))
     carrier = stream(server)
     carrier.wait(lambda: carrier.played_ms() >= 580, what="the greeting")
     carrier.hang_up()
     assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == ["All is well."]
-    outputs = [json.loads(item["item"]["output"]) for item in mock.messages("conversation.item.create") if item["item"]["type"] == "function_call_output"]
+    outputs = [
+        json.loads(item["item"]["output"])
+        for item in mock.messages("conversation.item.create")
+        if item["item"]["type"] == "function_call_output"
+    ]
     assert outputs[0] == {"error": "there is no such tool"}
 
 
 def test_keys_reach_the_model(make_server, model):
-    mock = model([{"text": "Press a key, please, whenever you like to.", "ms": 2500}, {"text": "Thank you.", "ms": 400}])
+    mock = model(
+        [{"text": "Press a key, please, whenever you like to.", "ms": 2500}, {"text": "Thank you.", "ms": 400}]
+    )
     server = make_server(**realtime(mock))
     carrier = stream(server)
     carrier.wait(lambda: carrier.played_ms() >= 500)
@@ -277,13 +368,25 @@ def test_keys_reach_the_model(make_server, model):
 
 
 def test_a_silent_caller_is_prompted_twice_then_left(make_server, model):
-    mock = model([{"text": "Good morning.", "ms": 400}, {"text": "Are you there?", "ms": 400}, {"text": "Hello?", "ms": 400}, {"text": "Goodbye.", "ms": 400}])
+    mock = model(
+        [
+            {"text": "Good morning.", "ms": 400},
+            {"text": "Are you there?", "ms": 400},
+            {"text": "Hello?", "ms": 400},
+            {"text": "Goodbye.", "ms": 400},
+        ]
+    )
     server = make_server(**realtime(mock, TRUNKLINE_AGENT_SILENCE_PROMPT_MS="1000"))
     carrier = stream(server)
     carrier.wait(lambda: not carrier.open, what="the end of the call")
     call_id = ended(server)
     assert server.call(call_id)["end_reason"] == "silence" and server.call(call_id)["state"] == "completed"
-    assert [entry["text"] for entry in server.result(call_id)["transcript"]] == ["Good morning.", "Are you there?", "Hello?", "Goodbye."]
+    assert [entry["text"] for entry in server.result(call_id)["transcript"]] == [
+        "Good morning.",
+        "Are you there?",
+        "Hello?",
+        "Goodbye.",
+    ]
     assert carrier.played_ms() == 1600, "the goodbye is played to its end"
 
 
@@ -303,9 +406,20 @@ def test_a_dead_carrier_and_a_hang_up_end_the_call(make_server, model):
     assert server.wait_for(call_id)["end_reason"] == "operator_hangup"
 
 
-BAD = ["", "{", "[]", '{"event":7}', '{"event":"media"}', '{"event":"media","streamSid":"MZ1","media":{"payload":"!!!!"}}',
-       '{"event":"media","streamSid":"MZ2","media":{"payload":"AAAA"}}', '{"event":"media","streamSid":"MZ1","media":{"payload":"' + "A" * 60_000 + '"}}',
-       '{"event":"mark","mark":{}}', '{"event":"start","streamSid":"MZ1","start":{}}', '{"event":"of-a-later-version"}', b"\x00binary"]
+BAD = [
+    "",
+    "{",
+    "[]",
+    '{"event":7}',
+    '{"event":"media"}',
+    '{"event":"media","streamSid":"MZ1","media":{"payload":"!!!!"}}',
+    '{"event":"media","streamSid":"MZ2","media":{"payload":"AAAA"}}',
+    '{"event":"media","streamSid":"MZ1","media":{"payload":"' + "A" * 60_000 + '"}}',
+    '{"event":"mark","mark":{}}',
+    '{"event":"start","streamSid":"MZ1","start":{}}',
+    '{"event":"of-a-later-version"}',
+    b"\x00binary",
+]
 
 
 def test_bad_messages_disturb_no_other_call(make_server, model):
@@ -316,7 +430,8 @@ def test_bad_messages_disturb_no_other_call(make_server, model):
     for message in BAD:
         bad.socket.send(message)
     bad.wait(lambda: bad.played_ms() >= 1980, what="the rest, in spite of it all")
-    # One after the other: what is sent when the server has closed already would reset the connection, and its code with it.
+    # One after the other: what is sent when the server has closed already would reset the connection, and its code with
+    # it.
     for message in BAD * 5:
         if not bad.open:
             break
@@ -342,9 +457,17 @@ def test_twilio_calls_in(make_server, model):
     """TwiML and signatures by Twilio's own package; a token for one call, once."""
     mock = model([{"text": "Good morning.", "ms": 600}] * 3)
     public = "https://voice.example.com"
-    server = make_server(**realtime(
-        mock, TRUNKLINE_BRIDGE_OPEN_STREAMS="false", TWILIO_AUTH_TOKEN=TOKEN, APP_PUBLIC_BASE_URL=public))
-    form = {"CallSid": "CA77", "From": "+15550100", "To": "+15550199", "AccountSid": "AC1", "CallStatus": "ringing", "Caller Name": "Zoë & Co"}
+    server = make_server(
+        **realtime(mock, TRUNKLINE_BRIDGE_OPEN_STREAMS="false", TWILIO_AUTH_TOKEN=TOKEN, APP_PUBLIC_BASE_URL=public)
+    )
+    form = {
+        "CallSid": "CA77",
+        "From": "+15550100",
+        "To": "+15550199",
+        "AccountSid": "AC1",
+        "CallStatus": "ringing",
+        "Caller Name": "Zoë & Co",
+    }
 
     def post(path, headers, body=form, kind="application/x-www-form-urlencoded"):
         data = urlencode(body) if isinstance(body, dict) else body
@@ -367,7 +490,9 @@ def test_twilio_calls_in(make_server, model):
     assert post("/twilio/status?leg=a%20b", signed(public + "/twilio/status?leg=a%20b", form))[0] == 204
     body = json.dumps({"CallSid": "CA77"})
     query = "/twilio/status?bodySHA256=" + RequestValidator(TOKEN).compute_hash(body)
-    assert post(query, signed(public + query), body, "application/json")[0] == 422, "the signature is right, the fields are not a form's"
+    assert post(query, signed(public + query), body, "application/json")[0] == 422, (
+        "the signature is right, the fields are not a form's"
+    )
     assert post(query, signed(public + query), body + " ", "application/json")[0] == 403
 
     # The token lets one stream of this call in, once.
@@ -375,13 +500,19 @@ def test_twilio_calls_in(make_server, model):
         before = mock.sessions
         carrier = stream(server, **options)
         carrier.wait(lambda: not carrier.open, what="the refusal")
-        assert carrier.close_code == 1008 and mock.sessions == before, "nothing is asked of a model for a refused stream"
+        assert carrier.close_code == 1008 and mock.sessions == before, (
+            "nothing is asked of a model for a refused stream"
+        )
 
     refused(call_sid="CA99", parameters={"token": token})
     refused(call_sid="CA77", parameters={"token": token})  # a token tried by another call is spent
     refused(call_sid="CA77")
     refused(call_sid="CA77", parameters={"token": "x" * 40})
-    token = ElementTree.fromstring(post("/twilio/voice", signed(public + "/twilio/voice", form))[1]).find("./Connect/Stream/Parameter").get("value")
+    token = (
+        ElementTree.fromstring(post("/twilio/voice", signed(public + "/twilio/voice", form))[1])
+        .find("./Connect/Stream/Parameter")
+        .get("value")
+    )
     carrier = stream(server, call_sid="CA77", parameters={"token": token})
     carrier.wait(lambda: carrier.played_ms() >= 580, what="the greeting")
     refused(call_sid="CA77", parameters={"token": token})
@@ -392,7 +523,9 @@ def test_twilio_calls_in(make_server, model):
 
     # A TwiML Bin has no token: there the upgrade's own signature counts.
     path = "/twilio/stream"
-    bin_stream = Carrier(f"ws://127.0.0.1:{server.http_port}{path}", call_sid="CA80", headers=signed("wss://voice.example.com" + path))
+    bin_stream = Carrier(
+        f"ws://127.0.0.1:{server.http_port}{path}", call_sid="CA80", headers=signed("wss://voice.example.com" + path)
+    )
     bin_stream.wait(lambda: bin_stream.played_ms() >= 580, what="the greeting")
     bin_stream.hang_up()
     with pytest.raises(Exception, match="403"):
@@ -401,8 +534,19 @@ def test_twilio_calls_in(make_server, model):
 
 def test_open_streams_are_refused_beyond_loopback(tmp_path):
     from test_operations import run
-    result = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, TRUNKLINE_HTTP_HOST="0.0.0.0", TRUNKLINE_API_KEY="k" * 20,
-                 TRUNKLINE_SECURITY_ENCRYPTION_KEY="ab" * 32, TRUNKLINE_BRIDGE_OPEN_STREAMS="true")
+
+    result = run(
+        "serve",
+        "--http-port",
+        "0",
+        "--sip-port",
+        str(free_port()),
+        cwd=tmp_path,
+        TRUNKLINE_HTTP_HOST="0.0.0.0",
+        TRUNKLINE_API_KEY="k" * 20,
+        TRUNKLINE_SECURITY_ENCRYPTION_KEY="ab" * 32,
+        TRUNKLINE_BRIDGE_OPEN_STREAMS="true",
+    )
     assert result.returncode == 1 and "bridge.open_streams" in result.stderr
 
 
@@ -411,13 +555,22 @@ def test_tls_on_both_sides(make_server, model, certificates, tmp_path):
     mock = model([{"text": "Good morning.", "ms": 600}] * 3, tls=(certificates / "one.pem", certificates / "one.key"))
     for name in ("pem", "key"):
         shutil.copy(certificates / f"one.{name}", tmp_path / f"server.{name}")
-    server = make_server(**realtime(
-        mock, TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"), TRUNKLINE_TLS_CERTIFICATE=str(tmp_path / "server.pem"),
-        TRUNKLINE_TLS_KEY=str(tmp_path / "server.key")), tls=certificates / "ca.pem")
+    server = make_server(
+        **realtime(
+            mock,
+            TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"),
+            TRUNKLINE_TLS_CERTIFICATE=str(tmp_path / "server.pem"),
+            TRUNKLINE_TLS_KEY=str(tmp_path / "server.key"),
+        ),
+        tls=certificates / "ca.pem",
+    )
     trust = ssl.create_default_context(cafile=certificates / "ca.pem")
 
     def name_of_the_certificate():
-        with socket.create_connection(("127.0.0.1", server.http_port)) as plain, trust.wrap_socket(plain, server_hostname="localhost") as secure:
+        with (
+            socket.create_connection(("127.0.0.1", server.http_port)) as plain,
+            trust.wrap_socket(plain, server_hostname="localhost") as secure,
+        ):
             assert secure.version() in ("TLSv1.2", "TLSv1.3")
             return dict(item[0] for item in secure.getpeercert()["subject"])["commonName"]
 
@@ -435,7 +588,8 @@ def test_tls_on_both_sides(make_server, model, certificates, tmp_path):
     assert status == 200 and "; Secure" in server.last_headers["set-cookie"]
     with pytest.raises(ssl.SSLError):
         ssl.create_default_context(cafile=certificates / "other.pem").wrap_socket(
-            socket.create_connection(("127.0.0.1", server.http_port)), server_hostname="localhost")
+            socket.create_connection(("127.0.0.1", server.http_port)), server_hostname="localhost"
+        )
 
 
 def test_a_model_with_a_certificate_we_do_not_know_is_not_talked_to(make_server, model, certificates):
@@ -446,10 +600,22 @@ def test_a_model_with_a_certificate_we_do_not_know_is_not_talked_to(make_server,
     assert mock.sessions == 0
 
 
-@pytest.mark.parametrize("files, words", [(("one.pem", "two.key"), "does not belong"), (("nothing.pem", "one.key"), "cannot read")])
+@pytest.mark.parametrize(
+    "files, words", [(("one.pem", "two.key"), "does not belong"), (("nothing.pem", "one.key"), "cannot read")]
+)
 def test_certificates_that_do_not_work_end_the_start(tmp_path, certificates, files, words):
     from test_operations import run
-    result = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, TRUNKLINE_TLS_CERTIFICATE=str(certificates / files[0]), TRUNKLINE_TLS_KEY=str(certificates / files[1]))
+
+    result = run(
+        "serve",
+        "--http-port",
+        "0",
+        "--sip-port",
+        str(free_port()),
+        cwd=tmp_path,
+        TRUNKLINE_TLS_CERTIFICATE=str(certificates / files[0]),
+        TRUNKLINE_TLS_KEY=str(certificates / files[1]),
+    )
     assert result.returncode == 1 and words in result.stderr, result.stderr
 
 
@@ -465,5 +631,8 @@ def test_linear_pcm_goes_both_ways(make_server, model):
     carrier.say(600)
     carrier.wait(lambda: mock.responses == 2, what="the model to hear the caller")
     carrier.hang_up()
-    assert mock.messages("session.update")[0]["session"]["audio"]["input"]["format"] == {"type": "audio/pcm", "rate": 24000}
+    assert mock.messages("session.update")[0]["session"]["audio"]["input"]["format"] == {
+        "type": "audio/pcm",
+        "rate": 24000,
+    }
     assert sound_of_the_ai(server, ended(server)) == pytest.approx(1000 + 20 * (len(carrier.play_log) - 50), abs=80)

@@ -1,4 +1,5 @@
 """What is made of a call when it is over: cost by component, a model's summary, and the older orchestrator's routes."""
+
 import signal
 import time
 from decimal import Decimal
@@ -14,9 +15,16 @@ from test_webhooks import FAST, Receiver
 speech = mocks(MockSpeech)
 receiver = mocks(Receiver)
 
-PRICES = ",".join([
-    "telephony/sip started_minute 0.01", "speech-to-text/deepgram minute 0.0077", "text-to-speech/cartesia 1k_characters 0.05",
-    "language-model/openai 1m_input_tokens 0.40", "language-model/openai 1m_cached_input_tokens 0.10", "language-model/openai 1m_output_tokens 1.60"])
+PRICES = ",".join(
+    [
+        "telephony/sip started_minute 0.01",
+        "speech-to-text/deepgram minute 0.0077",
+        "text-to-speech/cartesia 1k_characters 0.05",
+        "language-model/openai 1m_input_tokens 0.40",
+        "language-model/openai 1m_cached_input_tokens 0.10",
+        "language-model/openai 1m_output_tokens 1.60",
+    ]
+)
 MODEL = {"TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "openai/gpt-4.1-mini"}
 
 
@@ -35,20 +43,36 @@ def wait_for_event(server, call_id, name, seconds=20):
 
 def test_cost_by_component(make_server, callee, speech):
     mock = speech(TALK, ["Yes, I will be there."])
-    server = make_server(**mock.settings(), TRUNKLINE_COSTS_PRICES=PRICES, TRUNKLINE_COSTS_CURRENCY="EUR", TRUNKLINE_AGENT_TURN_SPECULATE="false")
+    server = make_server(
+        **mock.settings(),
+        TRUNKLINE_COSTS_PRICES=PRICES,
+        TRUNKLINE_COSTS_CURRENCY="EUR",
+        TRUNKLINE_AGENT_TURN_SPECULATE="false",
+    )
     call_id = server.create(callee("load").address, [ATTEND])
     server.wait_for(call_id, seconds=40)
     cost = server.result(call_id)["cost"]
     parts = by_name({"cost": cost})
-    assert set(parts) == {"telephony/sip", "speech-to-text/deepgram", "language-model/openai", "text-to-speech/cartesia"}, parts
+    assert set(parts) == {
+        "telephony/sip",
+        "speech-to-text/deepgram",
+        "language-model/openai",
+        "text-to-speech/cartesia",
+    }, parts
     assert cost["currency"] == "EUR" and cost["total"] == cost["known"]
     assert Decimal(cost["total"]) == sum(Decimal(part["amount"]) for part in parts.values())
     assert parts["telephony/sip"]["amount"] == "0.01"
     # Two requests of 800 new, 200 kept and 50 written tokens.
     assert {line["unit"]: line["quantity"] for line in parts["language-model/openai"]["lines"]} == {
-        "1m_input_tokens": "0.0016", "1m_cached_input_tokens": "0.0004", "1m_output_tokens": "0.0001"}
+        "1m_input_tokens": "0.0016",
+        "1m_cached_input_tokens": "0.0004",
+        "1m_output_tokens": "0.0001",
+    }
     assert parts["language-model/openai"]["amount"] == "0.00084" and not parts["language-model/openai"]["estimated"]
-    spoken = sum(len(sentence) for sentence in ("Hello, this is Riverside Restaurant.", "Will you attend the dinner on Friday?", GOODBYE))
+    spoken = sum(
+        len(sentence)
+        for sentence in ("Hello, this is Riverside Restaurant.", "Will you attend the dinner on Friday?", GOODBYE)
+    )
     assert parts["text-to-speech/cartesia"]["amount"] == str((Decimal(spoken) * Decimal("0.00005")).normalize())
     heard = Decimal(parts["speech-to-text/deepgram"]["lines"][0]["quantity"])
     assert 1 < heard * 60 < 10
@@ -76,13 +100,26 @@ def test_a_vendor_that_does_not_count_is_reckoned(make_server, callee, speech):
 
 
 def test_tokens_of_a_speech_model(make_server, callee):
-    usage = {"total_tokens": 900, "input_tokens": 700, "output_tokens": 200,
-             "input_token_details": {"text_tokens": 300, "audio_tokens": 400, "cached_tokens": 100, "cached_tokens_details": {"text_tokens": 60, "audio_tokens": 40}},
-             "output_token_details": {"text_tokens": 50, "audio_tokens": 150}}
-    model = MockRealtime([{"text": GREETING, "ms": 600}, {"text": GOODBYE, "ms": 500, "tools": [ANSWERED, END]}], ["Yes."], usage=usage)
+    usage = {
+        "total_tokens": 900,
+        "input_tokens": 700,
+        "output_tokens": 200,
+        "input_token_details": {
+            "text_tokens": 300,
+            "audio_tokens": 400,
+            "cached_tokens": 100,
+            "cached_tokens_details": {"text_tokens": 60, "audio_tokens": 40},
+        },
+        "output_token_details": {"text_tokens": 50, "audio_tokens": 150},
+    }
+    model = MockRealtime(
+        [{"text": GREETING, "ms": 600}, {"text": GOODBYE, "ms": 500, "tools": [ANSWERED, END]}], ["Yes."], usage=usage
+    )
     try:
-        prices = "realtime/openai 1m_input_tokens 4,realtime/openai 1m_cached_input_tokens 0.4,realtime/openai 1m_audio_input_tokens 32," \
-                 "realtime/openai 1m_output_tokens 16,realtime/openai 1m_audio_output_tokens 64,telephony/sip minute 0"
+        prices = (
+            "realtime/openai 1m_input_tokens 4,realtime/openai 1m_cached_input_tokens 0.4,realtime/openai 1m_audio_input_tokens 32,"
+            "realtime/openai 1m_output_tokens 16,realtime/openai 1m_audio_output_tokens 64,telephony/sip minute 0"
+        )
         server = make_server(**realtime(model, TRUNKLINE_BRIDGE_OPEN_STREAMS="false", TRUNKLINE_COSTS_PRICES=prices))
         call_id = server.create(callee("load").address, [ATTEND])
         server.wait_for(call_id, seconds=40)
@@ -91,7 +128,12 @@ def test_tokens_of_a_speech_model(make_server, callee):
         count = round(Decimal(lines["1m_audio_output_tokens"]) * 1_000_000 / 150)
         assert count >= 2
         assert {unit: Decimal(lines[unit]) * 1_000_000 / count for unit in lines if unit != "milliseconds"} == {
-            "1m_input_tokens": 240, "1m_cached_input_tokens": 100, "1m_output_tokens": 50, "1m_audio_input_tokens": 360, "1m_audio_output_tokens": 150}
+            "1m_input_tokens": 240,
+            "1m_cached_input_tokens": 100,
+            "1m_output_tokens": 50,
+            "1m_audio_input_tokens": 360,
+            "1m_audio_output_tokens": 150,
+        }
         each = Decimal("240") * 4 + 100 * Decimal("0.4") + 360 * 32 + 50 * 16 + 150 * 64
         assert Decimal(result["cost"]["total"]) == count * each / 1_000_000
     finally:
@@ -111,7 +153,11 @@ def test_a_model_sums_the_call_up(make_server, callee, speech, receiver):
     # What the summary cost is in it.
     lines = {line["unit"]: line["quantity"] for line in by_name(result)["language-model/openai"]["lines"]}
     assert Decimal(lines["1m_output_tokens"]) * 1_000_000 % 50 == 20
-    assert hook.wait_for(lambda events: any(event["event"] == "outbound_analyzed" and event["summary"] == "They come on Friday." for event in events))
+    assert hook.wait_for(
+        lambda events: any(
+            event["event"] == "outbound_analyzed" and event["summary"] == "They come on Friday." for event in events
+        )
+    )
     names = [event["event"] for _, event in hook.received]
     assert names.index("outbound_completed") < names.index("outbound_analyzed")
 
@@ -150,7 +196,12 @@ def test_a_killed_server_sums_up_afterwards(make_server, callee, speech):
 RECEIVED = {
     "user": {"name": "Kim Minji", "phone": "", "age": 71, "number": 9007199254740993},
     "vulnerability": {"title": "Heat warning", "description": "The city warns of heat this week"},
-    "questions": [{"question": "Where is the cooling centre?", "answer": "It is in the town hall."}, {"question": ATTEND}, {"question": GUESTS}]}
+    "questions": [
+        {"question": "Where is the cooling centre?", "answer": "It is in the town hall."},
+        {"question": ATTEND},
+        {"question": GUESTS},
+    ],
+}
 
 
 def test_receive_dials_and_posts_back(make_server, callee, receiver):
@@ -162,12 +213,20 @@ def test_receive_dials_and_posts_back(make_server, callee, receiver):
     call_id = answer["outbound_id"]
     call = server.wait_for(call_id)
     assert call["purpose"] == "Speak with Kim Minji about this: The city warns of heat this week. Heat warning"
-    assert [question["text"] for question in call["questions"]] == [ATTEND, GUESTS] and call["metadata"]["user"]["age"] == 71
+    assert [question["text"] for question in call["questions"]] == [ATTEND, GUESTS] and call["metadata"]["user"][
+        "age"
+    ] == 71
     assert hook.wait_for(lambda events: events)
     body = hook.received[0][1]
-    assert body["outbound_id"] == call_id and body["user"]["name"] == "Kim Minji" and body["vulnerability"]["title"] == "Heat warning"
+    assert (
+        body["outbound_id"] == call_id
+        and body["user"]["name"] == "Kim Minji"
+        and body["vulnerability"]["title"] == "Heat warning"
+    )
     assert body["user"]["number"] == 9007199254740993, "not as a double"
-    assert [pair["status"] for pair in body["questions"]] == ["answered", "answered"] and body["analysis"]["task_completed"] is True
+    assert [pair["status"] for pair in body["questions"]] == ["answered", "answered"] and body["analysis"][
+        "task_completed"
+    ] is True
     assert body["summary"] and body["transcript"] and body["call_id"].startswith(f"outbound-{call_id}-")
     # Again, by either id.
     assert server.request("POST", "/send_llm_result", {"call_id": body["call_id"]})[0] == 202
@@ -177,21 +236,42 @@ def test_receive_dials_and_posts_back(make_server, callee, receiver):
 
 
 def test_what_the_user_may_ask_is_answered(make_server, callee, speech):
-    mock = speech([{"text": "Hello there."}, {}, {"text": GOODBYE, "tools": [END]}], ["Where is the cooling centre?", "Thank you."])
-    server = make_server(**mock.settings("deepgram", "openai", "cartesia"), TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100")
+    mock = speech(
+        [{"text": "Hello there."}, {}, {"text": GOODBYE, "tools": [END]}],
+        ["Where is the cooling centre?", "Thank you."],
+    )
+    server = make_server(
+        **mock.settings("deepgram", "openai", "cartesia"), TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100"
+    )
     request = {**RECEIVED, "user": {"phone": callee("load").address}, "questions": RECEIVED["questions"][:1]}
     call_id = server.request("POST", "/receive", request)[1]["outbound_id"]
     server.wait_for(call_id, seconds=60)
-    said = [(entry["text"], entry.get("sources")) for entry in server.result(call_id)["transcript"] if entry["speaker"] == "ai"]
+    said = [
+        (entry["text"], entry.get("sources"))
+        for entry in server.result(call_id)["transcript"]
+        if entry["speaker"] == "ai"
+    ]
     assert said[1] == ("It is in the town hall.", ["Where is the cooling centre?"]), said
     assert "Where is the cooling centre? — It is in the town hall." in mock.chats[0]["messages"][0]["content"]
 
 
-@pytest.mark.parametrize("change, field", [
-    ({"user": None}, "user"), ({"user": {"name": "Kim"}}, "user.phone"), ({"user": {"phone": "abc"}}, "user.phone"), ({"user": {"phone": 7}}, "user.phone"),
-    ({"questions": {}}, "questions"), ({"questions": [{"answer": "x"}]}, "questions[0].question"), ({"questions": ["x"]}, "questions[0]"),
-    ({"questions": [{"question": "x", "answr": "y"}]}, "questions[0].answr"), ({"extra": 1}, "extra"), ({"vulnerability": 7}, "vulnerability"),
-    ({"questions": [{"question": "x"}] * 21}, "questions"), ({"vulnerability": {"x": "y" * 20_000}}, "vulnerability")])
+@pytest.mark.parametrize(
+    "change, field",
+    [
+        ({"user": None}, "user"),
+        ({"user": {"name": "Kim"}}, "user.phone"),
+        ({"user": {"phone": "abc"}}, "user.phone"),
+        ({"user": {"phone": 7}}, "user.phone"),
+        ({"questions": {}}, "questions"),
+        ({"questions": [{"answer": "x"}]}, "questions[0].question"),
+        ({"questions": ["x"]}, "questions[0]"),
+        ({"questions": [{"question": "x", "answr": "y"}]}, "questions[0].answr"),
+        ({"extra": 1}, "extra"),
+        ({"vulnerability": 7}, "vulnerability"),
+        ({"questions": [{"question": "x"}] * 21}, "questions"),
+        ({"vulnerability": {"x": "y" * 20_000}}, "vulnerability"),
+    ],
+)
 def test_bad_requests_of_the_orchestrator(make_server, change, field):
     server = make_server(TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100", TRUNKLINE_OUTBOUND_ENABLED="false")
     status, answer = server.request("POST", "/receive", {"user": {"phone": "sip:a@127.0.0.1:9"}, **change})

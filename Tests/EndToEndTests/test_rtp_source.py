@@ -1,4 +1,5 @@
 """Whose packets are the call's: a stranger who floods the port of a real call, before and after the phone's first packet, gets and changes nothing."""
+
 import re
 import socket
 import struct

@@ -1,4 +1,5 @@
 """Sealed data that was changed on the disk: a clear error for that call, nothing of it shown, everything else goes on; keys changed under `kill -9`."""
+
 import json
 import random
 import shutil
@@ -22,13 +23,23 @@ def original(tmp_path_factory):
     """A data folder with two ended calls, entries of each list, and everything sealed."""
     folder = tmp_path_factory.mktemp("original")
     server, callee = Server(folder, **SEALED).start(), Callee(folder, "busy")
-    calls = [server.create(callee.address, [ATTEND], caller_display_name="Wistful Canary", webhook_url="http://127.0.0.1:9/own") for _ in range(2)]
+    calls = [
+        server.create(
+            callee.address, [ATTEND], caller_display_name="Wistful Canary", webhook_url="http://127.0.0.1:9/own"
+        )
+        for _ in range(2)
+    ]
     for call_id in calls:
         server.wait_for(call_id)
     for digit in "12":
         assert server.request("POST", "/api/do-not-call", {"number": f"+82 10 7777 888{digit}"})[0] == 201
         assert server.request("POST", "/api/numbers", {"number": f"+82 2 555 010{digit}"})[0] == 201
-        assert server.request("POST", "/api/templates", {"name": f"T{digit}", "purpose": "canary-purpose", "questions": ["canary?"]})[0] == 201
+        assert (
+            server.request(
+                "POST", "/api/templates", {"name": f"T{digit}", "purpose": "canary-purpose", "questions": ["canary?"]}
+            )[0]
+            == 201
+        )
     callee.stop()
     server.kill()
     return folder / "data", calls
@@ -60,36 +71,66 @@ def flip(place):
         value = bytearray(value)
         value[place] ^= 0x40
         return bytes(value)
+
     return at
 
 
 def looks(server, calls):
     """What the pages ask for; the status of each."""
     paths = {name: f"/api/outbound/{calls[0]}{name}" for name in ("", "/result", "/transcript", "/events")}
-    paths |= {name: name for name in (
-        "/api/outbound/", "/api/outbound/active", "/api/outbound/stats", "/api/do-not-call", "/api/numbers", "/api/templates",
-        "/api/webhooks/deliveries", "/health", f"/api/outbound/{calls[1]}/result", "/api/inbound/")}
+    paths |= {
+        name: name
+        for name in (
+            "/api/outbound/",
+            "/api/outbound/active",
+            "/api/outbound/stats",
+            "/api/do-not-call",
+            "/api/numbers",
+            "/api/templates",
+            "/api/webhooks/deliveries",
+            "/health",
+            f"/api/outbound/{calls[1]}/result",
+            "/api/inbound/",
+        )
+    }
     return {name: server.request("GET", path) for name, path in paths.items()}
 
 
-COLUMNS = [("calls", "record"), ("calls", "webhook"), ("transcript", "entry"), ("events", "payload"), ("deliveries", "message"),
-           ("do_not_call", "entry"), ("caller_numbers", "entry"), ("templates", "entry"), ("sip_traces", "entry")]
+COLUMNS = [
+    ("calls", "record"),
+    ("calls", "webhook"),
+    ("transcript", "entry"),
+    ("events", "payload"),
+    ("deliveries", "message"),
+    ("do_not_call", "entry"),
+    ("caller_numbers", "entry"),
+    ("templates", "entry"),
+    ("sip_traces", "entry"),
+]
 
 
-OF_A_CALL = ("calls", "transcript", "events", "deliveries", "sip_traces")
-DAMAGES = {name: flip(place) for name, place in PLACES.items()} | {"cut": lambda value: value[:20], "only the head": lambda value: value[:5]}
+# Tables of a call, and the column that holds its id.
+OF_A_CALL = {"calls": "id", **dict.fromkeys(("transcript", "events", "deliveries", "sip_traces"), "call_id")}
+DAMAGES = {name: flip(place) for name, place in PLACES.items()} | {
+    "cut": lambda value: value[:20],
+    "only the head": lambda value: value[:5],
+}
 
 
 @pytest.mark.parametrize("table, column", COLUMNS)
 def test_every_sealed_column_with_every_kind_of_damage(sealed, table, column):
     """Flipped bits in each part, cut, nothing but the head: nothing crashes, the lists go on; a start with such a row is a start."""
     server, calls = sealed
-    where = f"outbound_id = '{calls[0]}'" if table in OF_A_CALL else "1 = 1"
+    where = f"{OF_A_CALL[table]} = '{calls[0]}'" if table in OF_A_CALL else "1 = 1"
     server.start()
     for name, damage in DAMAGES.items():
         was = change(server, table, column, where, damage)
         seen = looks(server, calls)
-        lists = {path: status for path, (status, _) in seen.items() if path.startswith("/") and path not in ("/result", "/transcript", "/events")}
+        lists = {
+            path: status
+            for path, (status, _) in seen.items()
+            if path.startswith("/") and path not in ("/result", "/transcript", "/events")
+        }
         assert set(lists.values()) == {200}, (name, lists)
         if (table, column) == ("calls", "record"):
             for path in ("", "/result"):
@@ -97,7 +138,10 @@ def test_every_sealed_column_with_every_kind_of_damage(sealed, table, column):
                 assert status == 503 and ("sealed" in answer["detail"] or "damaged" in answer["detail"]), (name, answer)
             assert [item["outbound_id"] for item in seen["/api/outbound/"][1]["items"]] == [calls[1]]
         if table == "transcript":
-            assert seen["/transcript"][0] == 503 and "Canary" not in str(seen["/transcript"]), (name, seen["/transcript"])
+            assert seen["/transcript"][0] == 503 and "Canary" not in str(seen["/transcript"]), (
+                name,
+                seen["/transcript"],
+            )
         assert server.process.poll() is None
         change(server, table, column, where, lambda _, was=was: was)
     change(server, table, column, where, DAMAGES["tag"])
@@ -106,7 +150,9 @@ def test_every_sealed_column_with_every_kind_of_damage(sealed, table, column):
     assert server.request("GET", f"/api/outbound/{calls[1]}/result")[0] == 200
     assert f"1 rows of {table} cannot be opened" in run(server, "doctor").stdout
     if table == "deliveries":
-        assert server.request("GET", "/api/webhooks/deliveries")[0] == 200, "what cannot be read keeps nothing else waiting"
+        assert server.request("GET", "/api/webhooks/deliveries")[0] == 200, (
+            "what cannot be read keeps nothing else waiting"
+        )
 
 
 def test_rows_and_columns_that_were_exchanged(sealed):
@@ -114,9 +160,9 @@ def test_rows_and_columns_that_were_exchanged(sealed):
     server.start()
     server.kill()
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
-        records = dict(database.execute("SELECT outbound_id, record FROM calls"))
-        webhook = database.execute("SELECT webhook FROM calls WHERE outbound_id = ?", (calls[0],)).fetchone()[0]
-        database.execute("UPDATE calls SET record = ? WHERE outbound_id = ?", (records[calls[1]], calls[0]))
+        records = dict(database.execute("SELECT id, record FROM calls"))
+        webhook = database.execute("SELECT webhook FROM calls WHERE id = ?", (calls[0],)).fetchone()[0]
+        database.execute("UPDATE calls SET record = ? WHERE id = ?", (records[calls[1]], calls[0]))
     database.close()
     server.start()
     status, answer = server.request("GET", f"/api/outbound/{calls[0]}")
@@ -124,7 +170,7 @@ def test_rows_and_columns_that_were_exchanged(sealed):
     assert server.request("GET", f"/api/outbound/{calls[1]}")[0] == 200
     server.kill()
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
-        database.execute("UPDATE calls SET record = ? WHERE outbound_id = ?", (webhook, calls[0]))
+        database.execute("UPDATE calls SET record = ? WHERE id = ?", (webhook, calls[0]))
     database.close()
     server.start()
     status, answer = server.request("GET", f"/api/outbound/{calls[0]}")
@@ -142,9 +188,9 @@ def test_sealed_recordings(sealed, damage):
     if damage in PLACES:
         data[piece + PLACES[damage] if PLACES[damage] >= 0 else 2 * piece + PLACES[damage]] ^= 0x40
     elif damage == "exchanged":
-        data[:2 * piece] = data[piece:2 * piece] + data[:piece]
+        data[: 2 * piece] = data[piece : 2 * piece] + data[:piece]
     elif damage == "cut":
-        data = data[:piece + 100]
+        data = data[: piece + 100]
     else:
         data = other.read_bytes()
     path.write_bytes(data)
@@ -181,14 +227,26 @@ def test_a_change_of_keys_under_kill_9(make_server, callee):
     for number in range(120):
         (folder / f"ob-{number:08x}-1.wav").write_bytes(b"RIFF" + bytes(40) + random.Random(number).randbytes(800_000))
     server.start()
-    before = server.call(call_id), server.result(call_id), server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)
+    before = (
+        server.call(call_id),
+        server.result(call_id),
+        server.request("GET", f"/api/outbound/{call_id}/recording", raw=True),
+    )
     server.kill()
     old = key_id(server)
-    server.environment |= {"TRUNKLINE_SECURITY_ENCRYPTION_KEY": NEW_KEY, "TRUNKLINE_SECURITY_FORMER_KEYS": ENCRYPTION_KEY}
+    server.environment |= {
+        "TRUNKLINE_SECURITY_ENCRYPTION_KEY": NEW_KEY,
+        "TRUNKLINE_SECURITY_FORMER_KEYS": ENCRYPTION_KEY,
+    }
     kills, chance = 0, random.Random(3)
     while kills < 20:
-        process = subprocess.Popen([TRUNKLINE, "seal"], cwd=server.folder, env={**clean_environment(), **server.environment},
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [TRUNKLINE, "seal"],
+            cwd=server.folder,
+            env={**clean_environment(), **server.environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
         try:
             process.wait(timeout=chance.uniform(0.03, 0.15))
             break
@@ -199,16 +257,28 @@ def test_a_change_of_keys_under_kill_9(make_server, callee):
         if kills == 7:
             # Half sealed, a server reads all of it.
             server.start()
-            assert (server.call(call_id), server.result(call_id), server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)) == before
+            assert (
+                server.call(call_id),
+                server.result(call_id),
+                server.request("GET", f"/api/outbound/{call_id}/recording", raw=True),
+            ) == before
             server.kill()
     assert kills >= 5, "it was interrupted"
     done = run(server, "seal")
     assert "cannot be opened" not in done.stdout, (done.stdout, done.stderr)
-    left = {(path.name, path.read_bytes().count(old)) for path in (server.folder / "data").rglob("*") if path.is_file() and old in path.read_bytes()}
+    left = {
+        (path.name, path.read_bytes().count(old))
+        for path in (server.folder / "data").rglob("*")
+        if path.is_file() and old in path.read_bytes()
+    }
     assert not left, (left, done.stdout, done.stderr)
     assert not list(folder.glob("*.partial"))
     del server.environment["TRUNKLINE_SECURITY_FORMER_KEYS"]
     server.start()
-    assert (server.call(call_id), server.result(call_id), server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)) == before
+    assert (
+        server.call(call_id),
+        server.result(call_id),
+        server.request("GET", f"/api/outbound/{call_id}/recording", raw=True),
+    ) == before
     assert server.request("GET", "/api/do-not-call?limit=200")[1]["total"] == 600
     assert run(server, "doctor").stdout.count("cannot be opened") == 0

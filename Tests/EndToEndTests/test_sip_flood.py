@@ -1,4 +1,5 @@
 """More SIP requests than anybody means: what is above the rates of Sources/C/Sofia/admission.c is dropped, and the server's memory stays bounded."""
+
 import contextlib
 import re
 import socket
@@ -54,12 +55,16 @@ class Flood:
             own.close()
 
 
-@pytest.mark.parametrize("strangers, rate, burst", [(1, STRANGER_RATE, STRANGER_BURST), (40, STRANGERS_RATE, STRANGERS_BURST)])
+@pytest.mark.parametrize(
+    "strangers, rate, burst", [(1, STRANGER_RATE, STRANGER_BURST), (40, STRANGERS_RATE, STRANGERS_BURST)]
+)
 def test_strangers_have_a_rate_and_known_ones_their_room(make_server, strangers, rate, burst):
     server = make_server()
     before = memory(server)
-    with contextlib.closing(Flood(server, [f"127.0.1.{number + 1}" for number in range(strangers)])) as flood, \
-            contextlib.closing(connect(server, "127.0.0.1")) as known:
+    with (
+        contextlib.closing(Flood(server, [f"127.0.1.{number + 1}" for number in range(strangers)])) as flood,
+        contextlib.closing(connect(server, "127.0.0.1")) as known,
+    ):
         for _ in range(20):
             flood.send(500)
             begun = time.monotonic()

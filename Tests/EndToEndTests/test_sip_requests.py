@@ -1,4 +1,5 @@
 """Requests of SIP that somebody may send out of the blue, and bodies that would have us send audio where no phone is."""
+
 import random
 import socket
 import time
@@ -8,13 +9,28 @@ from test_inbound import FAST as INBOUND
 
 OUTSIDE = [
     # Method, headers of its own, status without and with a tag of an unknown dialog.
-    ("REFER", "Refer-To: <sip:x@127.0.0.1>\r\n", 603, 481), ("REFER", "", 603, 481), ("REFER", "Refer-To: <sip:x@127.0.0.1>\r\nRefer-Sub: false\r\n", 603, 481),
+    ("REFER", "Refer-To: <sip:x@127.0.0.1>\r\n", 603, 481),
+    ("REFER", "", 603, 481),
+    ("REFER", "Refer-To: <sip:x@127.0.0.1>\r\nRefer-Sub: false\r\n", 603, 481),
     ("REFER", "Refer-To: <sip:x@127.0.0.1>\r\nRefer-To: <sip:y@127.0.0.1>\r\n", None, None),
-    ("SUBSCRIBE", "Event: presence\r\nExpires: 60\r\n", 405, 405), ("SUBSCRIBE", "Event: refer\r\nExpires: 60\r\n", 405, 405), ("SUBSCRIBE", "Expires: 60\r\n", 405, 405),
-    ("SUBSCRIBE", "Event: presence\r\nExpires: 0\r\n", 405, 405), ("NOTIFY", "Event: refer\r\nSubscription-State: active\r\n", 481, 481),
-    ("NOTIFY", "Event: message-summary\r\nSubscription-State: terminated\r\n", 481, 481), ("NOTIFY", "", 481, 481), ("MESSAGE", "", 405, 405),
-    ("PUBLISH", "Event: presence\r\n", 405, 405), ("PUBLISH", "", 405, 405), ("INFO", "", 481, 481), ("UPDATE", "", 481, 481), ("PRACK", "RAck: 1 1 INVITE\r\n", 481, 481),
-    ("PRACK", "", 481, 481), ("BYE", "", 481, 481), ("CANCEL", "", 481, 481), ("FOO", "", 501, 501), ("ACK", "", "silence", "silence"),
+    ("SUBSCRIBE", "Event: presence\r\nExpires: 60\r\n", 405, 405),
+    ("SUBSCRIBE", "Event: refer\r\nExpires: 60\r\n", 405, 405),
+    ("SUBSCRIBE", "Expires: 60\r\n", 405, 405),
+    ("SUBSCRIBE", "Event: presence\r\nExpires: 0\r\n", 405, 405),
+    ("NOTIFY", "Event: refer\r\nSubscription-State: active\r\n", 481, 481),
+    ("NOTIFY", "Event: message-summary\r\nSubscription-State: terminated\r\n", 481, 481),
+    ("NOTIFY", "", 481, 481),
+    ("MESSAGE", "", 405, 405),
+    ("PUBLISH", "Event: presence\r\n", 405, 405),
+    ("PUBLISH", "", 405, 405),
+    ("INFO", "", 481, 481),
+    ("UPDATE", "", 481, 481),
+    ("PRACK", "RAck: 1 1 INVITE\r\n", 481, 481),
+    ("PRACK", "", 481, 481),
+    ("BYE", "", 481, 481),
+    ("CANCEL", "", 481, 481),
+    ("FOO", "", 501, 501),
+    ("ACK", "", "silence", "silence"),
 ]
 
 
@@ -38,7 +54,8 @@ class Caller:
         message = (
             f"{method} sip:{self.to}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP {self.source}:{self.port};branch={branch or self.branch}\r\nMax-Forwards: 70\r\n"
             f"From: <sip:caller@{self.source}>;tag={self.tag}\r\nTo: <sip:{self.to}@127.0.0.1>{self.remote_tag and ';tag=' + self.remote_tag}\r\nCall-ID: {self.call_id}\r\n"
-            f"CSeq: {sequence or self.sequence} {method}\r\nContact: {contact or f'<sip:caller@{self.source}:{self.port}>'}\r\n{headers}Content-Length: {len(body)}\r\n\r\n{body}")
+            f"CSeq: {sequence or self.sequence} {method}\r\nContact: {contact or f'<sip:caller@{self.source}:{self.port}>'}\r\n{headers}Content-Length: {len(body)}\r\n\r\n{body}"
+        )
         self.socket.sendto(message.encode(), ("127.0.0.1", self.server.sip_port))
 
     def receive(self, seconds):
@@ -92,7 +109,12 @@ def test_requests_outside_a_dialog(server, tag):
         caller.remote_tag = tag
         if method == "CANCEL":
             caller.sequence, caller.branch = 1, "z9hG4bKnobody"
-        status = caller.request(method, headers, seconds=1 if method == "ACK" else 3, contact=f"<sip:victim@127.0.0.1:{victim.getsockname()[1]}>")
+        status = caller.request(
+            method,
+            headers,
+            seconds=1 if method == "ACK" else 3,
+            contact=f"<sip:victim@127.0.0.1:{victim.getsockname()[1]}>",
+        )
         wanted = stray if tag else outside
         if wanted == "silence":
             wanted = None
@@ -130,13 +152,29 @@ def test_a_caller_may_not_refer_us(make_server):
 
 
 ADDRESSES = [
-    ("broadcast", dict(address="255.255.255.255")), ("multicast", dict(address="224.0.0.1")), ("multicast with a TTL", dict(address="239.1.2.3/127")),
-    ("link-local", dict(address="169.254.7.7")), ("a metadata service", dict(address="169.254.169.254")), ("this network", dict(address="0.1.2.3")),
-    ("reserved", dict(address="240.0.0.1")), ("no address", dict(line="")), ("a name", dict(address="localhost")), ("IPv6", dict(line="c=IN IP6 ::1\r\n")),
-    ("an empty address", dict(address="")), ("no number", dict(address="1.2.3")), ("too large a number", dict(address="127.0.0.256")), ("octal", dict(address="0177.0.0.1")),
-    ("a decimal number", dict(address="2130706433")), ("a hexadecimal number", dict(address="0x7f.0.0.1")), ("port 0", dict(port=0)), ("port 53", dict(port=53)),
-    ("port 1023", dict(port=1_023)), ("port 65536", dict(port=65_536)), ("port -1", dict(port=-1)),
-    ("its own line is multicast", dict(media="c=IN IP4 224.0.0.1\r\n")), ("its own line is link-local", dict(media="c=IN IP4 169.254.169.254\r\n")),
+    ("broadcast", dict(address="255.255.255.255")),
+    ("multicast", dict(address="224.0.0.1")),
+    ("multicast with a TTL", dict(address="239.1.2.3/127")),
+    ("link-local", dict(address="169.254.7.7")),
+    ("a metadata service", dict(address="169.254.169.254")),
+    ("this network", dict(address="0.1.2.3")),
+    ("reserved", dict(address="240.0.0.1")),
+    ("no address", dict(line="")),
+    ("a name", dict(address="localhost")),
+    ("IPv6", dict(line="c=IN IP6 ::1\r\n")),
+    ("an empty address", dict(address="")),
+    ("no number", dict(address="1.2.3")),
+    ("too large a number", dict(address="127.0.0.256")),
+    ("octal", dict(address="0177.0.0.1")),
+    ("a decimal number", dict(address="2130706433")),
+    ("a hexadecimal number", dict(address="0x7f.0.0.1")),
+    ("port 0", dict(port=0)),
+    ("port 53", dict(port=53)),
+    ("port 1023", dict(port=1_023)),
+    ("port 65536", dict(port=65_536)),
+    ("port -1", dict(port=-1)),
+    ("its own line is multicast", dict(media="c=IN IP4 224.0.0.1\r\n")),
+    ("its own line is link-local", dict(media="c=IN IP4 169.254.169.254\r\n")),
 ]
 
 
@@ -159,7 +197,9 @@ def test_audio_is_not_sent_anywhere(make_server):
     # The call has lived through it; hold by 0.0.0.0 (RFC 3264 §8.4), and a good address, are taken.
     assert caller.request("INVITE", body=sdp("0.0.0.0")) == 200
     assert caller.request("INVITE", body=sdp()) == 200
-    assert caller.request("UPDATE", body=sdp("0.0.0.0")) == 200 and "m=audio" in caller.answer, "an offer is answered (RFC 3311 §5.2)"
+    assert caller.request("UPDATE", body=sdp("0.0.0.0")) == 200 and "m=audio" in caller.answer, (
+        "an offer is answered (RFC 3311 §5.2)"
+    )
     assert caller.request("UPDATE", body=sdp()) == 200 and "m=audio" in caller.answer
     assert caller.request("UPDATE") == 200 and "m=audio" not in caller.answer
     assert caller.request("BYE") == 200
@@ -184,13 +224,29 @@ def test_an_answer_that_leads_nowhere_ends_the_call(server):
             text = data.decode()
             heard.append(text.split(" ")[0])
             if heard[-1] in ("INVITE", "BYE"):
-                lines = [line for line in text.split("\r\n") if line.split(":")[0] in ("Via", "From", "Call-ID", "CSeq")]
+                lines = [
+                    line for line in text.split("\r\n") if line.split(":")[0] in ("Via", "From", "Call-ID", "CSeq")
+                ]
                 to = next(line for line in text.split("\r\n") if line.startswith("To:"))
                 to += "" if "tag=" in to else ";tag=callee"
                 own = body if heard[-1] == "INVITE" else ""
-                callee.sendto(("\r\n".join([
-                    "SIP/2.0 200 OK", *lines, to, f"Contact: <sip:callee@127.0.0.1:{callee.getsockname()[1]}>", *(["Content-Type: application/sdp"] if own else []),
-                    f"Content-Length: {len(own)}"]) + "\r\n\r\n" + own).encode(), source)
+                callee.sendto(
+                    (
+                        "\r\n".join(
+                            [
+                                "SIP/2.0 200 OK",
+                                *lines,
+                                to,
+                                f"Contact: <sip:callee@127.0.0.1:{callee.getsockname()[1]}>",
+                                *(["Content-Type: application/sdp"] if own else []),
+                                f"Content-Length: {len(own)}",
+                            ]
+                        )
+                        + "\r\n\r\n"
+                        + own
+                    ).encode(),
+                    source,
+                )
         assert heard[-1] == "BYE" and "ACK" in heard, heard
         assert server.wait_for(call_id, seconds=20)["state"] == "failed"
         callee.close()

@@ -2,6 +2,7 @@
 
 A good client beside it is answered all along, the process lives, and its memory stays within a bound.
 """
+
 import contextlib
 import itertools
 import os
@@ -22,15 +23,23 @@ TOTAL, STRANGERS, STRANGERS_OF_ONE = 512, 384, 32
 FIRST_SECONDS, MESSAGE_SECONDS = 15, 15
 
 STRANGER = "127.0.0.5"
-KILLING = b"PRACK sip:cept: a/b\r\nContent-Length: 0\r\n\r\nOPTIONS 0.0.Type: n/sdp\r\nContent-Length: 2147483648\r\n\r\nx18"
+KILLING = (
+    b"PRACK sip:cept: a/b\r\nContent-Length: 0\r\n\r\nOPTIONS 0.0.Type: n/sdp\r\nContent-Length: 2147483648\r\n\r\nx18"
+)
 
 
 def request(port, length=b"Content-Length: 0\r\n", body=b"", method="OPTIONS", transport="TCP", more=b""):
     """A good request but for what is given; the port is a number of ours that tells it from others."""
     return (
-        f"{method} sip:127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/{transport} 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):016x}\r\nMax-Forwards: 70\r\n"
-        f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):08x}\r\nTo: <sip:127.0.0.1>\r\nCall-ID: {random.getrandbits(64):016x}\r\nCSeq: 1 {method}\r\n"
-    ).encode() + more + length + b"\r\n" + body
+        (
+            f"{method} sip:127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/{transport} 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):016x}\r\nMax-Forwards: 70\r\n"
+            f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):08x}\r\nTo: <sip:127.0.0.1>\r\nCall-ID: {random.getrandbits(64):016x}\r\nCSeq: 1 {method}\r\n"
+        ).encode()
+        + more
+        + length
+        + b"\r\n"
+        + body
+    )
 
 
 def connect(server, source=STRANGER, transport="TCP"):
@@ -107,23 +116,43 @@ def descriptors(server):
 def stack(make_server, certificates):
     port = free_port()
     server = make_server(
-        tls=str(certificates / "ca.pem"), TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
-        TRUNKLINE_TLS_KEY=str(certificates / "one.key"), TRUNKLINE_SIP_TLS_PORT=str(port))
+        tls=str(certificates / "ca.pem"),
+        TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
+        TRUNKLINE_SIP_TLS_PORT=str(port),
+    )
     server.sip_tls_port = port
     return server
 
 
-# A length, whether its message is to be answered by 200, and else by what: 413 is too long, 400 is no length. Nothing: the connection is closed.
+# A length, whether its message is to be answered by 200, and else by what: 413 is too long, 400 is no length. Nothing:
+# the connection is closed.
 LENGTHS = [
-    (b"Content-Length: 65536\r\n", [413]), (b"Content-Length: 65535\r\n", [413]), (b"Content-Length: 209715200\r\n", [413]),
-    (b"Content-Length: 2147483647\r\n", [413]), (b"Content-Length: 2147483648\r\n", [413]), (b"Content-Length: 4294967295\r\n", [413]),
-    (b"Content-Length: 4294967296\r\n", [400]), (b"Content-Length: 4294967297\r\n", [400]), (b"Content-Length: 18446744073709551616\r\n", [400]),
-    (b"Content-Length: 99999999999999999999999\r\n", [400]), (b"Content-Length: -1\r\n", [400]), (b"Content-Length: -2147483648\r\n", [400]),
-    (b"l: 2147483648\r\n", [413]), (b"l:2147483648\r\n", [413]), (b"L : 2147483648\r\n", [413]), (b"Content-Length:\r\n 2147483648\r\n", [413]),
-    (b"Content-Length:\r\n\t\r\n\t2147483648\r\n", [413]), (b"Content-Length: 0\r\nContent-Length: 2147483648\r\n", [400, 413]),
-    (b"Content-Length: 2147483648\r\nContent-Length: 0\r\n", [400, 413]), (b"Content-Length: 0, 2147483648\r\n", [400, 413]),
-    (b"Content-Length: 2147483648;x\r\n", [400, 413]), (b"Content-Length: 0x80000000\r\n", [400, 413]), (b"Content-Length: abc\r\n", [400]),
-    (b"Content-Length: +2147483648\r\n", [400, 413]), (b"Content-Length:\r\n", [400]),
+    (b"Content-Length: 65536\r\n", [413]),
+    (b"Content-Length: 65535\r\n", [413]),
+    (b"Content-Length: 209715200\r\n", [413]),
+    (b"Content-Length: 2147483647\r\n", [413]),
+    (b"Content-Length: 2147483648\r\n", [413]),
+    (b"Content-Length: 4294967295\r\n", [413]),
+    (b"Content-Length: 4294967296\r\n", [400]),
+    (b"Content-Length: 4294967297\r\n", [400]),
+    (b"Content-Length: 18446744073709551616\r\n", [400]),
+    (b"Content-Length: 99999999999999999999999\r\n", [400]),
+    (b"Content-Length: -1\r\n", [400]),
+    (b"Content-Length: -2147483648\r\n", [400]),
+    (b"l: 2147483648\r\n", [413]),
+    (b"l:2147483648\r\n", [413]),
+    (b"L : 2147483648\r\n", [413]),
+    (b"Content-Length:\r\n 2147483648\r\n", [413]),
+    (b"Content-Length:\r\n\t\r\n\t2147483648\r\n", [413]),
+    (b"Content-Length: 0\r\nContent-Length: 2147483648\r\n", [400, 413]),
+    (b"Content-Length: 2147483648\r\nContent-Length: 0\r\n", [400, 413]),
+    (b"Content-Length: 0, 2147483648\r\n", [400, 413]),
+    (b"Content-Length: 2147483648;x\r\n", [400, 413]),
+    (b"Content-Length: 0x80000000\r\n", [400, 413]),
+    (b"Content-Length: abc\r\n", [400]),
+    (b"Content-Length: +2147483648\r\n", [400, 413]),
+    (b"Content-Length:\r\n", [400]),
     (b"Content-Type: a/b\r\nContent-Length: 2147483648\r\nZ: " + b"y" * 3_000 + b"\r\n", [413]),
 ]
 
@@ -133,9 +162,18 @@ def test_what_killed_it(stack, transport):
     good = Good(stack)
     first, second = KILLING.split(b"OPTIONS")
     second = b"OPTIONS" + second
-    inputs = [KILLING, second, second + first, first * 40 + second, second * 3, first + b"\r\n\r\n" + second, KILLING * 2, request(2) + second]
+    inputs = [
+        KILLING,
+        second,
+        second + first,
+        first * 40 + second,
+        second * 3,
+        first + b"\r\n\r\n" + second,
+        KILLING * 2,
+        request(2) + second,
+    ]
     for data in inputs:
-        for pieces in ([data], [data[:len(data) // 2], data[len(data) // 2:]], [bytes([byte]) for byte in data]):
+        for pieces in ([data], [data[: len(data) // 2], data[len(data) // 2 :]], [bytes([byte]) for byte in data]):
             if len(pieces) > 400:
                 continue
             with connect(stack, transport=transport) as stream, contextlib.suppress(OSError):
@@ -164,8 +202,15 @@ def test_lengths(stack, transport, place):
         if cut == "bytes" and (transport == "TLS" or len(length) > 1_000):
             continue
         stream = connect(stack, source="127.0.0.1", transport=transport)
-        before, bad = b"".join(request(2, transport=transport) for _ in range(place)), request(3, length, b"x18", transport=transport)
-        pieces = {"whole": [before + bad], "at the body": [before + bad[:-3], bad[-3:]], "bytes": [before] + [bytes([byte]) for byte in bad]}[cut]
+        before, bad = (
+            b"".join(request(2, transport=transport) for _ in range(place)),
+            request(3, length, b"x18", transport=transport),
+        )
+        pieces = {
+            "whole": [before + bad],
+            "at the body": [before + bad[:-3], bad[-3:]],
+            "bytes": [before] + [bytes([byte]) for byte in bad],
+        }[cut]
         with contextlib.suppress(OSError):
             for piece in pieces:
                 stream.sendall(piece)
@@ -204,7 +249,12 @@ def test_messages_up_to_the_limit(stack, transport):
             stream = connect(stack, source="127.0.0.1", transport=transport)
             length = 0
             for _ in range(4):  # its length has digits, which count
-                message = request(4, f"Content-Type: text/plain\r\nContent-Length: {length:05}\r\n".encode(), b"b" * length, transport=transport)
+                message = request(
+                    4,
+                    f"Content-Type: text/plain\r\nContent-Length: {length:05}\r\n".encode(),
+                    b"b" * length,
+                    transport=transport,
+                )
                 length = max(0, length + size - len(message))
             with contextlib.suppress(OSError):
                 stream.sendall(request(2, transport=transport) * before + message)
@@ -221,9 +271,16 @@ def test_messages_up_to_the_limit(stack, transport):
 
 
 ENDLESS = {
-    "a first line": (b"OPTIONS sip:", b"a"), "white space": (b" ", b" \t"), "line breaks": (b" \r\n", b"\r\n \r\n"), "one header": (b"OPTIONS sip:a SIP/2.0\r\nZ: ", b"a"),
-    "many headers": (b"OPTIONS sip:a SIP/2.0\r\n", b"Z:a\r\n"), "a folded header": (b"OPTIONS sip:a SIP/2.0\r\nZ:", b"\r\n a"), "NUL": (b"", b"\0"),
-    "contacts": (b"REGISTER sip:a SIP/2.0\r\nm: <sip:a>", b",<sip:a>"), "parameters": (b"OPTIONS sip:a SIP/2.0\r\nm: <sip:a>", b";a"), "an answer": (b"SIP/2.0 200 ", b"a"),
+    "a first line": (b"OPTIONS sip:", b"a"),
+    "white space": (b" ", b" \t"),
+    "line breaks": (b" \r\n", b"\r\n \r\n"),
+    "one header": (b"OPTIONS sip:a SIP/2.0\r\nZ: ", b"a"),
+    "many headers": (b"OPTIONS sip:a SIP/2.0\r\n", b"Z:a\r\n"),
+    "a folded header": (b"OPTIONS sip:a SIP/2.0\r\nZ:", b"\r\n a"),
+    "NUL": (b"", b"\0"),
+    "contacts": (b"REGISTER sip:a SIP/2.0\r\nm: <sip:a>", b",<sip:a>"),
+    "parameters": (b"OPTIONS sip:a SIP/2.0\r\nm: <sip:a>", b";a"),
+    "an answer": (b"SIP/2.0 200 ", b"a"),
 }
 
 
@@ -237,7 +294,7 @@ def test_headers_that_never_end(stack, transport, kind):
         for size in (100, 8_192):
             stream, sent = connect(stack, transport=transport), 0
             stream.settimeout(3)
-            piece = (more * (size // len(more) + 1))[:size // len(more) * len(more)]
+            piece = (more * (size // len(more) + 1))[: size // len(more) * len(more)]
             try:
                 stream.sendall(before + begin)
                 while sent < 3_000_000:
@@ -252,10 +309,55 @@ def test_headers_that_never_end(stack, transport, kind):
     assert memory(stack) - at_first < 60, f"{memory(stack) - at_first:.0f} MiB more"
 
 
-LISTS = ["m", "Contact", "v", "Via", "Route", "Record-Route", "Accept", "Accept-Language", "Accept-Encoding", "Allow", "Supported", "k", "Require", "Warning", "Call-Info",
-         "Alert-Info", "Error-Info", "Path", "Service-Route", "P-Asserted-Identity", "P-Preferred-Identity", "Authorization", "Proxy-Authorization", "Allow-Events", "u",
-         "In-Reply-To", "Reason", "History-Info", "Security-Client", "Accept-Contact", "Reject-Contact", "Request-Disposition", "Unsupported", "Proxy-Require",
-         "Content-Language", "e", "Privacy", "Diversion", "Content-Disposition", "Authentication-Info", "From", "To", "Refer-To", "Event", "Retry-After", "RAck", "Replaces"]
+LISTS = [
+    "m",
+    "Contact",
+    "v",
+    "Via",
+    "Route",
+    "Record-Route",
+    "Accept",
+    "Accept-Language",
+    "Accept-Encoding",
+    "Allow",
+    "Supported",
+    "k",
+    "Require",
+    "Warning",
+    "Call-Info",
+    "Alert-Info",
+    "Error-Info",
+    "Path",
+    "Service-Route",
+    "P-Asserted-Identity",
+    "P-Preferred-Identity",
+    "Authorization",
+    "Proxy-Authorization",
+    "Allow-Events",
+    "u",
+    "In-Reply-To",
+    "Reason",
+    "History-Info",
+    "Security-Client",
+    "Accept-Contact",
+    "Reject-Contact",
+    "Request-Disposition",
+    "Unsupported",
+    "Proxy-Require",
+    "Content-Language",
+    "e",
+    "Privacy",
+    "Diversion",
+    "Content-Disposition",
+    "Authentication-Info",
+    "From",
+    "To",
+    "Refer-To",
+    "Event",
+    "Retry-After",
+    "RAck",
+    "Replaces",
+]
 VALUES = [b"<sip:a>", b"*", b"a", b"a/b", b"SIP/2.0/UDP a", b"", b"1 a \"b\"", b"Digest a=b", b"a;b", b"(", b'"']
 
 
@@ -284,8 +386,12 @@ def test_half_messages_do_not_stay(stack):
     time.sleep(1)
     before = descriptors(stack)
     halves = {
-        "nothing": b"", "a keepalive": b"\r\n\r\n", "a line": b"OPTIONS sip:a SIP/2.0\r\n", "headers": request(2)[:-2],
-        "a body": request(2, b"Content-Length: 60000\r\n", b"x" * 1_000), "the second": request(2) + request(2)[:-10],
+        "nothing": b"",
+        "a keepalive": b"\r\n\r\n",
+        "a line": b"OPTIONS sip:a SIP/2.0\r\n",
+        "headers": request(2)[:-2],
+        "a body": request(2, b"Content-Length: 60000\r\n", b"x" * 1_000),
+        "the second": request(2) + request(2)[:-10],
     }
     open_ones = {}
     for transport in ("TCP", "TLS"):
@@ -343,7 +449,9 @@ def test_more_connections_than_there_is_room_for(stack, transport):
     good.probe(), known.probe()
     time.sleep(1)
     at_first, first_descriptors = memory(stack), descriptors(stack)
-    half = request(2, transport=transport) + request(2, b"Content-Length: 60000\r\n", b"x" * 59_000, transport=transport)
+    half = request(2, transport=transport) + request(
+        2, b"Content-Length: 60000\r\n", b"x" * 59_000, transport=transport
+    )
     strangers = []
     for number in range(900 if transport == "TCP" else 500):
         try:

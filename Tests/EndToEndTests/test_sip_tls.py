@@ -1,4 +1,5 @@
 """TLS for SIP as server and as client: versions, and certificates that prove nothing."""
+
 import contextlib
 import socket
 import ssl
@@ -15,25 +16,74 @@ from test_sip_stream import request, statuses
 @pytest.fixture(scope="module")
 def bad_certificates(certificates):
     """Beside those of the CA: an expired one, one that is its own authority, one of another name, one of another CA."""
+
     def openssl(*words):
         subprocess.run(["openssl", *words], cwd=certificates, check=True, capture_output=True)
 
     (certificates / "elsewhere").write_text("subjectAltName=DNS:elsewhere.example\n")
     for name, authority, names, more in (
-        ("expired", "ca", "names", ["-days", "0"]), ("wrong-name", "ca", "elsewhere", ["-days", "2"]),
-        ("foreign", "other", "names", ["-days", "2"])):
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-CAcreateserial", *more, "-extfile", names, "-out", f"{name}.pem")
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "self-signed.key", "-out", "self-signed.pem", "-days", "2", "-subj", "/CN=127.0.0.1",
-            "-addext", "subjectAltName=DNS:127.0.0.1,IP:127.0.0.1")
+        ("expired", "ca", "names", ["-days", "0"]),
+        ("wrong-name", "ca", "elsewhere", ["-days", "2"]),
+        ("foreign", "other", "names", ["-days", "2"]),
+    ):
+        openssl(
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            f"{name}.key",
+            "-out",
+            f"{name}.csr",
+            "-subj",
+            f"/CN={name}",
+        )
+        openssl(
+            "x509",
+            "-req",
+            "-in",
+            f"{name}.csr",
+            "-CA",
+            f"{authority}.pem",
+            "-CAkey",
+            f"{authority}.key",
+            "-CAcreateserial",
+            *more,
+            "-extfile",
+            names,
+            "-out",
+            f"{name}.pem",
+        )
+    openssl(
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        "self-signed.key",
+        "-out",
+        "self-signed.pem",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=127.0.0.1",
+        "-addext",
+        "subjectAltName=DNS:127.0.0.1,IP:127.0.0.1",
+    )
     return certificates
 
 
 def with_tls(make_server, certificates, name="one", **more):
     port = free_port()
     server = make_server(
-        tls=str(certificates / "ca.pem"), TRUNKLINE_TLS_CERTIFICATE=str(certificates / f"{name}.pem"),
-        TRUNKLINE_TLS_KEY=str(certificates / f"{name}.key"), TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"), TRUNKLINE_SIP_TLS_PORT=str(port), **more)
+        tls=str(certificates / "ca.pem"),
+        TRUNKLINE_TLS_CERTIFICATE=str(certificates / f"{name}.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / f"{name}.key"),
+        TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"),
+        TRUNKLINE_SIP_TLS_PORT=str(port),
+        **more,
+    )
     server.sip_tls_port = port
     return server
 
@@ -90,8 +140,14 @@ class Trunk(threading.Thread):
                     sealed = self.context.wrap_socket(stream, server_side=True)
                     data = sealed.recv(65_536)
                     self.heard += data
-                    lines = [line for line in data.decode().split("\r\n") if line.split(":")[0] in ("Via", "From", "To", "Call-ID", "CSeq")]
-                    sealed.sendall(("\r\n".join(["SIP/2.0 486 Busy Here", *lines, "Content-Length: 0"]) + "\r\n\r\n").encode())
+                    lines = [
+                        line
+                        for line in data.decode().split("\r\n")
+                        if line.split(":")[0] in ("Via", "From", "To", "Call-ID", "CSeq")
+                    ]
+                    sealed.sendall(
+                        ("\r\n".join(["SIP/2.0 486 Busy Here", *lines, "Content-Length: 0"]) + "\r\n\r\n").encode()
+                    )
                     time.sleep(1)
 
 
@@ -101,7 +157,12 @@ def test_servers_that_do_not_prove_who_they_are(make_server, bad_certificates, n
     old = name == "tls1.1"
     trunk = Trunk(bad_certificates, "one" if old else name, *([ssl.TLSVersion.TLSv1_1] * 2 if old else []))
     server = with_tls(
-        make_server, bad_certificates, "two", TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{trunk.port};transport=tls", TRUNKLINE_SIP_SRTP="off")
+        make_server,
+        bad_certificates,
+        "two",
+        TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{trunk.port};transport=tls",
+        TRUNKLINE_SIP_SRTP="off",
+    )
     begun = time.time()
     call_id = server.create("0255501234")
     call = server.wait_for(call_id, seconds=60)

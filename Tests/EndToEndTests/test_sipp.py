@@ -1,4 +1,5 @@
 """sipp as the callee, in scenarios of our own: every way an INVITE can end, and BYE from both sides."""
+
 import subprocess
 import time
 
@@ -57,11 +58,32 @@ class Sipp:
         self.port = free_port()
         self.scenario = folder / f"scenario-{self.port}.xml"
         self.scenario.write_text(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<scenario name="t">\n' + invite + steps + "</scenario>\n")
+            '<?xml version="1.0" encoding="UTF-8"?>\n<scenario name="t">\n' + invite + steps + "</scenario>\n"
+        )
         self.folder = folder
         self.process = subprocess.Popen(
-            ["sipp", "-sf", str(self.scenario), "-i", "127.0.0.1", "-p", str(self.port), "-m", "1", "-nostdin", "-timeout", "60", "-trace_msg", "-message_file",
-             str(folder / f"messages-{self.port}.log"), *options], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                "sipp",
+                "-sf",
+                str(self.scenario),
+                "-i",
+                "127.0.0.1",
+                "-p",
+                str(self.port),
+                "-m",
+                "1",
+                "-nostdin",
+                "-timeout",
+                "60",
+                "-trace_msg",
+                "-message_file",
+                str(folder / f"messages-{self.port}.log"),
+                *options,
+            ],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         time.sleep(0.4)
 
     @property
@@ -82,27 +104,47 @@ class Sipp:
 
 
 REFUSALS = {
-    "486 Busy Here": "busy", "600 Busy Everywhere": "busy", "603 Decline": "rejected", "608 Rejected": "rejected", "404 Not Found": "failed",
-    "403 Forbidden": "failed", "480 Temporarily Unavailable": "no_answer", "408 Request Timeout": "no_answer", "503 Service Unavailable": "failed",
-    "500 Server Internal Error": "failed", "488 Not Acceptable Here": "failed",
+    "486 Busy Here": "busy",
+    "600 Busy Everywhere": "busy",
+    "603 Decline": "rejected",
+    "608 Rejected": "rejected",
+    "404 Not Found": "failed",
+    "403 Forbidden": "failed",
+    "480 Temporarily Unavailable": "no_answer",
+    "408 Request Timeout": "no_answer",
+    "503 Service Unavailable": "failed",
+    "500 Server Internal Error": "failed",
+    "488 Not Acceptable Here": "failed",
 }
 
 
 def test_every_refusal_has_its_state(server, tmp_path):
     calls = {}
     for status, state in REFUSALS.items():
-        peer = Sipp(tmp_path, reply("180 Ringing") + reply(status, extra="Retry-After: 1" if status.startswith("503") else "") + '  <recv request="ACK"/>\n')
+        peer = Sipp(
+            tmp_path,
+            reply("180 Ringing")
+            + reply(status, extra="Retry-After: 1" if status.startswith("503") else "")
+            + '  <recv request="ACK"/>\n',
+        )
         calls[status] = (peer, server.create(peer.address, [ATTEND]), state)
     for status, (peer, call_id, state) in calls.items():
         call = server.wait_for(call_id, seconds=40)
-        assert call["state"] == state and call["attempts"][0]["code"] == int(status[:3]) and call["failure_reason"], (status, call)
+        assert call["state"] == state and call["attempts"][0]["code"] == int(status[:3]) and call["failure_reason"], (
+            status,
+            call,
+        )
         assert call["attempt_count"] == 1
         assert peer.finish() == 0, f"{status}: sipp was not satisfied"
 
 
 def test_a_redirect_is_not_followed(server, tmp_path):
     victim = Sipp(tmp_path, reply("603 Decline"))
-    peer = Sipp(tmp_path, reply("302 Moved Temporarily", extra=f"Contact: <sip:fraud@127.0.0.1:{victim.port}>") + '  <recv request="ACK"/>\n')
+    peer = Sipp(
+        tmp_path,
+        reply("302 Moved Temporarily", extra=f"Contact: <sip:fraud@127.0.0.1:{victim.port}>")
+        + '  <recv request="ACK"/>\n',
+    )
     call = server.wait_for(server.create(peer.address, [ATTEND]), seconds=20)
     assert call["state"] == "failed" and call["attempts"][0]["code"] == 302
     assert peer.finish() == 0
@@ -128,7 +170,13 @@ def test_our_invite_is_what_the_contract_says(server, tmp_path):
     text = peer.messages
     assert f"X-Outbound-Call-ID: {call_id}" in text and f"Call-ID: outbound-{call_id}-" in text and ";tag=outb-" in text
     assert call["call_id"].startswith(f"outbound-{call_id}-")
-    assert "s=Talk" in text and "a=rtcp:" in text and "m=audio" in text and "telephone-event/8000" in text and "Riverside Restaurant" in text
+    assert (
+        "s=Talk" in text
+        and "a=rtcp:" in text
+        and "m=audio" in text
+        and "telephone-event/8000" in text
+        and "Riverside Restaurant" in text
+    )
 
 
 # Keeps our From, which is To in a request of the peer's.
@@ -165,14 +213,24 @@ def test_bye_from_the_callee(server, tmp_path):
 def test_hold_and_resume_by_reinvite(server, tmp_path):
     def reinvite(cseq, body, expected, name):
         return (
-            '  <pause milliseconds="500"/>\n' + in_dialog(server, "INVITE", cseq, body) + '  <recv response="100" optional="true"/>\n'
+            '  <pause milliseconds="500"/>\n'
+            + in_dialog(server, "INVITE", cseq, body)
+            + '  <recv response="100" optional="true"/>\n'
             f'  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" check_it="true" assign_to="{name}"/></action></recv>\n'
-            + in_dialog(server, "ACK", cseq, retransmit=False))
+            + in_dialog(server, "ACK", cseq, retransmit=False)
+        )
 
     rtp = free_port()
     hold = reinvite(2, SDP.format(rtp=rtp) + "      a=sendonly\n", "recvonly", "held")
     resume = reinvite(3, SDP.format(rtp=rtp), "sendrecv", "back")
-    steps = answer(rtp) + hold + resume + '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST + '  <Reference variables="held,back"/>\n'
+    steps = (
+        answer(rtp)
+        + hold
+        + resume
+        + '  <recv request="BYE" timeout="30000"/>\n'
+        + OK_TO_LAST
+        + '  <Reference variables="held,back"/>\n'
+    )
     peer = Sipp(tmp_path, steps, invite=TAKE_FROM)
     call_id = server.create(peer.address, [ATTEND])
     server.wait_for(call_id, {"connected"}, seconds=20)
@@ -188,14 +246,22 @@ def test_hold_and_resume_by_reinvite(server, tmp_path):
 def notify(server, cseq, status):
     """RFC 3515 §2.4.4: how the call we were referred to goes."""
     over = not status.startswith("1")
-    return in_dialog(server, "NOTIFY", cseq, f"""\
+    return (
+        in_dialog(
+            server,
+            "NOTIFY",
+            cseq,
+            f"""\
       Event: refer
       Subscription-State: {"terminated;reason=noresource" if over else "active;expires=60"}
       Content-Type: message/sipfrag;version=2.0
       Content-Length: [len]
 
       SIP/2.0 {status}
-""") + '  <recv response="200"/>\n'
+""",
+        )
+        + '  <recv response="200"/>\n'
+    )
 
 
 def refer(status):
@@ -203,16 +269,31 @@ def refer(status):
     return f'  <recv request="REFER" timeout="20000">{check}</recv>\n' + reply(status)
 
 
-GREETING, PUT_THROUGH, SORRY = "Hello, this is Riverside Restaurant.", "I will put you through.", "I am sorry, nobody answers."
+GREETING, PUT_THROUGH, SORRY = (
+    "Hello, this is Riverside Restaurant.",
+    "I will put you through.",
+    "I am sorry, nobody answers.",
+)
 ASKED = {"text": GREETING, "ms": 400, "tools": [("transfer_to_operator", {})]}
 
 
 def transferring(make_server, tmp_path, model, turns, steps):
     """A call whose model wants an operator at once; the callee does what `steps` say."""
     mock = model(turns)
-    server = make_server(**realtime(mock, TRUNKLINE_OPERATORS_TRANSFER_MODE="blind", TRUNKLINE_OPERATORS_NUMBER="sip:operator@127.0.0.1:9", TRUNKLINE_OUTBOUND_RING_TIMEOUT="3"))
+    server = make_server(
+        **realtime(
+            mock,
+            TRUNKLINE_OPERATORS_TRANSFER_MODE="blind",
+            TRUNKLINE_OPERATORS_NUMBER="sip:operator@127.0.0.1:9",
+            TRUNKLINE_OUTBOUND_RING_TIMEOUT="3",
+        )
+    )
     bye = '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST
-    peer = Sipp(tmp_path, answer(free_port()) + steps(server, bye) + '  <Reference variables="from,target"/>\n', invite=TAKE_FROM)
+    peer = Sipp(
+        tmp_path,
+        answer(free_port()) + steps(server, bye) + '  <Reference variables="from,target"/>\n',
+        invite=TAKE_FROM,
+    )
     call_id = server.create(peer.address, [ATTEND])
     call = server.wait_for(call_id, seconds=40)
     assert peer.finish() == 0, peer.messages[-3000:]
@@ -221,35 +302,67 @@ def transferring(make_server, tmp_path, model, turns, steps):
 
 def test_a_transfer_to_an_operator(make_server, tmp_path, model):
     mock, call, said = transferring(
-        make_server, tmp_path, model, [ASKED],
-        lambda server, bye: refer("202 Accepted") + notify(server, 2, "180 Ringing") + notify(server, 3, "200 OK") + bye)
+        make_server,
+        tmp_path,
+        model,
+        [ASKED],
+        lambda server, bye: (
+            refer("202 Accepted") + notify(server, 2, "180 Ringing") + notify(server, 3, "200 OK") + bye
+        ),
+    )
     assert (call["state"], call["end_reason"]) == ("completed", "transferred") and said == [GREETING], (call, said)
     assert "transfer_to_operator" in {tool["name"] for tool in mock.messages("session.update")[0]["session"]["tools"]}
 
 
 def test_a_far_end_that_leaves_for_the_operator(make_server, tmp_path, model):
     _, call, _ = transferring(
-        make_server, tmp_path, model, [ASKED],
-        lambda server, bye: refer("202 Accepted") + '  <pause milliseconds="300"/>\n' + in_dialog(server, "BYE", 2) + '  <recv response="200"/>\n')
+        make_server,
+        tmp_path,
+        model,
+        [ASKED],
+        lambda server, bye: (
+            refer("202 Accepted")
+            + '  <pause milliseconds="300"/>\n'
+            + in_dialog(server, "BYE", 2)
+            + '  <recv response="200"/>\n'
+        ),
+    )
     assert (call["state"], call["end_reason"]) == ("completed", "transferred"), call
 
 
 def test_a_transfer_is_announced(make_server, tmp_path, model):
     mock, call, said = transferring(
-        make_server, tmp_path, model, [{**ASKED, "text": "", "ms": 0}, {"text": PUT_THROUGH, "ms": 500}],
-        lambda server, bye: refer("202 Accepted") + notify(server, 2, "200 OK") + bye)
+        make_server,
+        tmp_path,
+        model,
+        [{**ASKED, "text": "", "ms": 0}, {"text": PUT_THROUGH, "ms": 500}],
+        lambda server, bye: refer("202 Accepted") + notify(server, 2, "200 OK") + bye,
+    )
     assert call["end_reason"] == "transferred" and said == [PUT_THROUGH], said
     assert "putting them through" in mock.messages("response.create")[-1]["response"]["instructions"]
 
 
-@pytest.mark.parametrize("answers", [
-    lambda server: refer("202 Accepted") + notify(server, 2, "603 Decline"), lambda server: refer("403 Forbidden"),
-    lambda server: refer("202 Accepted") + notify(server, 2, "100 Trying")], ids=["declined", "refused", "unanswered"])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        lambda server: refer("202 Accepted") + notify(server, 2, "603 Decline"),
+        lambda server: refer("403 Forbidden"),
+        lambda server: refer("202 Accepted") + notify(server, 2, "100 Trying"),
+    ],
+    ids=["declined", "refused", "unanswered"],
+)
 def test_a_failed_transfer_comes_back(make_server, tmp_path, model, answers):
     mock, call, said = transferring(
-        make_server, tmp_path, model, [ASKED, {"text": SORRY, "ms": 500, "tools": [("end_call", {"reason": "task_completed"})]}],
-        lambda server, bye: answers(server) + bye)
-    assert (call["state"], call["end_reason"]) == ("completed", "task_completed") and said == [GREETING, SORRY], (call, said)
+        make_server,
+        tmp_path,
+        model,
+        [ASKED, {"text": SORRY, "ms": 500, "tools": [("end_call", {"reason": "task_completed"})]}],
+        lambda server, bye: answers(server) + bye,
+    )
+    assert (call["state"], call["end_reason"]) == ("completed", "task_completed") and said == [GREETING, SORRY], (
+        call,
+        said,
+    )
     assert "Nobody could take the call" in str(mock.messages("conversation.item.create"))
 
 
@@ -271,15 +384,28 @@ def test_an_answer_without_a_codec_of_ours_fails(server, tmp_path):
 
 
 def test_digest_toward_a_gateway(make_server, tmp_path):
-    challenge = reply("407 Proxy Authentication Required", extra='Proxy-Authenticate: Digest realm="trunk", nonce="abc", algorithm=MD5, qop="auth"')
-    steps = challenge + '  <recv request="ACK"/>\n  <recv request="INVITE"><action><ereg regexp="Digest .*username=.alice." search_in="hdr" header="Proxy-Authorization:" check_it="true" assign_to="1"/></action></recv>\n' + reply("486 Busy Here") + '  <recv request="ACK"/>\n  <Reference variables="1"/>\n'
+    challenge = reply(
+        "407 Proxy Authentication Required",
+        extra='Proxy-Authenticate: Digest realm="trunk", nonce="abc", algorithm=MD5, qop="auth"',
+    )
+    steps = (
+        challenge
+        + '  <recv request="ACK"/>\n  <recv request="INVITE"><action><ereg regexp="Digest .*username=.alice." search_in="hdr" header="Proxy-Authorization:" check_it="true" assign_to="1"/></action></recv>\n'
+        + reply("486 Busy Here")
+        + '  <recv request="ACK"/>\n  <Reference variables="1"/>\n'
+    )
     peer = Sipp(tmp_path, steps)
     server = make_server(
-        TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{peer.port}", TRUNKLINE_SIP_GATEWAY_USERNAME="alice", TRUNKLINE_SIP_GATEWAY_PASSWORD="secret-word")
+        TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{peer.port}",
+        TRUNKLINE_SIP_GATEWAY_USERNAME="alice",
+        TRUNKLINE_SIP_GATEWAY_PASSWORD="secret-word",
+    )
     call = server.wait_for(server.create("010-1234-5678", [ATTEND]), seconds=20)
     assert call["state"] == "busy", call
     assert peer.finish() == 0
-    assert "sip:01012345678@127.0.0.1" in peer.messages and "secret-word" not in (server.folder / "server.log").read_text()
+    assert (
+        "sip:01012345678@127.0.0.1" in peer.messages and "secret-word" not in (server.folder / "server.log").read_text()
+    )
     # Without credentials the gateway's refusal is the reason.
     peer = Sipp(tmp_path, challenge + '  <recv request="ACK"/>\n')
     server = make_server(TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{peer.port}")

@@ -1,5 +1,6 @@
 """SIPVicious (svmap, svwar, svcrack) against a server, again and again, each time from an address that is not shut out yet: it finds neither number
 nor password, the server lives, its memory stays, and a phone is answered meanwhile."""
+
 import itertools
 import os
 import re
@@ -16,7 +17,9 @@ TOOLS = [tool for tool in ("svmap", "svwar", "svcrack") if shutil.which(tool)]
 
 
 @pytest.mark.skipif(not TOOLS, reason="sipvicious is not installed")
-@pytest.mark.parametrize("seconds", [10, pytest.param(int(os.environ.get("TRUNKLINE_SIPVICIOUS_SECONDS", 600)), marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "seconds", [10, pytest.param(int(os.environ.get("TRUNKLINE_SIPVICIOUS_SECONDS", 600)), marks=pytest.mark.long)]
+)
 def test_sipvicious(make_server, tmp_path, seconds):
     server = make_server()
     add_operator(server)
@@ -28,8 +31,11 @@ def test_sipvicious(make_server, tmp_path, seconds):
         # It sends from 127.0.0.1 whatever it is told; what it sends is passed on from elsewhere.
         there = Passing(("127.0.0.1", server.sip_port), f"127.0.{10 + number // 250}.{number % 250 + 1}")
         words = ["-P", str(free_port()), "-p", str(there.port)]
-        words += {"svmap": ["-m", ["OPTIONS", "INVITE", "REGISTER"][number // 3 % 3]], "svwar": ["-d", str(tmp_path / "words"), "-m", ["REGISTER", "INVITE", "OPTIONS"][number // 3 % 3]],
-                  "svcrack": ["-d", str(tmp_path / "words"), "-u", "kim"]}[tool]
+        words += {
+            "svmap": ["-m", ["OPTIONS", "INVITE", "REGISTER"][number // 3 % 3]],
+            "svwar": ["-d", str(tmp_path / "words"), "-m", ["REGISTER", "INVITE", "OPTIONS"][number // 3 % 3]],
+            "svcrack": ["-d", str(tmp_path / "words"), "-u", "kim"],
+        }[tool]
         done = subprocess.run([tool, *words, "127.0.0.1"], capture_output=True, text=True, timeout=180, cwd=tmp_path)
         found = done.stdout + done.stderr
         assert PASSWORD not in found and not re.search(r"\|\s*(kim|1001)\s*\|", found), found

@@ -1,4 +1,5 @@
 """The judgement over a soak run (scripts/soak): what it finds in tables with known faults, and that it lets a healthy one pass."""
+
 import random
 
 import pytest
@@ -8,13 +9,26 @@ import soak_judging as judging
 def table(hours, growth=0.0, noise=2.0, descriptors=lambda hour: 40, threads=lambda hour: 12, start=100.0, seed=1):
     """A run of one server: memory that grows so many MiB an hour, under noise."""
     chance = random.Random(seed)
-    return [{"server": "s", "time": second, "rss_mib": start + growth * second / 3600 + chance.gauss(0, noise), "heap_mib": start / 2,
-             "descriptors": descriptors(second / 3600), "threads": threads(second / 3600), "live": second % 20 // 10, "health_ms": 2}
-            for second in range(0, int(hours * 3600), 10)]
+    return [
+        {
+            "server": "s",
+            "time": second,
+            "rss_mib": start + growth * second / 3600 + chance.gauss(0, noise),
+            "heap_mib": start / 2,
+            "descriptors": descriptors(second / 3600),
+            "threads": threads(second / 3600),
+            "live": second % 20 // 10,
+            "health_ms": 2,
+        }
+        for second in range(0, int(hours * 3600), 10)
+    ]
 
 
 def verdicts(rows, kinds=None, unfinished=None, crashed=None):
-    return {judgement.name.removeprefix("s: "): judgement.good for judgement in judging.judge(rows, kinds or {}, unfinished or {}, crashed or {})}
+    return {
+        judgement.name.removeprefix("s: "): judgement.good
+        for judgement in judging.judge(rows, kinds or {}, unfinished or {}, crashed or {})
+    }
 
 
 def test_a_healthy_run_passes():
@@ -73,8 +87,12 @@ def test_calls_errors_and_crashes():
 
 
 def test_kinds_of_errors():
-    lines = ["2026-11-21T09:30:00Z error cannot store: 12 rows call=ob-17a", "2026-11-21T09:30:00Z error cannot store: 7 rows call=ob-18b",
-             "2026-11-21T09:30:00Z warning no error", "2026-11-21T09:30:00Z info error"]
+    lines = [
+        "2026-11-21T09:30:00Z error cannot store: 12 rows call=ob-17a",
+        "2026-11-21T09:30:00Z error cannot store: 7 rows call=ob-18b",
+        "2026-11-21T09:30:00Z warning no error",
+        "2026-11-21T09:30:00Z info error",
+    ]
     assert judging.error_kinds(lines) == {"cannot store: # rows": 2}
 
 

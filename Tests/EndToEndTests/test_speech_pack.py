@@ -1,4 +1,5 @@
 """Silero VAD by sherpa-onnx, loaded from a folder: the real library and the real model."""
+
 import shutil
 import subprocess
 
@@ -12,14 +13,21 @@ def test_a_call_with_silero(make_server, callee):
     server = make_server(TRUNKLINE_SPEECH_PACK_DIR=str(PACK), TRUNKLINE_AGENT_VAD_PROVIDER="silero")
     call_id = server.create(callee("cooperative").address, [ATTEND, GUESTS])
     call, result = server.wait_for(call_id), server.result(call_id)
-    assert call["end_reason"] == "task_completed" and [answer["value"] for answer in result["answers"]] == [True, 4], result
+    assert call["end_reason"] == "task_completed" and [answer["value"] for answer in result["answers"]] == [True, 4], (
+        result
+    )
     assert "voice activity: Silero (sherpa-onnx 2.0.1)" in (server.folder / "server.log").read_text()
 
 
 def serve(folder, **environment):
     return subprocess.run(
-        [TRUNKLINE, "serve", "--http-port", str(free_port()), "--sip-port", str(free_port())], cwd=folder, env={**clean_environment(), **environment},
-        capture_output=True, text=True, timeout=60)
+        [TRUNKLINE, "serve", "--http-port", str(free_port()), "--sip-port", str(free_port())],
+        cwd=folder,
+        env={**clean_environment(), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def test_what_is_missing_is_named(tmp_path):
@@ -44,10 +52,17 @@ def test_without_the_pack_the_built_in_detector_is_used(make_server, tmp_path):
     assert "the built-in detector is used" in (server.folder / "server.log").read_text()
 
 
-@pytest.mark.parametrize("kind, files, words", [
-    ("stt", [], ["stt/LANGUAGE", "docs/local-models.md"]), ("stt", ["encoder.onnx", "decoder.onnx", "tokens.txt"], ["stt/en/joiner.onnx"]),
-    ("stt", ["encoder.onnx", "decoder.onnx", "joiner.onnx", "tokens.txt"], ["stt/en"]), ("tts", [], ["tts/LANGUAGE"]),
-    ("tts", ["model.onnx"], ["tts/en/tokens.txt"]), ("tts", ["model.onnx", "tokens.txt"], ["tts/en"])])
+@pytest.mark.parametrize(
+    "kind, files, words",
+    [
+        ("stt", [], ["stt/LANGUAGE", "docs/local-models.md"]),
+        ("stt", ["encoder.onnx", "decoder.onnx", "tokens.txt"], ["stt/en/joiner.onnx"]),
+        ("stt", ["encoder.onnx", "decoder.onnx", "joiner.onnx", "tokens.txt"], ["stt/en"]),
+        ("tts", [], ["tts/LANGUAGE"]),
+        ("tts", ["model.onnx"], ["tts/en/tokens.txt"]),
+        ("tts", ["model.onnx", "tokens.txt"], ["tts/en"]),
+    ],
+)
 def test_what_a_local_model_lacks_is_named(tmp_path, kind, files, words):
     pack = tmp_path / "pack"
     shutil.copytree(PACK, pack)
@@ -55,5 +70,7 @@ def test_what_a_local_model_lacks_is_named(tmp_path, kind, files, words):
         (pack / kind / "en").mkdir(parents=True)
     for name in files:
         (pack / kind / "en" / name).write_text("no model\n")
-    result = serve(tmp_path, **{f"TRUNKLINE_{kind.upper()}_PROVIDERS": "sherpa,embedded", "TRUNKLINE_SPEECH_PACK_DIR": str(pack)})
+    result = serve(
+        tmp_path, **{f"TRUNKLINE_{kind.upper()}_PROVIDERS": "sherpa,embedded", "TRUNKLINE_SPEECH_PACK_DIR": str(pack)}
+    )
     assert result.returncode != 0 and all(word in result.stderr for word in words), result.stderr

@@ -4,6 +4,7 @@ heard before, is not heard, not recorded, moves nothing and ends nothing.
 What the server heard is told by its count of packets, which leaves out all that it refuses, by its recording, and by
 keys pressed.
 """
+
 import struct
 import time
 import wave
@@ -107,11 +108,20 @@ def forged(plain, sealed, keys, step):
     flip = lambda bit: (number ^ 1 << bit).to_bytes(len(sealed))
     bits = len(sealed) * 8
     return [
-        with_wrong_key, ahead, another,
-        rtp(sequence, timestamp, ssrc, sound), rtp(sequence, timestamp, ssrc, sound + bytes(10)),
+        with_wrong_key,
+        ahead,
+        another,
+        rtp(sequence, timestamp, ssrc, sound),
+        rtp(sequence, timestamp, ssrc, sound + bytes(10)),
         # Each bit of the tag in its turn, and bits all over the rest.
-        flip(step % 80), flip(80 + step * 13 % (bits - 80)),
-        sealed[:step * 3 % len(sealed)], sealed[:-1], sealed + b"\0", sealed[:12], sealed[:-10], b"",
+        flip(step % 80),
+        flip(80 + step * 13 % (bits - 80)),
+        sealed[: step * 3 % len(sealed)],
+        sealed[:-1],
+        sealed + b"\0",
+        sealed[:12],
+        sealed[:-10],
+        b"",
     ]
 
 
@@ -174,7 +184,7 @@ def test_a_stranger_is_not_taken_for_a_phone_behind_nat(call):
         until, sequence = time.monotonic() + seconds, 1
         while time.monotonic() < until:
             plain = rtp(sequence, sequence * 160, media.ssrc, tone(FOREIGN, 0))
-            for datagram in (keys.protect(plain), plain, *captured[sequence % max(1, len(captured)):][:1]):
+            for datagram in (keys.protect(plain), plain, *captured[sequence % max(1, len(captured)) :][:1]):
                 other.sendto(datagram, media.rtp_target)
             sequence += 1
             time.sleep(0.01)

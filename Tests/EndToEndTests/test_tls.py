@@ -1,4 +1,5 @@
 """TLS on all sides: certificates that are expired, self-signed or another name's, and versions before 1.2, are refused with a reason."""
+
 import datetime
 import http.server
 import socket
@@ -27,25 +28,88 @@ def versions(context, version):
 @pytest.fixture(scope="module")
 def bad(certificates):
     """Certificates of the trusted CA that must not be taken, and one that nobody signed; each with its key."""
+
     def openssl(*words):
         subprocess.run(["openssl", *words], cwd=certificates, check=True, capture_output=True)
 
     (certificates / "elsewhere").write_text("subjectAltName=DNS:elsewhere.example.com,IP:192.0.2.1\n")
     (certificates / "index.txt").write_text("")
     (certificates / "ca.cnf").write_text(
-        "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial.txt\nnew_certs_dir=.\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
+        "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial.txt\nnew_certs_dir=.\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n"
+    )
     (certificates / "serial.txt").write_text("1000\n")
     for name in ("expired", "wrong", "early"):
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        openssl(
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            f"{name}.key",
+            "-out",
+            f"{name}.csr",
+            "-subj",
+            f"/CN={name}",
+        )
     day = datetime.timedelta(days=1)
     stamp = lambda when: when.strftime("%y%m%d%H%M%SZ")
     now = datetime.datetime.now(datetime.timezone.utc)
     for name, start, end in (("expired", now - 3 * day, now - day), ("early", now + day, now + 3 * day)):
-        openssl("ca", "-batch", "-config", "ca.cnf", "-in", f"{name}.csr", "-cert", "ca.pem", "-keyfile", "ca.key", "-extfile", "names",
-                "-startdate", stamp(start), "-enddate", stamp(end), "-out", f"{name}.pem", "-notext")
-    openssl("x509", "-req", "-in", "wrong.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "elsewhere", "-out", "wrong.pem")
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "self.key", "-out", "self.pem", "-days", "2", "-subj", "/CN=localhost",
-            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        openssl(
+            "ca",
+            "-batch",
+            "-config",
+            "ca.cnf",
+            "-in",
+            f"{name}.csr",
+            "-cert",
+            "ca.pem",
+            "-keyfile",
+            "ca.key",
+            "-extfile",
+            "names",
+            "-startdate",
+            stamp(start),
+            "-enddate",
+            stamp(end),
+            "-out",
+            f"{name}.pem",
+            "-notext",
+        )
+    openssl(
+        "x509",
+        "-req",
+        "-in",
+        "wrong.csr",
+        "-CA",
+        "ca.pem",
+        "-CAkey",
+        "ca.key",
+        "-CAcreateserial",
+        "-days",
+        "2",
+        "-extfile",
+        "elsewhere",
+        "-out",
+        "wrong.pem",
+    )
+    openssl(
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        "self.key",
+        "-out",
+        "self.pem",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=DNS:localhost,IP:127.0.0.1",
+    )
     return certificates
 
 
@@ -99,7 +163,11 @@ service = mocks(Service)
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
 def test_versions_that_our_server_takes(make_server, certificates, version):
-    server = make_server(TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"), TRUNKLINE_TLS_KEY=str(certificates / "one.key"), tls=certificates / "ca.pem")
+    server = make_server(
+        TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
+        tls=certificates / "ca.pem",
+    )
     client = versions(ssl.create_default_context(cafile=certificates / "ca.pem"), version)
     with socket.create_connection(("127.0.0.1", server.http_port), timeout=10) as plain:
         if version in OLD:
@@ -116,9 +184,19 @@ def test_versions_that_our_server_takes(make_server, certificates, version):
 def llm_check(folder, certificates, port, host="localhost"):
     """What `trunkline providers check` says of a language model there (the curl client)."""
     done = subprocess.run(
-        [TRUNKLINE, "providers", "check"], cwd=folder, capture_output=True, text=True, timeout=60,
-        env={**clean_environment(), "TRUNKLINE_TLS_CA_FILE": str(certificates / "ca.pem"), "TRUNKLINE_LLM_OPENAI_URL": f"https://{host}:{port}/v1",
-             "OPENAI_API_KEY": "sk-of-this-test", "TRUNKLINE_LLM_PROVIDERS": "openai"})
+        [TRUNKLINE, "providers", "check"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={
+            **clean_environment(),
+            "TRUNKLINE_TLS_CA_FILE": str(certificates / "ca.pem"),
+            "TRUNKLINE_LLM_OPENAI_URL": f"https://{host}:{port}/v1",
+            "OPENAI_API_KEY": "sk-of-this-test",
+            "TRUNKLINE_LLM_PROVIDERS": "openai",
+        },
+    )
     return done
 
 
@@ -126,7 +204,10 @@ def llm_check(folder, certificates, port, host="localhost"):
 def test_a_language_model_with_a_bad_certificate(tmp_path, bad, service, name):
     target = service(bad / f"{name}.pem")
     done = llm_check(tmp_path, bad, target.port)
-    assert done.returncode == 1 and not target.asked and "certificate" in done.stdout.lower(), (done.stdout, done.stderr)
+    assert done.returncode == 1 and not target.asked and "certificate" in done.stdout.lower(), (
+        done.stdout,
+        done.stderr,
+    )
 
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
@@ -135,13 +216,19 @@ def test_a_language_model_by_versions(tmp_path, bad, service, version):
     done = llm_check(tmp_path, bad, target.port)
     assert bool(target.asked) == (version in GOOD), (done.stdout, done.stderr)
     if version in OLD:
-        assert done.returncode == 1 and ("version" in done.stdout.lower() or "tls" in done.stdout.lower() or "ssl" in done.stdout.lower()), done.stdout
+        assert done.returncode == 1 and (
+            "version" in done.stdout.lower() or "tls" in done.stdout.lower() or "ssl" in done.stdout.lower()
+        ), done.stdout
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_webhook_to_a_bad_certificate(make_server, bad, service, name):
     target = service(bad / f"{name}.pem")
-    server = make_server(TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0", TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE="true", TRUNKLINE_TLS_CA_FILE=str(bad / "ca.pem"))
+    server = make_server(
+        TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0",
+        TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE="true",
+        TRUNKLINE_TLS_CA_FILE=str(bad / "ca.pem"),
+    )
     assert queued(server, f"https://localhost:{target.port}/hook")[0] == 202
     found = given_up(server)
     assert not target.asked and found["last_status"] is None and "certificate" in found["last_error"].lower(), found
@@ -150,7 +237,11 @@ def test_a_webhook_to_a_bad_certificate(make_server, bad, service, name):
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
 def test_a_webhook_by_versions(make_server, bad, service, version):
     target = service(bad / "one.pem", version)
-    server = make_server(TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0", TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE="true", TRUNKLINE_TLS_CA_FILE=str(bad / "ca.pem"))
+    server = make_server(
+        TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0",
+        TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE="true",
+        TRUNKLINE_TLS_CA_FILE=str(bad / "ca.pem"),
+    )
     assert queued(server, f"https://localhost:{target.port}/hook")[0] == 202
     if version in OLD:
         found = given_up(server)

@@ -2,6 +2,7 @@
 
 The messages lie beside the project's checkout (`../shared/torture`); without them these tests are skipped, visibly.
 """
+
 import contextlib
 import json
 import os
@@ -30,7 +31,8 @@ def probe(server, seconds=1.0):
         message = (
             f"OPTIONS sip:127.0.0.1:{server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):x}\r\nMax-Forwards: 70\r\n"
             f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):x}\r\nTo: <sip:127.0.0.1>\r\nCall-ID: probe-{random.getrandbits(64):x}\r\nCSeq: 1 OPTIONS\r\n"
-            "Content-Length: 0\r\n\r\n").encode()
+            "Content-Length: 0\r\n\r\n"
+        ).encode()
         # UDP may lose it: sent again after T1 (RFC 3261 §17.1.2.2).
         while time.time() - begun < seconds:
             own.sendto(message, ("127.0.0.1", server.sip_port))
@@ -67,7 +69,9 @@ def answers(data, server, seconds=0.8, transport=None):
     transport = transport or (named[1].upper() if named else "UDP")
     if transport in ("TCP", "TLS"):
         # An answer goes back the way the message came.
-        stream = socket.create_connection(("127.0.0.1", server.sip_tls_port if transport == "TLS" else server.sip_port), timeout=2)
+        stream = socket.create_connection(
+            ("127.0.0.1", server.sip_tls_port if transport == "TLS" else server.sip_port), timeout=2
+        )
         if transport == "TLS":
             stream = server.tls.wrap_socket(stream, server_hostname="localhost")
         sockets = [stream]
@@ -107,7 +111,14 @@ def verdict(data, statuses, acceptable):
     if set(statuses) == {481} and "accept" in acceptable and re.search(r";\s*tag\s*=", header(data, "to", "t")):
         return "accept"
     for outcome in acceptable:
-        if outcome == "accept" and statuses and all(status < 400 or status in (401, 403, 404, 405, 407, 415, 420, 480, 486, 488, 489, 501) or status >= 600 for status in statuses):
+        if (
+            outcome == "accept"
+            and statuses
+            and all(
+                status < 400 or status in (401, 403, 404, 405, 407, 415, 420, 480, 486, 488, 489, 501) or status >= 600
+                for status in statuses
+            )
+        ):
             return outcome
         if outcome in ("drop", "response-parsed") and not statuses:
             return outcome
@@ -121,8 +132,13 @@ def test_torture_messages(make_server, certificates, folder, wanted):
     # The second collection is calls of one Call-ID: with nobody to ring they do not meet each other.
     port = free_port()
     server = make_server(
-        tls=str(certificates / "ca.pem"), **CALM, TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"), TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
-        TRUNKLINE_SIP_TLS_PORT=str(port), **({} if folder == "rfc4475" else {"TRUNKLINE_INBOUND_NUMBERS": "1"}))
+        tls=str(certificates / "ca.pem"),
+        **CALM,
+        TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
+        TRUNKLINE_SIP_TLS_PORT=str(port),
+        **({} if folder == "rfc4475" else {"TRUNKLINE_INBOUND_NUMBERS": "1"}),
+    )
     server.sip_tls_port = port
     add_operator(server)
     cases = json.loads((TORTURE / folder / "expected.json").read_text())["cases"]
@@ -156,37 +172,62 @@ def mutated(random_, seeds):
         place = random_.randrange(max(1, len(data)))
         kind = random_.randrange(8)
         if kind == 0:
-            data[place:place + 1] = bytes([random_.randrange(256)])
+            data[place : place + 1] = bytes([random_.randrange(256)])
         elif kind == 1:
-            del data[place:place + random_.randint(1, 40)]
+            del data[place : place + random_.randint(1, 40)]
         elif kind == 2:
             data[place:place] = bytes(random_.randrange(256) for _ in range(random_.randint(1, 30)))
         elif kind == 3:
-            data[place:place] = data[place:place + random_.randint(1, 200)]
+            data[place:place] = data[place : place + random_.randint(1, 200)]
         elif kind == 4:
-            data[place:place] = random_.choice([b"\r\n", b";", b"<", b">", b'"', b"%00", b",", b"@", b":", b"\x00", b"=", b"sip:", b"tel:", b"99999999999999999999", b"-1", b"[::]"])
+            data[place:place] = random_.choice(
+                [
+                    b"\r\n",
+                    b";",
+                    b"<",
+                    b">",
+                    b'"',
+                    b"%00",
+                    b",",
+                    b"@",
+                    b":",
+                    b"\x00",
+                    b"=",
+                    b"sip:",
+                    b"tel:",
+                    b"99999999999999999999",
+                    b"-1",
+                    b"[::]",
+                ]
+            )
         elif kind == 5:
             data = data[:place]
         elif kind == 6:
             data[place:place] = b"A" * random_.choice([300, 1_000, 5_000])
         else:
             other = random_.choice(seeds)
-            data[place:] = other[random_.randrange(len(other)):]
+            data[place:] = other[random_.randrange(len(other)) :]
     return bytes(data[:65_000])
 
 
 def seeds():
-    found = [path.read_bytes() for folder in ("rfc4475", "rfc5118") for path in sorted((TORTURE / folder).glob("*.dat"))]
+    found = [
+        path.read_bytes() for folder in ("rfc4475", "rfc5118") for path in sorted((TORTURE / folder).glob("*.dat"))
+    ]
     invite = (
         b"INVITE sip:0255501234@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKfuzz\r\nMax-Forwards: 70\r\nFrom: \"A\" <sip:a@127.0.0.1>;tag=1\r\n"
         b"To: <sip:0255501234@127.0.0.1>\r\nCall-ID: fuzz-1\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:9>\r\nSupported: timer, 100rel, replaces\r\nSession-Expires: 1800;refresher=uac\r\n"
         b"Authorization: Digest username=\"kim\", realm=\"trunkline\", nonce=\"1.2.3\", uri=\"sip:x\", response=\"00\", qop=auth, nc=00000001, cnonce=\"a\"\r\n"
         b"P-Asserted-Identity: <sip:b@127.0.0.1>\r\nReplaces: a@b;to-tag=1;from-tag=2\r\nContent-Type: application/sdp\r\nContent-Length: 160\r\n\r\n"
-        b"v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0 8 101\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n")
+        b"v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0 8 101\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n"
+    )
     register = (
         b"REGISTER sip:127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKfuzz2\r\nMax-Forwards: 70\r\nFrom: <sip:kim@127.0.0.1>;tag=1\r\nTo: <sip:kim@127.0.0.1>\r\n"
-        b"Call-ID: fuzz-2\r\nCSeq: 1 REGISTER\r\nContact: <sip:kim@127.0.0.1:9>;expires=60;q=0.5, <sip:kim@127.0.0.1:10>\r\nExpires: 60\r\nContent-Length: 0\r\n\r\n")
-    refer = invite.replace(b"INVITE", b"REFER").replace(b"Replaces:", b"Refer-To: <sip:x@y?Replaces=a%40b>\r\nReferred-By: <sip:q@z>\r\nX:")
+        b"Call-ID: fuzz-2\r\nCSeq: 1 REGISTER\r\nContact: <sip:kim@127.0.0.1:9>;expires=60;q=0.5, <sip:kim@127.0.0.1:10>\r\nExpires: 60\r\nContent-Length: 0\r\n\r\n"
+    )
+    refer = invite.replace(b"INVITE", b"REFER").replace(
+        b"Replaces:", b"Refer-To: <sip:x@y?Replaces=a%40b>\r\nReferred-By: <sip:q@z>\r\nX:"
+    )
     return found + [invite, register, refer] * 10
 
 
@@ -222,7 +263,13 @@ def fuzz(server, count, transport):
     return worst
 
 
-@pytest.mark.parametrize("transport, count", [("udp", int(os.environ.get("TRUNKLINE_FUZZ_UDP", 6_000))), ("tcp", int(os.environ.get("TRUNKLINE_FUZZ_TCP", 2_000)))])
+@pytest.mark.parametrize(
+    "transport, count",
+    [
+        ("udp", int(os.environ.get("TRUNKLINE_FUZZ_UDP", 6_000))),
+        ("tcp", int(os.environ.get("TRUNKLINE_FUZZ_TCP", 2_000))),
+    ],
+)
 def test_mutated_messages(make_server, transport, count):
     server = make_server(**CALM)
     add_operator(server)

@@ -1,4 +1,5 @@
 """Calls that Twilio places and carries for us: REST, webhooks, streams, turns."""
+
 import functools
 import io
 import subprocess
@@ -23,8 +24,14 @@ carrier = mocks(MockTwilio)
 
 
 def through_twilio(mock, **more):
-    return {"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "twilio", "TRUNKLINE_TWILIO_API_URL": mock.url, "TWILIO_ACCOUNT_SID": ACCOUNT,
-            "TWILIO_AUTH_TOKEN": TOKEN, "APP_PUBLIC_BASE_URL": PUBLIC, **more}
+    return {
+        "TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "twilio",
+        "TRUNKLINE_TWILIO_API_URL": mock.url,
+        "TWILIO_ACCOUNT_SID": ACCOUNT,
+        "TWILIO_AUTH_TOKEN": TOKEN,
+        "APP_PUBLIC_BASE_URL": PUBLIC,
+        **more,
+    }
 
 
 def start(make_server, mock, **settings):
@@ -62,9 +69,20 @@ def test_the_mock_is_what_the_vendors_client_expects(make_server, carrier):
     client = twilio.rest.Client(ACCOUNT, TOKEN, http_client=ToTheMock(mock))
     hook = f"{PUBLIC}/twilio/status?call=ID"
     theirs = client.calls.create(
-        to=CALLEE, from_=CALLER, url=f"{PUBLIC}/twilio/voice?call=ID", method="POST", timeout=30, time_limit=240, status_callback=hook,
-        status_callback_method="POST", status_callback_event=["initiated", "ringing", "answered", "completed"], machine_detection="Enable",
-        async_amd="true", async_amd_status_callback=hook, async_amd_status_callback_method="POST")
+        to=CALLEE,
+        from_=CALLER,
+        url=f"{PUBLIC}/twilio/voice?call=ID",
+        method="POST",
+        timeout=30,
+        time_limit=240,
+        status_callback=hook,
+        status_callback_method="POST",
+        status_callback_event=["initiated", "ringing", "answered", "completed"],
+        machine_detection="Enable",
+        async_amd="true",
+        async_amd_status_callback=hook,
+        async_amd_status_callback_method="POST",
+    )
     assert theirs.status == "queued" and client.calls(theirs.sid).fetch().sid == theirs.sid
     assert client.calls(theirs.sid).update(status="canceled").status == "canceled"
     with pytest.raises(twilio.base.exceptions.TwilioRestException) as error:
@@ -85,16 +103,28 @@ def test_the_mock_is_what_the_vendors_client_expects(make_server, carrier):
 
 def test_a_call_with_a_speech_model(make_server, carrier, model):
     """Placed by REST, answered, streamed with a one-time token, talked through, hung up after the goodbye."""
+
     def phone(call):
         call.ring()
         call.answer()
 
-    speech = model([
-        {"text": "Hello, this is Riverside Restaurant. Will you attend?", "ms": 1500},
-        {"text": "Thank you, goodbye.", "ms": 800, "tools": [
-            ("report_task_state", {"questions": [{"id": "q1", "status": "answered", "answer": "Yes.", "value": True}]}),
-            ("end_call", {"reason": "task_completed"})]},
-    ], ["Yes."])
+    speech = model(
+        [
+            {"text": "Hello, this is Riverside Restaurant. Will you attend?", "ms": 1500},
+            {
+                "text": "Thank you, goodbye.",
+                "ms": 800,
+                "tools": [
+                    (
+                        "report_task_state",
+                        {"questions": [{"id": "q1", "status": "answered", "answer": "Yes.", "value": True}]},
+                    ),
+                    ("end_call", {"reason": "task_completed"}),
+                ],
+            },
+        ],
+        ["Yes."],
+    )
     mock = carrier(phone)
     server = start(make_server, mock, **{**realtime(speech), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"})
     call_id = dial(server)
@@ -108,7 +138,12 @@ def test_a_call_with_a_speech_model(make_server, carrier, model):
     assert call["attempts"][0]["outcome"] == "connected" and result["answers"][0]["value"] is True
     assert [entry["speaker"] for entry in result["transcript"]] == ["ai", "customer", "ai"]
     assert phone_call.carrier.played_ms() == pytest.approx(2300, abs=60), "the goodbye is heard to its end"
-    assert server.events(call_id)[:4] == ["outbound_queued", "outbound_dialing", "outbound_ringing", "outbound_connected"]
+    assert server.events(call_id)[:4] == [
+        "outbound_queued",
+        "outbound_dialing",
+        "outbound_ringing",
+        "outbound_connected",
+    ]
     assert phone_call.over.wait(5) and phone_call.events == ["initiated", "ringing", "in-progress", "completed"]
     assert ElementTree.fromstring(phone_call.twiml[-1]).find("Hangup") is not None, "the call's TwiML goes on, and ends"
 
@@ -116,18 +151,27 @@ def test_a_call_with_a_speech_model(make_server, carrier, model):
 @pytest.mark.parametrize("goes", ["completed", "no-answer"])
 def test_a_transfer_to_an_operator(make_server, carrier, model, goes):
     """The stream ends, Twilio dials the operator; where nobody answers, its own voice says so."""
+
     def phone(call):
         call.operator = goes
         call.ring()
         call.answer()
 
     mock = carrier(phone)
-    server = start(make_server, mock, **realtime(
-        model([{"text": "I will put you through.", "ms": 500, "tools": [("transfer_to_operator", {})]}]), TRUNKLINE_OPERATORS_NUMBER="+15550177"))
+    server = start(
+        make_server,
+        mock,
+        **realtime(
+            model([{"text": "I will put you through.", "ms": 500, "tools": [("transfer_to_operator", {})]}]),
+            TRUNKLINE_OPERATORS_NUMBER="+15550177",
+        ),
+    )
     call = server.wait_for(dial(server), seconds=20)
     assert (call["state"], call["end_reason"]) == ("completed", "transferred"), call
     phone_call = the_phone(mock)
-    assert phone_call.over.wait(5) and phone_call.carrier.played_ms() == pytest.approx(500, abs=40), "the announcement was heard to its end"
+    assert phone_call.over.wait(5) and phone_call.carrier.played_ms() == pytest.approx(500, abs=40), (
+        "the announcement was heard to its end"
+    )
     wanted = VoiceResponse()
     dialled = Dial(action=f"{PUBLIC}/twilio/transferred?language=en", method="POST", timeout=30, caller_id=CALLER)
     dialled.number("+15550177")
@@ -140,21 +184,36 @@ def test_a_transfer_to_an_operator(make_server, carrier, model, goes):
 
 def test_an_operator_that_cannot_be_dialled(make_server, carrier, model):
     """Twilio refuses: the caller stays with the AI."""
+
     def phone(call):
         call.redirect = lambda twiml: (_ for _ in ()).throw(ValueError)
         call.ring()
         call.answer()
 
     mock = carrier(phone)
-    speech = model([{"text": "I will put you through.", "ms": 300, "tools": [("transfer_to_operator", {})]},
-                    {"text": "I am sorry.", "ms": 300, "tools": [("end_call", {"reason": "task_completed"})]}])
+    speech = model(
+        [
+            {"text": "I will put you through.", "ms": 300, "tools": [("transfer_to_operator", {})]},
+            {"text": "I am sorry.", "ms": 300, "tools": [("end_call", {"reason": "task_completed"})]},
+        ]
+    )
     server = start(make_server, mock, **realtime(speech, TRUNKLINE_OPERATORS_NUMBER="+15550177"))
     call = server.wait_for(dial(server), seconds=40)
-    assert call["end_reason"] == "task_completed" and the_phone(mock).carrier.played_ms() == pytest.approx(600, abs=60), call
+    assert call["end_reason"] == "task_completed" and the_phone(mock).carrier.played_ms() == pytest.approx(
+        600, abs=60
+    ), call
 
 
-@pytest.mark.parametrize("told,sip,state", [
-    ("busy", "486", "busy"), ("no-answer", "487", "no_answer"), ("failed", "404", "failed"), ("failed", "603", "rejected"), ("failed", None, "failed")])
+@pytest.mark.parametrize(
+    "told,sip,state",
+    [
+        ("busy", "486", "busy"),
+        ("no-answer", "487", "no_answer"),
+        ("failed", "404", "failed"),
+        ("failed", "603", "rejected"),
+        ("failed", None, "failed"),
+    ],
+)
 def test_calls_that_are_not_answered(make_server, carrier, told, sip, state):
     def phone(call):
         call.ring()
@@ -164,13 +223,22 @@ def test_calls_that_are_not_answered(make_server, carrier, told, sip, state):
     server = start(make_server, mock)
     call = server.wait_for(dial(server), seconds=10)
     assert call["state"] == state and len(asked(mock)) == 1, call
-    assert not [path for _, path, _ in mock.requests if not path.endswith("Calls.json")], "what has ended is not hung up again"
+    assert not [path for _, path, _ in mock.requests if not path.endswith("Calls.json")], (
+        "what has ended is not hung up again"
+    )
 
 
-@pytest.mark.parametrize("refusal,words", [
-    ({"status": 400, "code": 21211, "message": "The 'To' number is not a valid phone number.", "more_info": ""}, "not a valid phone number"),
-    ({"status": 429, "code": 20429, "message": "Too Many Requests", "more_info": ""}, "Too Many Requests"),
-    ({"status": 500}, "no reason given")])
+@pytest.mark.parametrize(
+    "refusal,words",
+    [
+        (
+            {"status": 400, "code": 21211, "message": "The 'To' number is not a valid phone number.", "more_info": ""},
+            "not a valid phone number",
+        ),
+        ({"status": 429, "code": 20429, "message": "Too Many Requests", "more_info": ""}, "Too Many Requests"),
+        ({"status": 500}, "no reason given"),
+    ],
+)
 def test_what_twilio_does_not_place(make_server, carrier, refusal, words):
     mock = carrier(refuse=refusal)
     server = start(make_server, mock)
@@ -201,7 +269,11 @@ def test_an_answering_machine_is_left(make_server, carrier, model):
         call.follow(call.field("Url"))
 
     mock = carrier(phone)
-    server = start(make_server, mock, **{**realtime(model([{"text": "Hello?", "ms": 5000}])), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"})
+    server = start(
+        make_server,
+        mock,
+        **{**realtime(model([{"text": "Hello?", "ms": 5000}])), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"},
+    )
     call = server.wait_for(dial(server), seconds=15)
     assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "voicemail", "voicemail"), call
 
@@ -220,7 +292,11 @@ def test_an_operator_hangs_up_and_foreign_reports_change_nothing(make_server, ca
         call.answer()
 
     mock = carrier(phone)
-    server = start(make_server, mock, **{**realtime(model([{"text": "A long story.", "ms": 20000}])), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"})
+    server = start(
+        make_server,
+        mock,
+        **{**realtime(model([{"text": "A long story.", "ms": 20000}])), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"},
+    )
     call_id = dial(server)
     server.wait_for(call_id, {"connected"}, seconds=10)
     phone_call = the_phone(mock)
@@ -230,7 +306,9 @@ def test_an_operator_hangs_up_and_foreign_reports_change_nothing(make_server, ca
     assert mock.webhook(hook, {"CallSid": "CA" + "9" * 32, "CallStatus": "completed"})[0] == 204
     assert mock.webhook(hook, {"CallSid": phone_call.sid, "CallStatus": "ringing"})[0] == 204
     assert mock.webhook(hook, {"CallSid": phone_call.sid, "CallStatus": "completed"}, signature="bm8=")[0] == 403
-    assert mock.webhook(f"{PUBLIC}/twilio/voice?call=ob-00000000", {"CallSid": phone_call.sid})[1].count("<Hangup/>") == 1
+    assert (
+        mock.webhook(f"{PUBLIC}/twilio/voice?call=ob-00000000", {"CallSid": phone_call.sid})[1].count("<Hangup/>") == 1
+    )
     assert server.call(call_id)["state"] == "connected"
     assert server.request("POST", f"/api/outbound/{call_id}/hangup", {})[0] in (200, 202)
     call = server.wait_for(call_id, seconds=10)
@@ -241,14 +319,39 @@ def test_an_operator_hangs_up_and_foreign_reports_change_nothing(make_server, ca
 @functools.cache
 def spoken(text):
     """What a person says into `<Record>`: WAV, 8 kHz, 16 bit, with the silence that ended it."""
-    loud = subprocess.run(["espeak-ng", "-v", "en-us", "-s", "140", "--stdout", text], capture_output=True, check=True).stdout
+    loud = subprocess.run(
+        ["espeak-ng", "-v", "en-us", "-s", "140", "--stdout", text], capture_output=True, check=True
+    ).stdout
     return subprocess.run(
-        ["sox", "-t", "wav", "-", "-t", "wav", "-r", "8000", "-b", "16", "-c", "1", "-", "gain", "-6", "pad", "0.4", "2"], input=loud,
-        capture_output=True, check=True).stdout
+        [
+            "sox",
+            "-t",
+            "wav",
+            "-",
+            "-t",
+            "wav",
+            "-r",
+            "8000",
+            "-b",
+            "16",
+            "-c",
+            "1",
+            "-",
+            "gain",
+            "-6",
+            "pad",
+            "0.4",
+            "2",
+        ],
+        input=loud,
+        capture_output=True,
+        check=True,
+    ).stdout
 
 
 def test_by_turns(make_server, carrier):
     """No streams: each turn of ours is played from a file, each of the callee's recorded; twice silent, then he answers."""
+
     def phone(call):
         call.answers = [None, spoken("Yes, I will."), "4"]
         call.ring()
@@ -260,7 +363,9 @@ def test_by_turns(make_server, carrier):
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
     phone_call = the_phone(mock)
     assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), (call, result, phone_call.twiml)
-    assert [answer["status"] for answer in result["answers"]] == ["answered", "answered"] and result["answers"][0]["value"] is True
+    assert [answer["status"] for answer in result["answers"]] == ["answered", "answered"] and result["answers"][0][
+        "value"
+    ] is True
     assert result["answers"][1]["value"] == 4
     speakers = [entry["speaker"] for entry in result["transcript"]]
     assert speakers.count("customer") == 2 and speakers[0] == speakers[-1] == "ai", result["transcript"]
@@ -279,7 +384,12 @@ def test_by_turns(make_server, carrier):
     assert ElementTree.canonicalize(phone_call.twiml[0]) == ElementTree.canonicalize(str(wanted))
     # What was played cannot be had without its code, nor with another's.
     played = urlsplit(first.find("Play").text)
-    for query in ("", "expires=99999999999&code=00", played.query.replace("expires=", "expires=1"), played.query[:-1] + "x"):
+    for query in (
+        "",
+        "expires=99999999999&code=00",
+        played.query.replace("expires=", "expires=1"),
+        played.query[:-1] + "x",
+    ):
         assert server.request("GET", f"{played.path}?{query}", key=None)[0] == 403
     assert phone_call.over.wait(10)
 
@@ -297,7 +407,9 @@ def test_a_stream_that_cannot_be_had_becomes_a_call_by_turns(make_server, carrie
     assert len(the_phone(mock).played) >= 2
 
 
-@pytest.mark.parametrize("recording", [b"no wav file", b"RIFF\xff\xff\xff\xffWAVEfmt \x10", spoken("Yes")[:44], "elsewhere"])
+@pytest.mark.parametrize(
+    "recording", [b"no wav file", b"RIFF\xff\xff\xff\xffWAVEfmt \x10", spoken("Yes")[:44], "elsewhere"]
+)
 def test_recordings_that_are_none_are_silence(make_server, carrier, recording):
     """The question is asked again; a webhook that Twilio repeats gets the same turn; who hangs up leaves what was said."""
     mock = carrier(lambda call: call.ring())
@@ -322,11 +434,15 @@ def test_recordings_that_are_none_are_silence(make_server, carrier, recording):
     call.end("completed")
     found, result = server.wait_for(call_id, seconds=10), server.result(call_id)
     assert (found["state"], found["end_reason"]) == ("completed", "callee_hangup"), found
-    assert [entry["speaker"] for entry in result["transcript"]] == ["ai", "ai"] and result["transcript"][1]["interrupted"], result
+    assert [entry["speaker"] for entry in result["transcript"]] == ["ai", "ai"] and result["transcript"][1][
+        "interrupted"
+    ], result
     assert mock.webhook(action, form)[1].count("<Hangup/>") == 1
 
 
-@pytest.mark.parametrize("turn", ["9223372036854775807", "-9223372036854775808", "-1", "7", "99999999999999999999", "x"])
+@pytest.mark.parametrize(
+    "turn", ["9223372036854775807", "-9223372036854775808", "-1", "7", "99999999999999999999", "x"]
+)
 def test_turns_that_cannot_be_hurt_nobody(make_server, carrier, turn):
     mock = carrier(lambda call: call.ring())
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
@@ -337,14 +453,21 @@ def test_turns_that_cannot_be_hurt_nobody(make_server, carrier, turn):
     status, text = mock.webhook(f"{call.field('Url')}&turn={turn}", call.parameters())
     # A number that is none is the beginning, which Twilio repeats.
     played = [ElementTree.fromstring(twiml).findtext("Play", "").split("?")[0] for twiml in (first, text)]
-    assert status == 200 and (played[0] == played[1] if turn in ("99999999999999999999", "x") else "<Hangup/>" in text), text
+    assert status == 200 and (
+        played[0] == played[1] if turn in ("99999999999999999999", "x") else "<Hangup/>" in text
+    ), text
     assert server.call(call_id)["state"] == "connected"
 
 
-@pytest.mark.parametrize("settings,words", [
-    ({"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "twilio"}, "TWILIO_ACCOUNT_SID"), ({"TRUNKLINE_TWILIO_MODE": "turns"}, "TWILIO_ACCOUNT_SID"),
-    ({"TWILIO_ACCOUNT_SID": "AC1"}, "32 hex digits"),
-    ({"TWILIO_API_KEY_SID": "SK1"}, "needed both")])
+@pytest.mark.parametrize(
+    "settings,words",
+    [
+        ({"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "twilio"}, "TWILIO_ACCOUNT_SID"),
+        ({"TRUNKLINE_TWILIO_MODE": "turns"}, "TWILIO_ACCOUNT_SID"),
+        ({"TWILIO_ACCOUNT_SID": "AC1"}, "32 hex digits"),
+        ({"TWILIO_API_KEY_SID": "SK1"}, "needed both"),
+    ],
+)
 def test_settings_that_cannot_work_end_the_start(tmp_path, settings, words):
     ended = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, **settings)
     assert ended.returncode != 0 and words in ended.stderr, ended
@@ -355,5 +478,7 @@ def test_numbers_twilio_cannot_dial_are_refused(make_server, carrier):
     body = {"caller_number": "55501", "callee_number": CALLEE, "purpose": "x", "questions": [ATTEND]}
     status, answer = server.request("POST", "/api/outbound/", body)
     assert status == 422 and [error["field"] for error in answer["errors"]] == ["caller_number"]
-    status, answer = server.request("POST", "/api/outbound/", {**body, "caller_number": CALLER, "callee_number": "109876"})
+    status, answer = server.request(
+        "POST", "/api/outbound/", {**body, "caller_number": CALLER, "callee_number": "109876"}
+    )
     assert status == 422 and "E.164" in str(answer)

@@ -1,4 +1,5 @@
 """Calls that Twilio brings: whose number it is decides what is said, and the record stands among the calls that came in."""
+
 import threading
 import time
 
@@ -9,8 +10,12 @@ from test_realtime import realtime
 from test_twilio import spoken, start
 
 CALLER, OURS = "+821098765432", "+15550199"
-ASKS = {"TRUNKLINE_INBOUND_QUESTIONS": "Shall we call you back?", "TRUNKLINE_INBOUND_GREETING_TEMPLATE": "Riverside Restaurant, good day.",
-        "TRUNKLINE_INBOUND_PURPOSE": "You take reservations.", "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "1500"}
+ASKS = {
+    "TRUNKLINE_INBOUND_QUESTIONS": "Shall we call you back?",
+    "TRUNKLINE_INBOUND_GREETING_TEMPLATE": "Riverside Restaurant, good day.",
+    "TRUNKLINE_INBOUND_PURPOSE": "You take reservations.",
+    "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "1500",
+}
 WAYS = ["stream", "turns"]
 
 carrier = mocks(MockTwilio)
@@ -55,17 +60,27 @@ def wait(condition, seconds=15, what="it"):
 
 def check_whole_call(server, call, phone):
     result = result_of(server, call)
-    assert (call["state"], call["end_reason"], call["call_id"]) == ("completed", "task_completed", phone.sid), (call, result)
+    assert (call["state"], call["end_reason"], call["call_id"]) == ("completed", "task_completed", phone.sid), (
+        call,
+        result,
+    )
     assert (call["caller_number"], call["called_number"], call["purpose"]) == (CALLER, OURS, "You take reservations.")
     entries = result["transcript"]
-    assert entries[0]["speaker"] == "ai" and entries[0]["text"].startswith("Riverside Restaurant, good day. Shall we call you back?"), entries
+    assert entries[0]["speaker"] == "ai" and entries[0]["text"].startswith(
+        "Riverside Restaurant, good day. Shall we call you back?"
+    ), entries
     assert not any("calling about" in entry["text"] for entry in entries), entries
     assert [answer["question_text"] for answer in result["answers"]] == ["Shall we call you back?"]
-    assert result["answers"][0]["status"] == "answered" and "es" in result["answers"][0]["answer_text"], result["answers"]
+    assert result["answers"][0]["status"] == "answered" and "es" in result["answers"][0]["answer_text"], result[
+        "answers"
+    ]
     assert entries[-1]["speaker"] == "ai" and not entries[-1].get("interrupted"), "the goodbye was heard to its end"
     names = told(server, call)
     assert names[:2] == ["inbound_ringing", "inbound_connected"] and names[-1] == "inbound_completed", names
-    assert not any(name.startswith("outbound") for name in names) and server.request("GET", "/api/outbound/")[1]["total"] == 0
+    assert (
+        not any(name.startswith("outbound") for name in names)
+        and server.request("GET", "/api/outbound/")[1]["total"] == 0
+    )
     assert server.request("GET", result["recording_url"], raw=True)[0] == 200
     assert inbound(server)[0]["caller_number"] == "+82****5432"
 
@@ -82,7 +97,9 @@ def test_a_streamed_call(make_server, carrier):
     call = record(server)
     check_whole_call(server, call, phone)
     # What was played is what was said: nothing of the goodbye was left in a buffer.
-    said = sum(entry["end"] - entry["timestamp"] for entry in result_of(server, call)["transcript"] if entry["speaker"] == "ai")
+    said = sum(
+        entry["end"] - entry["timestamp"] for entry in result_of(server, call)["transcript"] if entry["speaker"] == "ai"
+    )
     assert 20 * len(phone.carrier.play_log) >= 950 * said > 4000
     assert not phone.carrier.clears and not phone.carrier.queue
     thread.join(10)
@@ -97,7 +114,9 @@ def test_a_call_by_turns(make_server, carrier):
     begin(phone).join(60)
     check_whole_call(server, record(server), phone)
     assert len(phone.played) == 2 and "<Hangup" in phone.twiml[-1]
-    assert not [form for method, path, form in mock.requests if form.get("Status")], "Twilio hangs up by itself, after the goodbye"
+    assert not [form for method, path, form in mock.requests if form.get("Status")], (
+        "Twilio hangs up by itself, after the goodbye"
+    )
 
 
 def test_a_twiml_bin_tells_the_numbers_or_not(make_server, carrier):
@@ -109,7 +128,9 @@ def test_a_twiml_bin_tells_the_numbers_or_not(make_server, carrier):
     first.carrier.hang_up()
     call = record(server)
     assert (call["caller_number"], call["called_number"], call["end_reason"]) == (CALLER, OURS, "callee_hangup"), call
-    assert told(server, call)[:2] == ["inbound_ringing", "inbound_connected"] and told(server, call)[-1] == "inbound_ended"
+    assert (
+        told(server, call)[:2] == ["inbound_ringing", "inbound_connected"] and told(server, call)[-1] == "inbound_ended"
+    )
     second = mock.incoming(CALLER, OURS)
     begin(second, second.stream_from_a_bin)
     wait(lambda: second.carrier and second.carrier.played_ms() > 1000, what="the greeting")
@@ -124,15 +145,24 @@ def test_a_number_has_its_own_template(make_server, carrier, way):
     """A number that nobody else would answer, by its template; one that has none is refused, and so is its stream."""
     mock = carrier()
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE=way, TRUNKLINE_INBOUND_NUMBERS="+15550111", **ASKS)
-    template = server.request("POST", "/api/templates", {
-        "name": "Tables", "purpose": "You sell tables.", "questions": [{"text": "For how many people?", "type": "number"}],
-        "greeting": "Tables, good morning."})[1]
+    template = server.request(
+        "POST",
+        "/api/templates",
+        {
+            "name": "Tables",
+            "purpose": "You sell tables.",
+            "questions": [{"text": "For how many people?", "type": "number"}],
+            "greeting": "Tables, good morning.",
+        },
+    )[1]
     assert server.request("POST", "/api/numbers", {"number": OURS, "template_id": template["id"]})[0] == 201
     phone = mock.incoming(CALLER, OURS)
     phone.answers = ["4"]
     begin(phone)
     if way == "stream":
-        wait(lambda: phone.carrier and phone.carrier.played_ms() > 1000 and not phone.carrier.queue, what="the greeting")
+        wait(
+            lambda: phone.carrier and phone.carrier.played_ms() > 1000 and not phone.carrier.queue, what="the greeting"
+        )
         phone.carrier.press("4")
         phone.carrier.press("#")
     call, result = record(server), None
@@ -163,7 +193,8 @@ def test_no_room_is_busy(make_server, carrier, way):
     gone.end("completed")  # the caller hangs up before anything is heard
     call = record(server)
     assert call["call_id"] == gone.sid and (call["state"], call["end_reason"]) == (
-        ("failed", None) if way == "stream" else ("completed", "callee_hangup")), call
+        ("failed", None) if way == "stream" else ("completed", "callee_hangup")
+    ), call
     assert way == "turns" or "gave up" in call["failure_reason"]
     phone = mock.incoming(CALLER, OURS)
     phone.plays_in_real_time, phone.answers = True, [spoken("Yes, please.")]
@@ -183,7 +214,9 @@ def test_the_caller_hangs_up(make_server, carrier):
     wait(lambda: phone.carrier and phone.carrier.played_ms() > 600, what="the greeting")
     phone.carrier.hang_up()
     call = record(server)
-    assert (call["state"], call["end_reason"]) == ("completed", "callee_hangup") and told(server, call)[-1] == "inbound_ended"
+    assert (call["state"], call["end_reason"]) == ("completed", "callee_hangup") and told(server, call)[
+        -1
+    ] == "inbound_ended"
     assert result_of(server, call)["transcript"][0]["interrupted"] is True
 
 
@@ -196,8 +229,12 @@ def test_callbacks_late_doubled_lost_and_foreign(make_server, carrier, way):
     begin(phone)
     wait(lambda: record(server, ("connected", "completed")), what="the answer")
     hook = phone.field("StatusCallback")
-    for foreign in ({"CallSid": "CA" + "9" * 32, "CallStatus": "completed"}, {"CallSid": phone.sid, "CallStatus": "ringing"},
-                    {"CallSid": phone.sid, "CallStatus": "in-progress"}, {"CallSid": phone.sid, "CallStatus": "no such state"}):
+    for foreign in (
+        {"CallSid": "CA" + "9" * 32, "CallStatus": "completed"},
+        {"CallSid": phone.sid, "CallStatus": "ringing"},
+        {"CallSid": phone.sid, "CallStatus": "in-progress"},
+        {"CallSid": phone.sid, "CallStatus": "no such state"},
+    ):
         assert mock.webhook(hook, foreign)[0] == 204
     status, _ = mock.webhook(phone.field("Url"), phone.parameters())
     assert status == 200 and len(inbound(server)) == 1
@@ -209,7 +246,11 @@ def test_callbacks_late_doubled_lost_and_foreign(make_server, carrier, way):
     # After the end: nothing begins anew.
     assert mock.webhook(hook, {**phone.parameters(), "CallStatus": "in-progress"})[0] == 204
     assert "<Hangup/>" in mock.webhook(phone.field("Url"), phone.parameters())[1]
-    assert len(inbound(server)) == 1 and told(server, call)[-1] == "inbound_ended" and told(server, call).count("inbound_ended") == 1
+    assert (
+        len(inbound(server)) == 1
+        and told(server, call)[-1] == "inbound_ended"
+        and told(server, call).count("inbound_ended") == 1
+    )
     assert record(server)["completed_at"] == call["completed_at"]
 
 
@@ -265,8 +306,12 @@ def test_a_speech_model_is_told_that_it_answers(make_server, carrier, model):
     phone = mock.incoming(CALLER, OURS)
     begin(phone)
     wait(lambda: phone.carrier and phone.carrier.played_ms() >= 680, what="the greeting")
-    words = next(message["session"]["instructions"] for _, _, message in speech.log if message["type"] == "session.update")
-    assert "You take reservations." in words and "Shall we call you back?" in words and "Riverside" in str(speech.log), words
+    words = next(
+        message["session"]["instructions"] for _, _, message in speech.log if message["type"] == "session.update"
+    )
+    assert (
+        "You take reservations." in words and "Shall we call you back?" in words and "Riverside" in str(speech.log)
+    ), words
     phone.carrier.hang_up()
     call = record(server)
     assert (call["caller_number"], call["called_number"], call["end_reason"]) == (CALLER, OURS, "callee_hangup")

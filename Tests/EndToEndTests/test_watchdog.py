@@ -1,4 +1,5 @@
 """An event loop that hangs: noticed, said by /health, and never the end of SIGTERM. The loop's thread is stopped as a debugger would."""
+
 import ctypes
 import os
 import pathlib
@@ -13,7 +14,11 @@ WAIT_FOR_THREADS = 0x40000000
 
 def hold(pid, name):
     """Stops one thread of a process for good, and returns its id."""
-    found = [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() if (task / "comm").read_text().strip() == name]
+    found = [
+        int(task.name)
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+        if (task / "comm").read_text().strip() == name
+    ]
     assert found, f"there is no thread {name}"
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]

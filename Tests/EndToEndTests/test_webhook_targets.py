@@ -1,4 +1,5 @@
 """Webhooks of users never reach our own network: names that change their mind, redirections, other spellings of an address."""
+
 import http.server
 import ssl
 import threading
@@ -67,16 +68,43 @@ def given_up(server, seconds=60, count=1):
 
 def queued(server, url):
     """A call that only waits, with its own webhook: its first event is to be posted."""
-    status, answer = server.request("POST", "/api/outbound/", {
-        "caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "p", "questions": [ATTEND], "webhook_url": url,
-        "scheduled_at": "2099-01-01T00:00:00Z"})
+    status, answer = server.request(
+        "POST",
+        "/api/outbound/",
+        {
+            "caller_number": "025550100",
+            "callee_number": "sip:a@127.0.0.1:9",
+            "purpose": "p",
+            "questions": [ATTEND],
+            "webhook_url": url,
+            "scheduled_at": "2099-01-01T00:00:00Z",
+        },
+    )
     return status, answer
 
 
 # Not "%31%32%37.0.0.1": that is 127.0.0.1 (RFC 3986 §6.2.2.2), one of loopback's own names.
-SPELLINGS = ["2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "017700000001", "127.1", "127.0.1", "[::ffff:127.0.0.1]",
-             "[::ffff:7f00:1]", "[::]", "0.0.0.0", "0", "localhost.", "LOCALHOST", "127.0.0.1.", "[64:ff9b::7f00:1]",
-             "[::127.0.0.1]", "①②⑦.⓪.⓪.①", "127。0。0。1"]
+SPELLINGS = [
+    "2130706433",
+    "0x7f000001",
+    "0x7f.0.0.1",
+    "0177.0.0.1",
+    "017700000001",
+    "127.1",
+    "127.0.1",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::]",
+    "0.0.0.0",
+    "0",
+    "localhost.",
+    "LOCALHOST",
+    "127.0.0.1.",
+    "[64:ff9b::7f00:1]",
+    "[::127.0.0.1]",
+    "①②⑦.⓪.⓪.①",
+    "127。0。0。1",
+]
 
 
 def nobody_is_reached(make_server, target, urls):
@@ -102,10 +130,21 @@ def test_no_spelling_of_loopback_is_reached(make_server, inside):
 
 
 TRICKS = [
-    "https://example.org@127.0.0.1:{port}/", "https://user@127.0.0.1:{port}/", "https://:word@127.0.0.1:{port}/", "https://@127.0.0.1:{port}/",
-    "https://example.org:80@127.0.0.1:{port}/", "https://127.0.0.1:{port}\\@example.org/", "https:/127.0.0.1:{port}/", "https:127.0.0.1:{port}",
-    "https:///127.0.0.1:{port}/", "http://127.0.0.1.example.org:{port}/", "http://localhost.example.org:{port}/", "http://[::ffff:10.0.0.1]:{port}/",
-    "HTTP://example.org/", "gopher://127.0.0.1:{port}/"]
+    "https://example.org@127.0.0.1:{port}/",
+    "https://user@127.0.0.1:{port}/",
+    "https://:word@127.0.0.1:{port}/",
+    "https://@127.0.0.1:{port}/",
+    "https://example.org:80@127.0.0.1:{port}/",
+    "https://127.0.0.1:{port}\\@example.org/",
+    "https:/127.0.0.1:{port}/",
+    "https:127.0.0.1:{port}",
+    "https:///127.0.0.1:{port}/",
+    "http://127.0.0.1.example.org:{port}/",
+    "http://localhost.example.org:{port}/",
+    "http://[::ffff:10.0.0.1]:{port}/",
+    "HTTP://example.org/",
+    "gopher://127.0.0.1:{port}/",
+]
 
 
 def test_tricks_with_the_parts_of_a_url(make_server, inside):
@@ -127,7 +166,12 @@ def test_redirections_are_not_followed(make_server, inside, status):
     server = make_server(**QUICK)
     assert queued(server, f"http://127.0.0.1:{receiver.port}/hook")[0] == 202
     found = given_up(server)
-    assert receiver.reached and not target.connections and found["last_status"] == status and str(status) in found["last_error"], found
+    assert (
+        receiver.reached
+        and not target.connections
+        and found["last_status"] == status
+        and str(status) in found["last_error"]
+    ), found
 
 
 class Fickle(NameServer):
@@ -145,21 +189,33 @@ class Fickle(NameServer):
 
 
 @may_mount
-@pytest.mark.parametrize("answers", [["203.0.113.7", "127.0.0.1"], ["127.0.0.1", "203.0.113.7"], ["10.0.0.1"], ["169.254.169.254"], ["0.0.0.0"]])
+@pytest.mark.parametrize(
+    "answers",
+    [["203.0.113.7", "127.0.0.1"], ["127.0.0.1", "203.0.113.7"], ["10.0.0.1"], ["169.254.169.254"], ["0.0.0.0"]],
+)
 def test_a_name_that_changes_its_mind(make_server, inside, tmp_path, certificates, answers):
     """The address connected to counts, at each try anew, whatever the name said when the request was taken."""
     target = inside(tls=(certificates / "one.pem", certificates / "one.key"))
     names = Fickle(answers)
-    server = make_server(launcher=with_names(tmp_path, names), TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0,1,1", TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"))
+    server = make_server(
+        launcher=with_names(tmp_path, names),
+        TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0,1,1",
+        TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"),
+    )
     assert queued(server, f"https://rebind.test:{target.port}/hook")[0] == 202
     found = given_up(server, seconds=90)
-    assert names.asked and not target.connections and found["last_status"] is None and found["last_error"], (found, names.asked)
+    assert names.asked and not target.connections and found["last_status"] is None and found["last_error"], (
+        found,
+        names.asked,
+    )
 
 
 def test_where_it_is_allowed_it_is_reached(make_server, inside, certificates):
     """The proof that the tests above can fail: with webhooks.allow_private the same target gets the post."""
     target = inside(tls=(certificates / "one.pem", certificates / "one.key"))
-    server = make_server(**QUICK, TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE="true", TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"))
+    server = make_server(
+        **QUICK, TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE="true", TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem")
+    )
     assert queued(server, f"https://127.0.0.1:{target.port}/hook")[0] == 202
     deadline = time.time() + 20
     while not target.reached:

@@ -1,4 +1,5 @@
 """What happens is posted, signed, in order, until it is taken; checked with the PyPI package `standardwebhooks`."""
+
 import base64
 import http.server
 import json
@@ -68,17 +69,27 @@ receiver = mocks(Receiver)
 
 
 def ended(events, call_id=None):
-    return any(event["event"] in ("outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled") and call_id in (None, event["outbound_id"]) for event in events)
+    return any(
+        event["event"] in ("outbound_completed", "outbound_ended", "outbound_failed", "outbound_cancelled")
+        and call_id in (None, event["outbound_id"])
+        for event in events
+    )
 
 
 def test_every_event_of_a_call_in_order(make_server, callee, receiver):
     own, all_events = receiver(), receiver()
-    server = make_server(**FAST, TRUNKLINE_WEBHOOKS_URL=all_events.url, TRUNKLINE_WEBHOOKS_EVENTS="outbound_queued,outbound_completed,outbound_ended")
+    server = make_server(
+        **FAST,
+        TRUNKLINE_WEBHOOKS_URL=all_events.url,
+        TRUNKLINE_WEBHOOKS_EVENTS="outbound_queued,outbound_completed,outbound_ended",
+    )
     call_id = server.create(callee("busy").address, [ATTEND], webhook_url=own.url)
     server.wait_for(call_id)
     told = own.wait_for(ended)
     assert [event["event"] for event in told] == server.events(call_id), "in order, and each once"
-    assert [event["id"] for event in told] == sorted(event["id"] for event in told) and told[0]["callee_number"].startswith("sip:")
+    assert [event["id"] for event in told] == sorted(event["id"] for event in told) and told[0][
+        "callee_number"
+    ].startswith("sip:")
     assert any(event["event"] == "outbound_transcript" for event in told)
     assert [event["event"] for event in all_events.wait_for(ended)] == ["outbound_queued", told[-1]["event"]]
     deadline = time.time() + 5
@@ -86,7 +97,11 @@ def test_every_event_of_a_call_in_order(make_server, callee, receiver):
         items = server.request("GET", f"/api/webhooks/deliveries?outbound_id={call_id}&limit=200")[1]["items"]
         if {item["state"] for item in items} == {"delivered"} or time.time() > deadline:
             break
-    assert len(items) == len(told) + 2 and {item["state"] for item in items} == {"delivered"} and {item["last_status"] for item in items} == {200}
+    assert (
+        len(items) == len(told) + 2
+        and {item["state"] for item in items} == {"delivered"}
+        and {item["last_status"] for item in items} == {200}
+    )
     assert "in-the-url" not in json.dumps(items) + (server.folder / "server.log").read_text()
 
 
@@ -98,7 +113,9 @@ def test_a_receiver_that_is_down_half_of_the_time_loses_nothing(make_server, cal
         server.wait_for(call_id)
     told = own.wait_for(lambda events: all(ended(events, call_id) for call_id in calls), seconds=60)
     for call_id in calls:
-        assert [event["event"] for event in told if event["outbound_id"] == call_id] == server.events(call_id), "in order, each once"
+        assert [event["event"] for event in told if event["outbound_id"] == call_id] == server.events(call_id), (
+            "in order, each once"
+        )
     assert own.refused > 3
 
 
@@ -129,12 +146,28 @@ def test_what_was_given_up_is_sent_again_by_hand(make_server, callee, receiver):
     assert server.request("POST", "/api/webhooks/deliveries/msg_999999/replay", "{}")[0] == 404
 
 
-@pytest.mark.parametrize("url, words", [
-    ("http://example.org/hook", "https"), ("http://127.evil.example/hook", "https"), ("ftp://127.0.0.1/", "https"), ("https://user:word@example.org/", "password"), ("nonsense", "https"),
-])
+@pytest.mark.parametrize(
+    "url, words",
+    [
+        ("http://example.org/hook", "https"),
+        ("http://127.evil.example/hook", "https"),
+        ("ftp://127.0.0.1/", "https"),
+        ("https://user:word@example.org/", "password"),
+        ("nonsense", "https"),
+    ],
+)
 def test_addresses_that_are_refused(server, url, words):
-    status, answer = server.request("POST", "/api/outbound/", {
-        "caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "p", "questions": ["a"], "webhook_url": url})
+    status, answer = server.request(
+        "POST",
+        "/api/outbound/",
+        {
+            "caller_number": "025550100",
+            "callee_number": "sip:a@127.0.0.1:9",
+            "purpose": "p",
+            "questions": ["a"],
+            "webhook_url": url,
+        },
+    )
     assert status == 422 and answer["errors"][0]["field"] == "webhook_url" and words in answer["errors"][0]["message"]
 
 
