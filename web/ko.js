@@ -276,7 +276,7 @@ export default {
   "No keys.": "키가 없습니다.",
   "New API key": "새 API 키",
   "This is the key. It is shown only now: keep it somewhere safe.": "키입니다. 지금 한 번만 표시되니 안전한 곳에 보관하세요.",
-  "Revoke the key {name}? Whoever uses it is shut out within seconds.": "키 {name}을(를) 폐기할까요? 쓰던 사람은 몇 초 안에 차단됩니다.",
+  "Revoke the key {name}? Whoever uses it is blocked within seconds.": "키 {name}을(를) 폐기할까요? 쓰던 사람은 몇 초 안에 차단됩니다.",
   "Revoke": "폐기",
   "Role": "역할",
   "valid": "유효",

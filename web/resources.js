@@ -284,7 +284,7 @@ const keys = {
   remove: (item) => api.keys.remove(item.id),
   canRemove: (item) => item.is_valid,
   removeQuestion: (item) => t(
-    "Revoke the key {name}? Whoever uses it is shut out within seconds.",
+    "Revoke the key {name}? Whoever uses it is blocked within seconds.",
     { name: item.name }
   ),
   removeName: t("Revoke"),
@@ -339,7 +339,7 @@ const retention = {
     return { items: [
       { name: t("Calls, answers, transcripts and recordings are kept"), value: days(kept.retention_days) },
       { name: t("Calls are recorded"), value: kept.records_calls ? t("Yes") : t("No") },
-      { name: t("What is kept is encrypted on the disk"), value: kept.is_sealed ? t("Yes") : t("No") },
+      { name: t("What is kept is encrypted on the disk"), value: kept.is_encrypted ? t("Yes") : t("No") },
     ] };
   },
   columns: [{ name: t("What"), text: (item) => item.name }, { name: t("Setting"), text: (item) => item.value }],

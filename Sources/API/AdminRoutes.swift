@@ -52,7 +52,7 @@ struct AdminRoutes: Sendable {
         Routes.json([
             "retention_days": services.retentionDays.map { .number(Double($0)) } ?? .null,
             "records_calls": .bool(services.settings.savesRecording),
-            "is_sealed": .bool(services.store.isSealed),
+            "is_encrypted": .bool(services.store.isEncrypted),
         ])
     }
 

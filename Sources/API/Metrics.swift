@@ -40,7 +40,7 @@ struct Metrics: Sendable {
             [("", Double(counts.blockedRequests))])
         metric(
             "provider_usable", "gauge", "1: the speech engine is in use; 0: it failed and is resting.",
-            services.standings().map { ("engine=\"\($0.name)\"", $0.coolDownSeconds == 0 ? 1 : 0) })
+            services.statuses().map { ("engine=\"\($0.name)\"", $0.coolDownSeconds == 0 ? 1 : 0) })
         metric("database_bytes", "gauge", "Size of the database.", [("", Double(counts.databaseBytes))])
         metric("process_resident_memory_bytes", "gauge", "Memory of the server.", [("", Double(Self.residentBytes()))])
         metric(

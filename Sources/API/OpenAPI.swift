@@ -417,9 +417,9 @@ enum OpenAPI {
             answer: Schema.object(
                 [
                     "retention_days": Schema.nullable(Schema.count), "records_calls": Schema.flag,
-                    "is_sealed": Schema.flag,
+                    "is_encrypted": Schema.flag,
                 ],
-                required: ["retention_days", "records_calls", "is_sealed"])),
+                required: ["retention_days", "records_calls", "is_encrypted"])),
         "GET /api/audit": Operation(
             summary: "Who did what, newest first.", tag: "access",
             query: auditQuery, answer: Schema.page(Schema.any),

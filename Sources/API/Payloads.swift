@@ -158,12 +158,12 @@ enum Payloads {
     }
 
     /// An engine that failed a while ago is asked again when its cool-down is over.
-    static func standing(_ standing: ProviderHealth.Standing) -> JSONValue {
+    static func status(_ status: ProviderHealth.Status) -> JSONValue {
         .object([
-            "name": .string(standing.name), "usable": .bool(standing.coolDownSeconds == 0),
-            "failures": .number(Double(standing.failures)),
-            "cool_down_seconds": .number(standing.coolDownSeconds.rounded(.up)),
-            "last_failure": standing.lastFailure.map { .string($0) } ?? .null,
+            "name": .string(status.name), "usable": .bool(status.coolDownSeconds == 0),
+            "failures": .number(Double(status.failures)),
+            "cool_down_seconds": .number(status.coolDownSeconds.rounded(.up)),
+            "last_failure": status.lastFailure.map { .string($0) } ?? .null,
         ])
     }
 
@@ -289,11 +289,11 @@ enum Payloads {
 }
 
 extension Payloads {
-    static func trunk(_ standing: TrunkKeeper.Standing) -> JSONValue {
+    static func trunk(_ status: TrunkKeeper.Status) -> JSONValue {
         [
-            "address": .string(standing.address), "reachable": standing.isReachable.map { .bool($0) } ?? .null,
-            "registered": standing.isRegistered.map { .bool($0) } ?? .null,
-            "last_status": .optional(standing.lastStatus.map(Double.init)),
+            "address": .string(status.address), "reachable": status.isReachable.map { .bool($0) } ?? .null,
+            "registered": status.isRegistered.map { .bool($0) } ?? .null,
+            "last_status": .optional(status.lastStatus.map(Double.init)),
         ]
     }
 

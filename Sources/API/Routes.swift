@@ -26,7 +26,7 @@ public struct Routes: Sendable {
         /// nil: this server keeps none.
         public var knowledge: KnowledgeStore?
         /// How the speech engines in use stand, in the order in which they are tried.
-        public var standings: @Sendable () -> [ProviderHealth.Standing]
+        public var statuses: @Sendable () -> [ProviderHealth.Status]
         public var webhooks: WebhookSender.Settings
         /// The outbox has something to do.
         public var wakeWebhooks: @Sendable () -> Void
@@ -40,7 +40,7 @@ public struct Routes: Sendable {
         public var numbers: NumberDirectory
         /// SIP messages of a call that goes on.
         public var liveTrace: @Sendable (_ id: String, _ providerCallID: String) -> [SIPTrace.Message] = { _, _ in [] }
-        public var trunks: @Sendable () -> [TrunkKeeper.Standing] = { [] }
+        public var trunks: @Sendable () -> [TrunkKeeper.Status] = { [] }
         public var levels = LiveLevels()
         /// What keeps the server from working, in a line; nil: nothing does.
         public var problem: @Sendable () -> String? = { nil }
@@ -53,7 +53,7 @@ public struct Routes: Sendable {
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
             logger: Logger, tickets: StreamTickets, turns: TurnServer, arrivals: ProviderArrivals,
             isSecure: Bool = false, twilio: Twilio? = nil,
-            knowledge: KnowledgeStore? = nil, standings: @escaping @Sendable () -> [ProviderHealth.Standing] = { [] },
+            knowledge: KnowledgeStore? = nil, statuses: @escaping @Sendable () -> [ProviderHealth.Status] = { [] },
             webhooks: WebhookSender.Settings = .init(secret: .random()),
             wakeWebhooks: @escaping @Sendable () -> Void = {},
             analyst: CallAnalyst? = nil, hosts: Set<String>? = nil, now: @escaping @Sendable () -> Date = { Date() }
@@ -72,7 +72,7 @@ public struct Routes: Sendable {
             self.isSecure = isSecure
             self.twilio = twilio
             self.knowledge = knowledge
-            self.standings = standings
+            self.statuses = statuses
             self.webhooks = webhooks
             self.wakeWebhooks = wakeWebhooks
             self.analyst = analyst
@@ -230,7 +230,7 @@ public struct Routes: Sendable {
 
         add("GET", "/api/providers", .viewer) { _, _ in
             Self.json([
-                "items": .array(services.standings().map(Payloads.standing)),
+                "items": .array(services.statuses().map(Payloads.status)),
                 "trunks": .array(services.trunks().map(Payloads.trunk)),
             ])
         }

@@ -6,9 +6,9 @@ enum SocketWatch {
     private static let everyMs: UInt64 = 2_000
 
     /// Closes the socket with 1008 once `isAllowed` says no; to be cancelled when the socket closes.
-    /// - Parameter beat: called ten times a second, for what else goes by time.
+    /// - Parameter tick: called ten times a second, for what else goes by time.
     static func begin(
-        _ socket: WebSocket, isAllowed: @escaping @Sendable () -> Bool, beat: @escaping (UInt64) -> Void = { _ in }
+        _ socket: WebSocket, isAllowed: @escaping @Sendable () -> Bool, tick: @escaping (UInt64) -> Void = { _ in }
     ) -> EventLoop.Ticker {
         var nextLook = socket.loop.timeMs + everyMs
         return socket.loop.addTicker(every: .tenth) { now in
@@ -16,7 +16,7 @@ enum SocketWatch {
                 nextLook = now + everyMs
                 guard isAllowed() else { return socket.close(code: 1008) }
             }
-            beat(now)
+            tick(now)
         }
     }
 }

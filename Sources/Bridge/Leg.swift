@@ -4,7 +4,7 @@ internal import Pipeline
 /// One SIP leg joined to one media stream, both directions: the carrier's side of the conversation.
 ///
 ///     caller's RTP → JitterBuffer → media ─→ stream
-///     stream ─→ media → Playout → RTP, a frame a beat      (mark → echoed when played; clear → drop)
+///     stream ─→ media → Playout → RTP, a frame a tick      (mark → echoed when played; clear → drop)
 ///
 /// Confined to its loop.
 public final class Leg {
@@ -44,7 +44,7 @@ public final class Leg {
         stream.send(.start(start))
         rtp.onFrame = { [unowned self] in self.heard($0) }
         rtp.onDigit = { [unowned self] in _ = self.stream.send(.dtmf($0)) }
-        ticker = rtp.loop.addTicker { [unowned self] in self.beat($0) }
+        ticker = rtp.loop.addTicker { [unowned self] in self.tick($0) }
     }
 
     /// From now on the other end of the stream is a person: two clocks that differ must not add up to a delay.
@@ -78,7 +78,7 @@ public final class Leg {
         }
     }
 
-    private func beat(_ now: UInt64) {
+    private func tick(_ now: UInt64) {
         rtp.poll(now: now)
         // A digit takes the place of speech on the wire; the speech waits for it.
         rtp.send(rtp.isSendingDigit ? nil : playout.next(reached: &reached))

@@ -37,13 +37,13 @@ public final class Recording {
     private final class File: @unchecked Sendable {
         private let descriptor: Int32
         /// nil: it is written as it is, with a header.
-        private let seal: ((Data, Int) throws -> Data)?
-        private var unsealed = Data()
+        private let encrypt: ((Data, Int) throws -> Data)?
+        private var plain = Data()
         private var pieces = 0
         private var end = 0
 
-        init?(_ path: String, seal: ((Data, Int) throws -> Data)?) {
-            self.seal = seal
+        init?(_ path: String, encrypt: ((Data, Int) throws -> Data)?) {
+            self.encrypt = encrypt
             descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { return nil }
         }
@@ -51,18 +51,20 @@ public final class Recording {
 
         /// The next samples, and the header that tells of all there are.
         func append(_ data: Data, total: Int) {
-            guard let seal else {
+            guard let encrypt else {
                 write(data, at: WaveFile.headerLength + end)
                 end += data.count
                 return write(Recording.header(bytes: total), at: 0)
             }
-            unsealed += data
-            while unsealed.count >= SealedRecording.pieceLength { sealPiece(SealedRecording.pieceLength, seal) }
+            plain += data
+            while plain.count >= EncryptedRecording.pieceLength {
+                encryptPiece(EncryptedRecording.pieceLength, encrypt)
+            }
         }
 
-        private func sealPiece(_ length: Int, _ seal: (Data, Int) throws -> Data) {
-            guard let piece = try? seal(Data(unsealed.prefix(length)), pieces) else { return unsealed.removeAll() }
-            unsealed = Data(unsealed.dropFirst(length))
+        private func encryptPiece(_ length: Int, _ encrypt: (Data, Int) throws -> Data) {
+            guard let piece = try? encrypt(Data(plain.prefix(length)), pieces) else { return plain.removeAll() }
+            plain = Data(plain.dropFirst(length))
             write(piece, at: end)
             end += piece.count
             pieces += 1
@@ -80,19 +82,19 @@ public final class Recording {
             }
         }
         func finish() {
-            if let seal, !unsealed.isEmpty { sealPiece(unsealed.count, seal) }
+            if let encrypt, !plain.isEmpty { encryptPiece(plain.count, encrypt) }
             fdatasync(descriptor)
         }
     }
 
-    /// - Parameter vault: seals it where it has a key.
+    /// - Parameter vault: encrypts it where it has a key.
     /// - Throws: when the file cannot be made.
     public init(path: String, vault: Vault = Vault()) throws {
         self.path = path
         let name = String(path.split(separator: "/").last ?? "")
-        let seal: ((Data, Int) throws -> Data)? =
-            vault.seals ? { data, piece in try vault.seal(data, row: SealedRecording.row(name, piece)) } : nil
-        guard let file = File(path, seal: seal) else {
+        let encrypt: ((Data, Int) throws -> Data)? =
+            vault.encrypts ? { data, piece in try vault.encrypt(data, row: EncryptedRecording.row(name, piece)) } : nil
+        guard let file = File(path, encrypt: encrypt) else {
             throw StoreError(.unavailable, "cannot write the recording \(path)")
         }
         self.file = file

@@ -12,14 +12,14 @@ internal import Synchronization
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// Jobs run in one turn before sockets and timers get theirs again.
     static let batchLimit = 256
-    /// The beat of all calls of a loop, milliseconds.
+    /// The tick of all calls of a loop, milliseconds.
     public static let tickMilliseconds = 20
-    /// Calls beat in so many groups, one after the other, so that the sockets never wait for all calls of the loop.
+    /// Calls tick in so many groups, one after the other, so that the sockets never wait for all calls of the loop.
     static let phases = 5
     static let phaseMs = UInt64(tickMilliseconds / phases)
     /// The timer may fire this much before its time, ms.
     static let earlyMs: UInt64 = 1
-    /// Missed beats are made up for over this long, ms.
+    /// Missed ticks are made up for over this long, ms.
     static let catchUpLimitMs: UInt64 = 1_000
 
     enum Item {
@@ -89,7 +89,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var nextTickMs: UInt64 = 0
     /// A manual loop's time, ms; nil: the clock's (ManualTime.swift).
     var manualMs: UInt64?
-    private var beatMs: UInt64?
+    private var tickTimeMs: UInt64?
 
     /// Certificates (PEM) that servers we connect to are checked against; nil: the system's.
     let caFile: String?
@@ -240,24 +240,24 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
     }
 
-    /// The media path's time, monotonic ms: the clock's, but inside a beat the time at which that beat is due, so that
-    /// beats which are made up for stay 20 ms apart. On the loop only.
-    public var timeMs: UInt64 { beatMs ?? manualMs ?? Self.nowMs() }
+    /// The media path's time, monotonic ms: the clock's, but inside a tick the time at which that tick is due, so that
+    /// ticks which are made up for stay 20 ms apart. On the loop only.
+    public var timeMs: UInt64 { tickTimeMs ?? manualMs ?? Self.nowMs() }
 
-    /// Calls `body` with the time in ms at which each beat is due, 50 times a second: one timer paces all calls. On the
+    /// Calls `body` with the time in ms at which each tick is due, 50 times a second: one timer paces all calls. On the
     /// loop only.
-    public func addTicker(every pace: Pace = .beat, _ body: @escaping (UInt64) -> Void) -> Ticker {
+    public func addTicker(every pace: Pace = .tick, _ body: @escaping (UInt64) -> Void) -> Ticker {
         preconditionOnLoop()
         let body = TickerBody(body)
         nextPhase = (nextPhase + 1) % Self.phases
-        if pace == .beat { tickers[nextPhase].append(body) } else { slowTickers.append(body) }
+        if pace == .tick { tickers[nextPhase].append(body) } else { slowTickers.append(body) }
         return Ticker(loop: self, body: body)
     }
 
-    /// How often: every beat for the media path, every tenth of a second for time-outs.
-    public enum Pace: Sendable { case beat, tenth }
+    /// How often: every tick for the media path, every tenth of a second for time-outs.
+    public enum Pace: Sendable { case tick, tenth }
 
-    /// What is called at a beat. nil: cancelled, perhaps by another one of the same beat, and whom it belonged to may
+    /// What is called at a tick. nil: cancelled, perhaps by another one of the same tick, and whom it belonged to may
     /// be gone.
     fileprivate final class TickerBody {
         var call: ((UInt64) -> Void)?
@@ -277,7 +277,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Beats that were missed while the thread was not run are made up for, so that speech never slows down; after a
+    /// Ticks that were missed while the thread was not run are made up for, so that speech never slows down; after a
     /// longer stop the rest is given up.
     func tick() {
         let now = manualMs ?? Self.nowMs()
@@ -290,24 +290,24 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         while nextTickMs <= now + Self.earlyMs {
             let due = nextTickMs
             nextTickMs += Self.phaseMs
-            beatMs = due
+            tickTimeMs = due
             for ticker in tickers[phase] { ticker.call?(due) }
             phase = (phase + 1) % Self.phases
             phasesRun &+= 1
             if phasesRun % 25 == 0 { for ticker in slowTickers { ticker.call?(due) } }
-            beatMs = nil
+            tickTimeMs = nil
         }
     }
 
-    /// How late the beats were, since the loop began.
+    /// How late the ticks were, since the loop began.
     public struct Lateness: Sendable {
-        public private(set) var beats = 0
-        public private(set) var lateBeats = 0
+        public private(set) var ticks = 0
+        public private(set) var lateTicks = 0
         public private(set) var worstMs: UInt64 = 0
-        /// A beat more than its own length late makes RTP late.
+        /// A tick more than its own length late makes RTP late.
         mutating func record(_ ms: UInt64) {
-            beats += 1
-            if ms > UInt64(EventLoop.tickMilliseconds) { lateBeats += 1 }
+            ticks += 1
+            if ms > UInt64(EventLoop.tickMilliseconds) { lateTicks += 1 }
             worstMs = max(worstMs, ms)
         }
     }

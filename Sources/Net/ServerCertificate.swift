@@ -6,7 +6,7 @@ public struct ServerCertificate: Sendable {
     public enum Problem: Error, Equatable {
         case noCertificate, noKey
         /// The key can only be read with a password, which nobody could type at the start of a service.
-        case sealedKey
+        case encryptedKey
         /// The key is that of another certificate.
         case mismatch
     }
@@ -19,7 +19,7 @@ public struct ServerCertificate: Sendable {
         switch clws_check_pair(certificate, key, &from, &until) {
         case CLWS_PAIR_NO_CERTIFICATE: throw .noCertificate
         case CLWS_PAIR_NO_KEY: throw .noKey
-        case CLWS_PAIR_SEALED_KEY: throw .sealedKey
+        case CLWS_PAIR_ENCRYPTED_KEY: throw .encryptedKey
         case CLWS_PAIR_MISMATCH: throw .mismatch
         default: break
         }

@@ -10,7 +10,7 @@ public final class ProviderHealth: Sendable {
     static let unauthorizedCoolDown = 600.0
 
     /// How an engine stands, for the operator.
-    public struct Standing: Sendable, Equatable {
+    public struct Status: Sendable, Equatable {
         public var name: String
         public var failures: Int
         /// Seconds until it is asked again; 0: it is in use.
@@ -76,12 +76,12 @@ public final class ProviderHealth: Sendable {
         return usable.isEmpty ? engines : usable
     }
 
-    public func standings(of names: [String]) -> [Standing] {
+    public func statuses(of names: [String]) -> [Status] {
         let time = now()
         return entries.withLock { entries in
             names.map { name in
                 let entry = entries[name] ?? Entry()
-                return Standing(
+                return Status(
                     name: name, failures: entry.failures, coolDownSeconds: max(0, entry.until - time),
                     lastFailure: entry.lastFailure)
             }

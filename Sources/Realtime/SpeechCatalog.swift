@@ -139,8 +139,8 @@ public struct SpeechCatalog: Sendable {
     }
 
     /// How every engine in use stands, in the order they are tried.
-    public var standings: [ProviderHealth.Standing] {
-        health.standings(
+    public var statuses: [ProviderHealth.Status] {
+        health.statuses(
             of: settings.speechToText.map { "speech-to-text/" + $0 }
                 + settings.languageModel.map { "language-model/" + $0 }
                 + settings.textToSpeech.map { "text-to-speech/" + $0 })
@@ -157,12 +157,12 @@ public struct SpeechCatalog: Sendable {
 
     public func check() async -> [Check] {
         var checks: [Check] = []
-        for standing in standings {
-            let parts = standing.name.split(separator: "/", maxSplits: 1).map(String.init)
+        for status in statuses {
+            let parts = status.name.split(separator: "/", maxSplits: 1).map(String.init)
             do {
                 try await check(kind: parts[0], name: parts[1])
-                checks.append(Check(name: standing.name))
-            } catch { checks.append(Check(name: standing.name, failure: "\(error)")) }
+                checks.append(Check(name: status.name))
+            } catch { checks.append(Check(name: status.name, failure: "\(error)")) }
         }
         return checks
     }

@@ -19,7 +19,7 @@ public final class WorkerPool: @unchecked Sendable {
         for index in 0..<max(1, threads) {
             let thread = Thread { [self] in
                 Thread.current.name = "\(name)-\(index)"
-                // On Linux this concerns the calling thread alone: a recogniser may wait, a loop's beat may not.
+                // On Linux this concerns the calling thread alone: a recogniser may wait, a loop's tick may not.
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
                 work()
             }

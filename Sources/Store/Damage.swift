@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Rows that cannot be opened: changed on the disk, put elsewhere, or sealed with a key that is not known.
+/// Rows that cannot be opened: changed on the disk, put elsewhere, or encrypted with a key that is not known.
 extension Storage {
     /// All rows of a list that can be opened: a damaged one does not keep the others from being seen.
     /// - Throws: what is wrong with the first, where none can be opened: then it is more than one row.
@@ -16,19 +16,19 @@ extension Storage {
         return values
     }
 
-    /// How many sealed rows cannot be opened, in tables where there are some.
+    /// How many encrypted rows cannot be opened, in tables where there are some.
     public func damage() async throws(StoreError) -> [(table: String, rows: Int)] {
         var found: [(table: String, rows: Int)] = []
-        for column in SealedColumn.all {
+        for column in EncryptedColumn.all {
             let damaged = try await read { work in
                 var damaged = 0
                 try work.transaction.each(
                     """
-                    SELECT \(column.row) AS name, \(column.column) AS sealed FROM \(column.table)
+                    SELECT \(column.row) AS name, \(column.column) AS encrypted FROM \(column.table)
                     WHERE \(column.column) IS NOT NULL
                     """
                 ) { row in
-                    if (try? work.context.vault.open(row["sealed"], row: row["name"])) == nil { damaged += 1 }
+                    if (try? work.context.vault.open(row["encrypted"], row: row["name"])) == nil { damaged += 1 }
                 }
                 return damaged
             }

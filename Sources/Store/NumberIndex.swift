@@ -2,7 +2,7 @@ internal import Crypto
 internal import Foundation
 internal import Net
 
-/// Finds numbers that are sealed: by a keyed hash of the whole, and of the last four digits.
+/// Finds numbers that are encrypted: by a keyed hash of the whole, and of the last four digits.
 struct NumberIndex: Sendable {
     private let key: SymmetricKey
 

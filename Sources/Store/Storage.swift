@@ -22,11 +22,11 @@ struct Context: Sendable {
 
     func key(_ number: String) -> String { numbers.hash(reading.number(number)) }
 
-    func seal(_ value: some Encodable, row: String) throws -> Data {
-        try vault.seal(String(decoding: try JSONEncoder().encode(value), as: UTF8.self), row: row)
+    func encrypt(_ value: some Encodable, row: String) throws -> Data {
+        try vault.encrypt(String(decoding: try JSONEncoder().encode(value), as: UTF8.self), row: row)
     }
-    func open<Value: Decodable>(_ sealed: Data, row: String) throws -> Value {
-        try JSONDecoder().decode(Value.self, from: Data(try vault.open(sealed, row: row).utf8))
+    func open<Value: Decodable>(_ encrypted: Data, row: String) throws -> Value {
+        try JSONDecoder().decode(Value.self, from: Data(try vault.open(encrypted, row: row).utf8))
     }
 }
 
@@ -48,7 +48,7 @@ public struct Work {
 
 /// The data of one server: what was acknowledged survives a power cut.
 ///
-/// Everything that says something of a person is sealed by the `Vault`; numbers are found by keyed hashes.
+/// Everything that says something of a person is encrypted by the `Vault`; numbers are found by keyed hashes.
 public final class Storage: Sendable {
     private let engine: any Engine
     let context: Context
@@ -113,12 +113,12 @@ public final class Storage: Sendable {
     ) {
         try await write { work in
             let row = "meta/" + name
-            if let sealed: Data = try work.transaction.value("SELECT value FROM meta WHERE name = ?", name) {
-                return (try work.context.vault.open(sealed, row: row), false)
+            if let encrypted: Data = try work.transaction.value("SELECT value FROM meta WHERE name = ?", name) {
+                return (try work.context.vault.open(encrypted, row: row), false)
             }
             let text = make()
             try work.transaction.run(
-                "INSERT INTO meta (name, value) VALUES (?, ?)", name, try work.context.vault.seal(text, row: row))
+                "INSERT INTO meta (name, value) VALUES (?, ?)", name, try work.context.vault.encrypt(text, row: row))
             return (text, true)
         }
     }
@@ -149,8 +149,8 @@ public final class Storage: Sendable {
     /// The secret of the keyed hashes, of this database alone.
     static func indexSecret(_ transaction: any Transaction, _ vault: Vault) throws -> [UInt8] {
         guard
-            let sealed: Data = try transaction.value("SELECT value FROM meta WHERE name = ?", indexSecretName),
-            let secret = Data(base64Encoded: try vault.open(sealed, row: "meta/" + indexSecretName))
+            let encrypted: Data = try transaction.value("SELECT value FROM meta WHERE name = ?", indexSecretName),
+            let secret = Data(base64Encoded: try vault.open(encrypted, row: "meta/" + indexSecretName))
         else { throw StoreError(.cannotOpen, "the secret of the number index is missing") }
         return Array(secret)
     }
@@ -162,7 +162,7 @@ public final class Storage: Sendable {
 
     /// In the transaction that deletes: what has to follow is done after a crash too.
     static func noteErasure(_ work: Work) throws {
-        let mark = try work.context.vault.seal(UUID().uuidString, row: "meta/" + pendingName)
+        let mark = try work.context.vault.encrypt(UUID().uuidString, row: "meta/" + pendingName)
         try work.transaction.run(
             "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             pendingName, mark)

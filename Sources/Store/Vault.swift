@@ -1,17 +1,17 @@
 internal import Crypto
 public import Foundation
 
-/// Seals what is kept of people: numbers, answers, transcripts, events. AES-256-GCM, bound to the row it
+/// Encrypts what is kept of people: numbers, answers, transcripts, events. AES-256-GCM, bound to the row it
 /// stands in.
 ///
-///     01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16        sealed
+///     01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16        encrypted
 ///     7B …                                                     as it is (JSON, begins with "{"): there was no key
 public struct Vault: Sendable {
     private static let version: UInt8 = 1
     private static let headerLength = 5
     /// The same, for statements that read the head alone.
     static let headerSQL: SQL = "5"
-    /// Bytes by which something grows when it is sealed.
+    /// Bytes by which something grows when it is encrypted.
     public static let overhead = headerLength + 12 + 16
     /// Former keys that are still tried.
     public static let formerKeyLimit = 16
@@ -58,22 +58,22 @@ public struct Vault: Sendable {
     private let former: [Key]
 
     /// - Parameters:
-    ///   - current: what is written from now on is sealed with it; nil: it is written as it is.
-    ///   - former: what was sealed with these can be read.
+    ///   - current: what is written from now on is encrypted with it; nil: it is written as it is.
+    ///   - former: what was encrypted with these can be read.
     public init(current: Key? = nil, former: [Key] = []) {
         self.current = current
         self.former = former
     }
 
-    public var seals: Bool { current != nil }
+    public var encrypts: Bool { current != nil }
 
     /// - Parameter row: what the text belongs to; it cannot be opened anywhere else.
-    public func seal(_ text: String, row: String) throws -> Data { try seal(Data(text.utf8), row: row) }
+    public func encrypt(_ text: String, row: String) throws -> Data { try encrypt(Data(text.utf8), row: row) }
 
-    public func seal(_ bytes: Data, row: String) throws -> Data {
+    public func encrypt(_ bytes: Data, row: String) throws -> Data {
         guard let current else { return bytes }
         let box = try AES.GCM.seal(bytes, using: current.symmetric, authenticating: Data(row.utf8))
-        guard let combined = box.combined else { throw StoreError(.unavailable, "cannot seal what is to be stored") }
+        guard let combined = box.combined else { throw StoreError(.unavailable, "cannot encrypt what is to be stored") }
         return Data([Self.version] + current.id) + combined
     }
 
@@ -84,20 +84,20 @@ public struct Vault: Sendable {
 
     public func bytes(_ data: Data, row: String) throws -> Data {
         guard data.first == Self.version else { return data }
-        guard data.count > Self.headerLength else { throw StoreError(.unavailable, "a sealed row is damaged") }
+        guard data.count > Self.headerLength else { throw StoreError(.unavailable, "an encrypted row is damaged") }
         let id = Array(data.dropFirst().prefix(4))
         guard let key = ([current].compactMap { $0 } + former).first(where: { $0.id == id }) else {
             throw StoreError(
                 .unavailable,
-                "the key that a row was sealed with is not among security.encryption_key and security.former_keys")
+                "the key that a row was encrypted with is not among security.encryption_key and security.former_keys")
         }
         do {
             let box = try AES.GCM.SealedBox(combined: data.dropFirst(Self.headerLength))
             return try AES.GCM.open(box, using: key.symmetric, authenticating: Data(row.utf8))
-        } catch { throw StoreError(.unavailable, "a sealed row does not belong where it stands, or was changed") }
+        } catch { throw StoreError(.unavailable, "an encrypted row does not belong where it stands, or was changed") }
     }
 
-    public static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.first == version }
+    public static func isEncrypted(_ bytes: [UInt8]) -> Bool { bytes.first == version }
 
     /// Whether it would be written otherwise now.
     public func isOutdated(_ data: Data) -> Bool {

@@ -819,11 +819,11 @@ struct Configuration {
         },
         Setting(
             key: "security.encryption_key",
-            help: "seals what is stored of people: 64 hex digits, or 32 bytes in Base64 (openssl rand -hex 32)",
+            help: "encrypts what is stored of people: 64 hex digits, or 32 bytes in Base64 (openssl rand -hex 32)",
             isSecret: true
         ) { $0.encryptionKey = try Vault.Key($1) },
         Setting(
-            key: "security.former_keys", help: "keys that can still open what they sealed, comma-separated",
+            key: "security.former_keys", help: "keys that can still open what they encrypted, comma-separated",
             isSecret: true
         ) {
             $0.formerKeys = try list($1).map { try Vault.Key($0) }
@@ -991,7 +991,7 @@ struct Configuration {
             switch error {
             case .noCertificate: throw ConfigurationError("tls.certificate: \(certificate) is no certificate (PEM)")
             case .noKey: throw ConfigurationError("tls.key: \(key) is no private key (PEM)")
-            case .sealedKey:
+            case .encryptedKey:
                 throw ConfigurationError("tls.key: \(key) needs a password: give the server a key without one")
             case .mismatch:
                 throw ConfigurationError("tls.key: \(key) does not belong to tls.certificate \(certificate)")
@@ -1107,7 +1107,7 @@ struct Configuration {
     private mutating func finishStore() throws {
         if encryptionKey == nil, let (name, host) = listeners.first(where: { !SocketAddress.isLoopback($0.host) }) {
             throw ConfigurationError(
-                "\(name) is \(host): beyond loopback what is stored of people must be sealed: set TRUNKLINE_SECURITY_ENCRYPTION_KEY"
+                "\(name) is \(host): beyond loopback what is stored of people must be encrypted: set TRUNKLINE_SECURITY_ENCRYPTION_KEY"
             )
         }
         if !alerts.url.isEmpty,

@@ -123,7 +123,7 @@ struct Doctor: AsyncParsableCommand {
             findings.append(
                 .advice("security.encryption_key is not set: transcripts, answers and numbers are stored as they are"))
         } else {
-            findings.append(.good("what is stored of people is sealed"))
+            findings.append(.good("what is stored of people is encrypted"))
         }
         if let refusal = settings.serverCertificate?.refusal(at: Date()) {
             findings.append(.bad("tls.certificate \(refusal): careful clients refuse it"))

@@ -142,7 +142,7 @@ final class Server: Sendable {
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
         userAgent = try UserAgent(settings.sip, handlers: Self.handlers(Switchboard(inbound), operators, guardian))
         guardian.onBlock = { [userAgent, logger] addresses, newest in
-            if let newest { logger.warning("a source of SIP is shut out", metadata: ["source": "\(newest)"]) }
+            if let newest { logger.warning("a source of SIP is blocked", metadata: ["source": "\(newest)"]) }
             userAgent.shutOut(addresses)
         }
         guardian.onTrust = { [userAgent] in userAgent.favour($0) }
@@ -196,7 +196,7 @@ final class Server: Sendable {
                 sources: .init(
                     folder: settings.data, trunk: line.trunk,
                     failingProviders: {
-                        catalog.standings.filter { $0.coolDownSeconds > 0 }.map { ($0.name, $0.lastFailure ?? "") }
+                        catalog.statuses.filter { $0.coolDownSeconds > 0 }.map { ($0.name, $0.lastFailure ?? "") }
                     }, errors: { ErrorCount.shared.current }), logger: logger
             ) { try await client.send($0).status }
         }
@@ -217,7 +217,7 @@ final class Server: Sendable {
                         signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
                         isByTurns: settings.twilioIsByTurns)
                 }
-            }, knowledge: knowledge, standings: { catalog.standings }, webhooks: webhookSettings,
+            }, knowledge: knowledge, statuses: { catalog.statuses }, webhooks: webhookSettings,
             wakeWebhooks: { sender.wake() },
             analyst: analyst,
             hosts: settings.knownHosts)
@@ -225,7 +225,7 @@ final class Server: Sendable {
         services.operators = operators
         services.numbers = numbers
         services.liveTrace = { [userAgent] id, callID in userAgent.trace.messages(of: [callID], holding: id) }
-        services.trunks = { keeper.standings }
+        services.trunks = { keeper.statuses }
         services.levels = line.levels
         services.problem = { [watchdog] in watchdog.problem }
         services.loopDelays = { [loops] in loops.map { ($0.name, $0.takeWorstDelayMs()) } }

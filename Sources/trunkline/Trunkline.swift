@@ -17,7 +17,7 @@ struct Trunkline: AsyncParsableCommand {
             Serve.self, PlaceCall.self, KeysCommand.self, UsersCommand.self, ConfigCommand.self, ProvidersCommand.self,
             Doctor.self, Backup.self,
             Restore.self,
-            Seal.self, SIPCommand.self,
+            Encrypt.self, SIPCommand.self,
             Callee.self, Demo.self, Bench.self,
         ])
 }

@@ -110,7 +110,7 @@ import Testing
         func advance(_ ms: UInt64) { value.set(value.get() + ms) }
     }
 
-    @Test func whoGuessesIsShutOutAndLetInAgain() {
+    @Test func whoSpeculationesIsShutOutAndLetInAgain() {
         let clock = Clock()
         let guardian = SourceGuard(exempt: ["192.0.2.9"], now: { clock.now })
         let blocked = Locked<[[UInt32]]>([])
@@ -132,7 +132,7 @@ import Testing
         }
         #expect(guardian.admits("192.0.2.3", agent: nil))
         for _ in 0..<100 { guardian.failed("192.0.2.9") }
-        #expect(guardian.admits("192.0.2.9", agent: "friendly-scanner"), "trunks of ours are never shut out")
+        #expect(guardian.admits("192.0.2.9", agent: "friendly-scanner"), "trunks of ours are never blocked")
     }
 
     @Test func scannersAndFloodsAreShutOutAtOnce() {

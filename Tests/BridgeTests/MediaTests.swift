@@ -58,39 +58,40 @@ import Testing
         "-1 AES_CM_128_HMAC_SHA1_80 inline:\(String(repeating: "A", count: 40))",
     ]) func keysThatAreNone(_ value: String) { #expect(SRTPKey(parsing: value) == nil) }
 
-    @Test func whatIsSealedIsOpenedOnce() throws {
+    @Test func whatIsEncryptedIsOpenedOnce() throws {
         let key = SRTPKey.random()
-        let sealing = try #require(SecureRTP(key, isInbound: false)),
+        let encrypting = try #require(SecureRTP(key, isInbound: false)),
             opening = try #require(SecureRTP(key, isInbound: true))
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 200, alignment: 8)
         defer { buffer.deallocate() }
         RTPPacket.writeHeader(into: buffer, payloadType: 0, marker: true, sequence: 7, timestamp: 160, ssrc: 9)
         for index in 12..<172 { buffer[index] = UInt8(index) }
-        let length = try #require(sealing.protect(buffer, length: 172))
+        let length = try #require(encrypting.protect(buffer, length: 172))
         #expect(length == 182 && buffer[12] != 12)
-        let sealed = Array(buffer[..<length])
+        let encrypted = Array(buffer[..<length])
         #expect(
             opening.unprotect(UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])) == 172 && buffer[100] == 100)
         // The same packet again, and one with a bit turned, are not heard.
-        buffer.copyBytes(from: sealed)
+        buffer.copyBytes(from: encrypted)
         #expect(opening.unprotect(UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])) == nil)
         let fresh = try #require(SecureRTP(key, isInbound: true))
-        buffer.copyBytes(from: sealed)
+        buffer.copyBytes(from: encrypted)
         buffer[50] ^= 1
         #expect(fresh.unprotect(UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])) == nil)
     }
 }
 
 /// SRTP against who has no key, the wrong one, or packets that he has heard (RFC 3711 §3.3).
-@Suite struct SealedMediaTests {
-    private static func packet(_ key: SRTPKey, sequence: UInt16, sealedBy given: SecureRTP? = nil) throws -> [UInt8] {
-        let sealing = try #require(given ?? SecureRTP(key, isInbound: false))
+@Suite struct EncryptedMediaTests {
+    private static func packet(_ key: SRTPKey, sequence: UInt16, encryptedBy given: SecureRTP? = nil) throws -> [UInt8]
+    {
+        let encrypting = try #require(given ?? SecureRTP(key, isInbound: false))
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 200, alignment: 8)
         defer { buffer.deallocate() }
         RTPPacket.writeHeader(
             into: buffer, payloadType: 0, marker: false, sequence: sequence, timestamp: UInt32(sequence) * 160, ssrc: 9)
         for index in 12..<172 { buffer[index] = 0xFF }
-        return Array(buffer[..<(try #require(sealing.protect(buffer, length: 172)))])
+        return Array(buffer[..<(try #require(encrypting.protect(buffer, length: 172)))])
     }
     private func opens(_ session: SecureRTP, _ packet: [UInt8]) -> Bool {
         var bytes = packet
@@ -99,9 +100,9 @@ import Testing
 
     @Test(arguments: SRTPKey.Suite.allCases) func anotherKeyOpensNothing(suite: SRTPKey.Suite) throws {
         let key = SRTPKey.random(suite: suite), other = SRTPKey.random(suite: suite)
-        let sealed = try Self.packet(other, sequence: 1)
+        let encrypted = try Self.packet(other, sequence: 1)
         let opening = try #require(SecureRTP(key, isInbound: true))
-        #expect(!opens(opening, sealed))
+        #expect(!opens(opening, encrypted))
         // One bit of the key or of its salt, too.
         for index in [0, 15, 16, 29] {
             var near = key
@@ -115,22 +116,22 @@ import Testing
     @Test func plainAndTruncatedPacketsAreNotHeard() throws {
         let key = SRTPKey.random()
         let opening = try #require(SecureRTP(key, isInbound: true))
-        let sealed = try Self.packet(key, sequence: 5)
-        for length in 0..<sealed.count { #expect(!opens(opening, Array(sealed[..<length]))) }
-        for index in sealed.indices {
-            var turned = sealed
+        let encrypted = try Self.packet(key, sequence: 5)
+        for length in 0..<encrypted.count { #expect(!opens(opening, Array(encrypted[..<length]))) }
+        for index in encrypted.indices {
+            var turned = encrypted
             turned[index] ^= 0x40
             #expect(!opens(opening, turned))
         }
-        #expect(opens(opening, sealed))
+        #expect(opens(opening, encrypted))
     }
     @Test func replaysAreNotHeardInsideAndBehindTheWindow() throws {
         let key = SRTPKey.random()
-        let sealing = try #require(SecureRTP(key, isInbound: false)),
+        let encrypting = try #require(SecureRTP(key, isInbound: false)),
             opening = try #require(SecureRTP(key, isInbound: true))
         var heard: [[UInt8]] = []
         for sequence in 0..<400 {
-            heard.append(try Self.packet(key, sequence: UInt16(sequence), sealedBy: sealing))
+            heard.append(try Self.packet(key, sequence: UInt16(sequence), encryptedBy: encrypting))
             let isNew = opens(opening, heard[sequence])
             #expect(isNew)
         }
@@ -141,7 +142,7 @@ import Testing
         let ours = SRTPKey.random(), theirs = SRTPKey.random()
         let loop = try EventLoop(name: "sealed")
         loop.start()
-        let sealed = try Self.packet(theirs, sequence: 1), wrong = try Self.packet(ours, sequence: 2)
+        let encrypted = try Self.packet(theirs, sequence: 1), wrong = try Self.packet(ours, sequence: 2)
         let counts: (received: Int, malformed: Int) = try await withCheckedThrowingContinuation { done in
             loop.post {
                 do {
@@ -151,11 +152,11 @@ import Testing
                         parsing: "v=0\r\nc=IN IP4 127.0.0.1\r\nm=audio \(peer.localPort) RTP/SAVP 0\r\n",
                         allowsLoopback: true)
                     session.negotiate(MediaTerms(remote: remote, law: .muLaw, keys: .init(local: ours, remote: theirs)))
-                    var plain = sealed
+                    var plain = encrypted
                     plain.removeLast(10)
                     // As if they had come by its socket, from the signalled address.
                     let source = try #require(SocketAddress("127.0.0.1", port: peer.localPort))
-                    for packet in [plain, wrong, sealed, sealed, wrong] {
+                    for packet in [plain, wrong, encrypted, encrypted, wrong] {
                         packet.withUnsafeBytes { session.received($0, from: source) }
                     }
                     let counted = session.statistics
@@ -171,7 +172,7 @@ import Testing
 }
 
 @Suite struct RTCPTests {
-    /// Beats that are made up for are dated when they were due: a report may have come after that, and must not end the
+    /// Ticks that are made up for are dated when they were due: a report may have come after that, and must not end the
     /// process.
     @Test func aReportFromTheFutureIsNoMatter() {
         var reception = Reception(), ours = RTCP(), theirs = RTCP()
@@ -360,7 +361,7 @@ import Testing
     /// A phone that stops sending when nobody speaks (DTX): whoever listens is told of silence at the pace of time.
     @Test(arguments: [false, true]) func nothingSentIsSilence(isAnnounced: Bool) {
         var assembler = FrameAssembler(), output: [EncodedFrame] = []
-        assembler.beat(now: 500, law: .muLaw, into: &output)
+        assembler.tick(now: 500, law: .muLaw, into: &output)
         #expect(output.isEmpty, "nothing has begun")
         packet(160).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: 1_000, into: &output) }
         if isAnnounced { assembler.comfortNoise(level: 127, now: 1_020) }
@@ -368,22 +369,22 @@ import Testing
             wait = isAnnounced ? FrameAssembler.announcedGapMs : FrameAssembler.gapMs
         output.removeAll()
         for now in stride(from: begin + 20, to: begin + wait, by: 20) {
-            assembler.beat(now: now, law: .muLaw, into: &output)
+            assembler.tick(now: now, law: .muLaw, into: &output)
         }
         #expect(output.isEmpty, "it may be jitter")
         for now in stride(from: begin + wait, through: begin + 3_000, by: 20) {
-            assembler.beat(now: now, law: .muLaw, into: &output)
+            assembler.tick(now: now, law: .muLaw, into: &output)
         }
         #expect(output.count == 150 && output.allSatisfy { !$0.isConcealed && MuLaw.decode($0.bytes[7]) == 0 })
         packet(160).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: begin + 3_010, into: &output) }
-        assembler.beat(now: begin + 3_030, law: .muLaw, into: &output)
+        assembler.tick(now: begin + 3_030, law: .muLaw, into: &output)
         #expect(output.count == 151)
     }
 
     @Test func aStopOfOursIsNoLongSilence() {
         var assembler = FrameAssembler(), output: [EncodedFrame] = []
         packet(160).withUnsafeBufferPointer { assembler.packet($0, law: .muLaw, now: 1_000, into: &output) }
-        assembler.beat(now: 61_000, law: .muLaw, into: &output)
+        assembler.tick(now: 61_000, law: .muLaw, into: &output)
         #expect(output.count == 1 + 16)
     }
 
@@ -412,10 +413,10 @@ import Testing
     @Test(arguments: [-200, 200]) func anHourWithAClockThatDiffers(partsPerMillion: Int) {
         var playout = Playout(), reached: [String] = [], random: UInt32 = 1
         var sent = 0, missing = 0, deepest = 0, sum = 0
-        let beats = 3_600 * 50
+        let ticks = 3_600 * 50
         var arrivals: [Double] = []
-        for beat in 0..<beats {
-            let now = Double(beat) * 20
+        for tick in 0..<ticks {
+            let now = Double(tick) * 20
             while true {
                 let due = Double(sent) * 20 * (1 - Double(partsPerMillion) / 1e6)
                 guard due <= now else { break }
@@ -434,8 +435,8 @@ import Testing
         }
         let drift = 3_600 * 50 * abs(partsPerMillion) / 1_000_000
         #expect(
-            deepest <= 5 && Double(sum) / Double(beats) < 3,
-            "\(deepest) frames waited, \(Double(sum) / Double(beats)) on average")
+            deepest <= 5 && Double(sum) / Double(ticks) < 3,
+            "\(deepest) frames waited, \(Double(sum) / Double(ticks)) on average")
         #expect(
             partsPerMillion > 0 ? (drift - 5...drift + 5).contains(playout.skipped) : playout.skipped <= 10,
             "\(playout.skipped) left out")

@@ -73,7 +73,7 @@ import Testing
     func calleesAreNotTheTrunksFault(_ code: Int, _ hasRung: Bool) {
         let trunk = TrunkHealth()
         for _ in 0..<9 { trunk.took(AttemptOutcome(sipStatus: code, phrase: ""), hasRung: hasRung) }
-        #expect(!trunk.standing.isDown)
+        #expect(!trunk.status.isDown)
     }
 
     @Test func providersDiskAndErrors() async {

@@ -12,10 +12,10 @@ import Testing
     private static let key = String(repeating: "11", count: 32)
 
     /// Writes the database with the statements of its time, then opens it as of today.
-    private func opened(sealed: Bool) throws -> (store: CallStore, folder: String) {
+    private func opened(encrypted: Bool) throws -> (store: CallStore, folder: String) {
         let folder = NSTemporaryDirectory() + UUID().uuidString
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let vault = sealed ? Vault(current: try Vault.Key(Self.key)) : Vault(), plan = NumberingPlan()
+        let vault = encrypted ? Vault(current: try Vault.Key(Self.key)) : Vault(), plan = NumberingPlan()
         let reading = Reading(number: { plan.key($0) }, words: { KnowledgeWords.tokens($0) })
         let pool = try DatabasePool(path: folder + "/calls.sqlite")
         try Migrations.all(vault, reading).migrate(pool, upTo: "10 numbers of sip addresses")
@@ -35,7 +35,7 @@ import Testing
                     arguments: [
                         id, position, state, state == "completed" ? 1_795_514_020.0 : nil,
                         isOver ? 1_795_514_040.0 : nil, numbers.hash(plan.key(callee)), numbers.tail(plan.key(callee)),
-                        numbers.hash(plan.key(caller)), purpose, try vault.seal(json, row: "calls/" + id),
+                        numbers.hash(plan.key(caller)), purpose, try vault.encrypt(json, row: "calls/" + id),
                     ])
                 if id.hasPrefix("ob-") {
                     try db.execute(
@@ -54,11 +54,11 @@ import Testing
             let said = #"{"isInterrupted":false,"endMs":918,"speaker":"ai","text":"Good evening.","startMs":20}"#
             try db.execute(
                 sql: "INSERT INTO transcript (outbound_id, position, entry) VALUES ('ob-ea4bcb0b', 0, ?)",
-                arguments: [try vault.seal(said, row: "transcript/ob-ea4bcb0b/0")])
+                arguments: [try vault.encrypt(said, row: "transcript/ob-ea4bcb0b/0")])
             for (name, id) in [("outbound_completed", "ob-ea4bcb0b"), ("operator_ringing", "in-ca19f139")] {
                 try db.execute(
                     sql: "INSERT INTO events (name, at, outbound_id, payload) VALUES (?, 1795514020.0, ?, ?)",
-                    arguments: [name, id, try vault.seal("{}", row: "events/\(id)/\(name)")])
+                    arguments: [name, id, try vault.encrypt("{}", row: "events/\(id)/\(name)")])
             }
             try db.execute(
                 sql: """
@@ -66,7 +66,7 @@ import Testing
                     VALUES ('s', 'in-ca19f139', 'inbound_failed', 'dead', 1795514020.0, 1795514020.0, ?)
                     """,
                 arguments: [
-                    try vault.seal(#"{"url":"http://h/","body":"{}"}"#, row: "deliveries/in-ca19f139/inbound_failed")
+                    try vault.encrypt(#"{"url":"http://h/","body":"{}"}"#, row: "deliveries/in-ca19f139/inbound_failed")
                 ])
             try db.execute(
                 sql: """
@@ -90,8 +90,8 @@ import Testing
         return page.items.map(\.id)
     }
 
-    @Test(arguments: [false, true]) func recordsHaveTheirDirectionAndNumbers(sealed: Bool) async throws {
-        let (store, folder) = try opened(sealed: sealed)
+    @Test(arguments: [false, true]) func recordsHaveTheirDirectionAndNumbers(encrypted: Bool) async throws {
+        let (store, folder) = try opened(encrypted: encrypted)
         let made = try #require(await store.call("ob-ea4bcb0b"))
         #expect(made.direction == .outbound && made.localNumber == "025550100")
         #expect(made.remoteNumber == "sip:callee@127.0.0.1:21508")
@@ -112,8 +112,8 @@ import Testing
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    @Test(arguments: [false, true]) func searchesAndCountsFindThem(sealed: Bool) async throws {
-        let (store, folder) = try opened(sealed: sealed)
+    @Test(arguments: [false, true]) func searchesAndCountsFindThem(encrypted: Bool) async throws {
+        let (store, folder) = try opened(encrypted: encrypted)
         #expect(try await ids(store, .outbound) == ["ob-1ebb514f", "ob-ea4bcb0b"])
         #expect(try await ids(store, .inbound) == ["in-ca19f139"])
         #expect(try await ids(store, .outbound, search: "din") == ["ob-ea4bcb0b"])
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func aCallThatChangesIsWrittenWithTodaysNames() async throws {
-        let (store, folder) = try opened(sealed: false)
+        let (store, folder) = try opened(encrypted: false)
         try await store.update("in-ca19f139") { call in
             call.summary = "nobody spoke"
             return []

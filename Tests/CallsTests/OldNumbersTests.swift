@@ -22,7 +22,7 @@ import Testing
             let text = String(decoding: try JSONEncoder().encode(entry), as: UTF8.self)
             try db.execute(
                 sql: "INSERT INTO do_not_call (key, position, entry) VALUES (?, 1, ?)",
-                arguments: [key, try vault.seal(text, row: "do_not_call/" + key)])
+                arguments: [key, try vault.encrypt(text, row: "do_not_call/" + key)])
         }
         try pool.close()
         let store = try CallStore(folder: folder)

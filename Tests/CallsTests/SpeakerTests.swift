@@ -5,7 +5,7 @@ import Testing
 
 @testable import Calls
 
-/// A carrier on a clock of its own: plays a frame a beat, echoes marks when they are reached, drops all on clear.
+/// A carrier on a clock of its own: plays a frame a tick, echoes marks when they are reached, drops all on clear.
 private final class Carrier: MediaStream {
     var onMessage: ((MediaStreamMessage) -> Void)?
     var onClose: ((String) -> Void)?
@@ -73,7 +73,7 @@ private final class Carrier: MediaStream {
     private struct Line: CustomTestStringConvertible {
         var delayMs: Int
         var phaseMs: Int
-        var testDescription: String { "\(delayMs) ms away, beats at \(phaseMs)" }
+        var testDescription: String { "\(delayMs) ms away, ticks at \(phaseMs)" }
     }
 
     private static let frame: EncodedFrame = {
@@ -101,7 +101,7 @@ private final class Carrier: MediaStream {
                 speaker.turnComplete(1)
             }
             if time == flushAt { speaker.flush(now: time) }
-            if time % 20 == 7, let turn = speaker.beat(time).heard { heard.append(turn) }
+            if time % 20 == 7, let turn = speaker.tick(time).heard { heard.append(turn) }
         }
         speaker.flush(now: end)
         await withCheckedContinuation { continuation in recording.finish(now: end) { continuation.resume() } }
@@ -152,7 +152,7 @@ private final class Carrier: MediaStream {
         speaker.turnComplete(1)
         var heard: (turn: Int32, at: Int)?
         for time in stride(from: 0, to: 4_000, by: 20) {
-            if let turn = speaker.beat(time).heard { heard = (turn, time) }
+            if let turn = speaker.tick(time).heard { heard = (turn, time) }
         }
         #expect(heard?.turn == 1 && heard?.at == 200 + Speaker.markTimeoutMs)
         #expect(speaker.ledger.utterances[0].playedMs == 200 && speaker.ledger.utterances[0].endedAt == 200)

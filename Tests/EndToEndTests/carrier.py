@@ -31,7 +31,7 @@ def voice(ms):
 
 
 class Carrier:
-    """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard, `play_beats` the number of its beat."""
+    """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard, `play_ticks` the number of its tick."""
 
     def __init__(self, url, call_sid="CA1", parameters=None, headers=None, stream_sid="MZ1", tls=None):
         # Closed by the server or with the process.
@@ -40,7 +40,7 @@ class Carrier:
         ).__enter__()
         self.sid, self.sequence, self.chunk = stream_sid, 1, 0
         self.queue, self.play_log, self.clears, self.received = [], [], [], []
-        self.partial, self.to_say, self.play_beats = b"", [], []
+        self.partial, self.to_say, self.play_ticks = b"", [], []
         self.lock, self.open = threading.Lock(), True
         self.close_code = None
         self.send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
@@ -62,7 +62,7 @@ class Carrier:
         self.started = time.monotonic()
         self.threads = [
             threading.Thread(target=self.read, daemon=True),
-            threading.Thread(target=self.beat, daemon=True),
+            threading.Thread(target=self.tick, daemon=True),
         ]
         for thread in self.threads:
             thread.start()
@@ -109,7 +109,7 @@ class Carrier:
             {"event": "mark", "sequenceNumber": str(self.sequence), "streamSid": self.sid, "mark": {"name": name}}
         )
 
-    def beat(self):
+    def tick(self):
         due = time.monotonic()
         while self.open:
             due += 0.02
@@ -120,7 +120,7 @@ class Carrier:
                         self.echo(self.queue.pop(0))
                     if self.queue:
                         self.play_log.append((time.monotonic(), self.queue.pop(0)))
-                        self.play_beats.append(self.chunk)
+                        self.play_ticks.append(self.chunk)
                     payload = self.to_say.pop(0) if self.to_say else SILENCE
                     self.chunk += 1
                     self.sequence += 1

@@ -204,7 +204,7 @@ class MockSpeech:
                 },
             )
         self.chats.append(asked)
-        # By what has been said: a question may be asked twice, when the first one was a guess.
+        # By what has been said: a question may be asked twice, when the first one was a speculation.
         turn = sum(message["role"] == "assistant" for message in asked["messages"])
         script = (
             self.script(asked)

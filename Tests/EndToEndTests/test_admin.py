@@ -1,4 +1,4 @@
-"""Keys, templates, answers corrected by hand, the audit log, metrics, what is sealed, backup and restore."""
+"""Keys, templates, answers corrected by hand, the audit log, metrics, what is encrypted, backup and restore."""
 
 import json
 import sqlite3
@@ -179,7 +179,7 @@ def everything(server):
     return b"".join(path.read_bytes() for path in (server.folder / "data").rglob("*") if path.is_file())
 
 
-def test_what_is_stored_of_people_is_sealed(make_server, callee):
+def test_what_is_stored_of_people_is_encrypted(make_server, callee):
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
     cooperative = callee("cooperative").address.replace("callee@", "canary-callee@")
     call_id = server.create(
@@ -216,7 +216,7 @@ def test_what_is_stored_of_people_is_sealed(make_server, callee):
     server.start()
     status, answer = server.request("GET", f"/api/outbound/{call_id}/result")
     assert status == 503 and "does not belong" in answer["detail"]
-    # Without the key nothing starts; with another one what was sealed can still be read.
+    # Without the key nothing starts; with another one what was encrypted can still be read.
     server.kill()
     bad = run(
         server,
@@ -234,13 +234,13 @@ def test_what_is_stored_of_people_is_sealed(make_server, callee):
     }
     server.start()
     assert server.call(call_id)["callee_number"] == cooperative
-    # Sealed anew: then the old key is not needed any more.
+    # Encrypted anew: then the old key is not needed any more.
     server.kill()
-    again = run(server, "seal")
+    again = run(server, "encrypt")
     assert again.returncode == 1 and "1 rows and 0 recordings cannot be opened" in again.stdout, (
         "the one that was put elsewhere"
     )
-    assert run(server, "seal").stdout.startswith("0 rows and 0 recordings")
+    assert run(server, "encrypt").stdout.startswith("0 rows and 0 recordings")
     del server.environment["TRUNKLINE_SECURITY_FORMER_KEYS"]
     server.start()
     assert server.call(call_id)["callee_number"] == cooperative and server.request("GET", path, raw=True) == (
@@ -249,7 +249,7 @@ def test_what_is_stored_of_people_is_sealed(make_server, callee):
     )
 
 
-def test_what_was_stored_before_there_was_a_key_is_sealed_later(make_server, callee):
+def test_what_was_stored_before_there_was_a_key_is_encrypted_later(make_server, callee):
     server = make_server()
     call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
     server.wait_for(call_id)
@@ -258,7 +258,7 @@ def test_what_was_stored_before_there_was_a_key_is_sealed_later(make_server, cal
     wait_until(lambda: server.request("GET", f"/api/outbound/{call_id}/sip")[1]["items"], 10, "no SIP messages")
     assert b"Wistful Canary" in everything(server)
     server.environment["TRUNKLINE_SECURITY_ENCRYPTION_KEY"] = ENCRYPTION_KEY
-    done = run(server, "seal")
+    done = run(server, "encrypt")
     assert done.returncode == 0 and "and 1 recordings" in done.stdout, done.stderr
     server.kill()
     server.start()

@@ -334,17 +334,17 @@ def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm
     ]
     assert not missing, (missing, log)
     assert KEY not in log and "Riverside" not in log and "be there" not in log
-    standings = {item["name"]: item for item in server.request("GET", "/api/providers")[1]["items"]}
-    assert list(standings) == [
+    statuses = {item["name"]: item for item in server.request("GET", "/api/providers")[1]["items"]}
+    assert list(statuses) == [
         f"{kind}/{name}"
         for kind, names in (("speech-to-text", stt), ("language-model", llm), ("text-to-speech", tts))
         for name in names.split(",")
     ]
-    assert all(item["usable"] == (item["cool_down_seconds"] == 0) for item in standings.values())
+    assert all(item["usable"] == (item["cool_down_seconds"] == 0) for item in statuses.values())
     if faults.get("cartesia") == "401" and tts.startswith("cartesia"):
         assert (
-            not standings["text-to-speech/cartesia"]["usable"]
-            and standings["text-to-speech/cartesia"]["cool_down_seconds"] > 500
+            not statuses["text-to-speech/cartesia"]["usable"]
+            and statuses["text-to-speech/cartesia"]["cool_down_seconds"] > 500
         )
 
 
@@ -353,10 +353,10 @@ def test_the_only_engine_is_watched_too(make_server, callee, speech):
     server = make_server(**mock.settings("deepgram", "openai", "deepgram"))
     call = server.wait_for(server.create(callee("load").address, [ATTEND]), seconds=40)
     assert call["end_reason"] == "provider_error", call
-    standings = {item["name"]: item for item in server.request("GET", "/api/providers")[1]["items"]}
-    voice = standings["text-to-speech/deepgram"]
-    assert not voice["usable"] and "401" in voice["last_failure"] and voice["cool_down_seconds"] > 500, standings
-    assert standings["language-model/openai"]["usable"]
+    statuses = {item["name"]: item for item in server.request("GET", "/api/providers")[1]["items"]}
+    voice = statuses["text-to-speech/deepgram"]
+    assert not voice["usable"] and "401" in voice["last_failure"] and voice["cool_down_seconds"] > 500, statuses
+    assert statuses["language-model/openai"]["usable"]
 
 
 def test_a_conversation_goes_from_model_to_cascade_and_back(make_server, callee, model, speech):
@@ -480,19 +480,19 @@ def test_barge_in_stops_the_voice(make_server, callee, speech):
 def test_a_guess_saves_the_recognisers_delay(make_server, callee, speech):
     """Asked on the interim transcript, the model thinks while the turn's end is waited for and the final transcript made."""
     waits = {}
-    for guesses in ("true", "false"):
+    for speculates in ("true", "false"):
         mock = speech(
             [{"text": "Well?", "think": 0.7}] * 3 + [{"text": GOODBYE, "tools": [ANSWERED, END], "think": 0.7}],
             ["Yes I will be there"] * 4,
             final_delay=0.4,
         )
-        server = make_server(**mock.settings(), TRUNKLINE_AGENT_TURN_SPECULATE=guesses)
+        server = make_server(**mock.settings(), TRUNKLINE_AGENT_TURN_SPECULATE=speculates)
         call_id = server.create(callee("load").address, [ATTEND])
         assert server.wait_for(call_id, seconds=60)["end_reason"] == "task_completed"
         each = server.result(call_id)["latency"]["each"]
         assert len(each) == 3 and len(mock.chats) >= 4
-        waits[guesses] = sorted(turn["voice_to_voice_ms"] for turn in each)[1]
-    print(f"voice to voice with guesses {waits['true']} ms, without {waits['false']} ms")
+        waits[speculates] = sorted(turn["voice_to_voice_ms"] for turn in each)[1]
+    print(f"voice to voice with speculates {waits['true']} ms, without {waits['false']} ms")
     assert waits["false"] - waits["true"] >= 400, waits
 
 

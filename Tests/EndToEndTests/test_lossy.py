@@ -75,7 +75,7 @@ def test_calls_are_set_up_over_a_bad_network(make_server, callee):
     assert {call["state"] for call in ended} == {"completed"}, [call["failure_reason"] for call in ended]
 
 
-class Talker:
+class AgentSession:
     """SIP and RTP by hand: calls an operator's number and sends a tone through a relay."""
 
     def __init__(self, server, samples, **network):
@@ -136,11 +136,11 @@ def test_media_over_a_bad_network(make_server, phone, tmp_path, loss, jitter, bu
     server = make_server(**FAST)
     seconds = 12
     wave_ = mu_law(8_000 * numpy.sin(2 * numpy.pi * 440 * numpy.arange(seconds * 8_000) / 8_000))
-    talker = Talker(server, wave_, loss=loss, jitter=jitter, burst=burst, seed=3)
-    talker.call()
-    talker.send()
+    session = AgentSession(server, wave_, loss=loss, jitter=jitter, burst=burst, seed=3)
+    session.call()
+    session.send()
     time.sleep(0.3)
-    talker.hang_up()
+    session.hang_up()
     call = wait_for_call(server)
     assert call["state"] == "completed", call
     media = server.request("GET", f"/api/inbound/{call['inbound_id']}/result")[1]["media"]
@@ -148,9 +148,9 @@ def test_media_over_a_bad_network(make_server, phone, tmp_path, loss, jitter, bu
     assert (
         abs(media["packets_received"] + media["packets_lost"] + media["packets_late"] - expected) < expected * 0.03
     ), media
-    assert media["packets_lost"] + media["packets_late"] == pytest.approx(talker.relay.lost_inwards, abs=6), (
+    assert media["packets_lost"] + media["packets_late"] == pytest.approx(session.relay.lost_inwards, abs=6), (
         media,
-        talker.relay.lost_inwards,
+        session.relay.lost_inwards,
     )
     assert media["mos"] >= (3.6 if burst == 1 else 3.0) and media["jitter_ms"] >= (5 if jitter else 0), media
     left = stereo(server, call["inbound_id"], tmp_path)[:, 0]
@@ -165,16 +165,16 @@ def test_a_phone_that_sends_nothing_while_nobody_speaks(make_server, tmp_path):
     with wave.open(str(said)) as file:
         assert file.getframerate() == 8_000 and file.getnchannels() == 1
         samples = numpy.frombuffer(file.readframes(file.getnframes()), dtype=numpy.int16)
-    talker = Talker(server, mu_law(samples))
-    talker.call()
-    talker.send(sends_silence=False)
+    session = AgentSession(server, mu_law(samples))
+    session.call()
+    session.send(sends_silence=False)
     entries = lambda: server.request("GET", f"/api/inbound/{inbound(server)[0]['inbound_id']}/transcript")[1][
         "transcript"
     ]
     heard = wait_until(
         lambda: [item for item in entries() if item["speaker"] != "ai"], seconds=10, what=lambda: str(entries())
     )
-    assert 10 < talker.sent < len(samples) / 160 * 0.4, "it did send silence"
+    assert 10 < session.sent < len(samples) / 160 * 0.4, "it did send silence"
     assert heard and inbound(server)[0]["state"] == "connected"
-    talker.hang_up()
+    session.hang_up()
     assert wait_for_call(server)["state"] == "completed"

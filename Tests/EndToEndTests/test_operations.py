@@ -78,7 +78,7 @@ def test_the_doctor_refuses_sip_beyond_loopback_without_a_key_too(tmp_path):
     wide = run(
         "doctor", cwd=tmp_path, TRUNKLINE_SIP_HOST="0.0.0.0", TRUNKLINE_SECURITY_ENCRYPTION_KEY="ab" * 32, **ports
     )
-    assert "sealed" in wide.stdout and "sip.host" not in wide.stderr, wide
+    assert "encrypted" in wide.stdout and "sip.host" not in wide.stderr, wide
 
 
 def test_errors_in_the_file_name_their_line(tmp_path):

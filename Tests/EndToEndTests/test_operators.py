@@ -471,7 +471,7 @@ def test_the_tools_of_scanners_find_nothing(make_server, tmp_path, tool):
     server = make_server(TRUNKLINE_SIP_HOST="127.0.0.1")
     add_operator(server)
     (tmp_path / "words").write_text("\n".join(["1000", "1001", "kim", "letmein", PASSWORD]) + "\n")
-    # It sends from 127.0.0.1 whatever it is told, and this machine is never shut out: what it sends is passed on from
+    # It sends from 127.0.0.1 whatever it is told, and this machine is never blocked: what it sends is passed on from
     # elsewhere.
     there = Passing(("127.0.0.1", server.sip_port), "127.0.0.91")
     words = ["-P", str(free_port()), "-p", str(there.port), "-d", str(tmp_path / "words"), "-t", "0.1"]
@@ -484,7 +484,7 @@ def test_the_tools_of_scanners_find_nothing(make_server, tmp_path, tool):
     )
     found = done.stdout + done.stderr
     assert PASSWORD not in found and not re.search(r"\|\s*(kim|1001)\s*\|", found), found
-    assert there.count > 0 and "a source of SIP is shut out" in (server.folder / "server.log").read_text()
+    assert there.count > 0 and "a source of SIP is blocked" in (server.folder / "server.log").read_text()
     assert Registering(server, "127.0.0.92").challenge("kim"), "others are not touched by it"
 
 

@@ -20,7 +20,7 @@ UNUSABLE = {
         ("no PEM", "empty", "cut", "a key for a certificate", "DER", "a folder", "missing"), "tls.certificate"
     ),
     **dict.fromkeys(
-        ("a key of another certificate", "no PEM as key", "a certificate for a key", "a sealed key", "missing key"),
+        ("a key of another certificate", "no PEM as key", "a certificate for a key", "an encrypted key", "missing key"),
         "tls.key",
     ),
 }
@@ -47,13 +47,13 @@ def unusable(kind, certificates, folder):
             made.write_bytes(ssl.PEM_cert_to_DER_cert(text[text.index("-----BEGIN") :]))
         case "a folder":
             made.mkdir()
-        case "a sealed key":
+        case "an encrypted key":
             subprocess.run(
                 ["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", key, "-out", made],
                 check=True,
                 capture_output=True,
             )
-    if kind in ("no PEM as key", "a certificate for a key", "a sealed key", "missing key"):
+    if kind in ("no PEM as key", "a certificate for a key", "an encrypted key", "missing key"):
         return certificate, made
     return (certificate if kind == "a key of another certificate" else made), key
 
@@ -129,9 +129,9 @@ def test_careful_clients_refuse_it(make_server, bad, name, code):  # noqa: F811
             timeout=10,
         )
         assert done.returncode != 0 and f"num={code}:" in done.stderr, done.stderr
-    with lenient.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=5)) as sealed:
-        sealed.sendall(request(1, transport="TLS"))
-        assert statuses(sealed, 1)[0] == [200], "who does not look is answered"
+    with lenient.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=5)) as encrypted:
+        encrypted.sendall(request(1, transport="TLS"))
+        assert statuses(encrypted, 1)[0] == [200], "who does not look is answered"
     with socket.create_connection(("127.0.0.1", server.sip_port), timeout=5) as stream:
         stream.sendall(request(1))
         assert statuses(stream, 1)[0] == [200]

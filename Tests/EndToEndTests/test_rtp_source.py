@@ -18,20 +18,20 @@ def rtp(sequence, ssrc, sound):
 class Speaker(threading.Thread):
     """Sends a packet every 20 ms, or as fast as it can, to a port; and counts what comes back."""
 
-    def __init__(self, source, target, ssrc, beat=0.02):
+    def __init__(self, source, target, ssrc, tick=0.02):
         super().__init__(daemon=True)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((source, 0))
         self.socket.setblocking(False)
         self.port = self.socket.getsockname()[1]
-        self.target, self.ssrc, self.beat, self.heard, self.times, self.running = target, ssrc, beat, 0, [], True
+        self.target, self.ssrc, self.tick, self.heard, self.times, self.running = target, ssrc, tick, 0, [], True
 
     def run(self):
         sequence = 1
         while self.running:
             self.socket.sendto(rtp(sequence, self.ssrc, 0x20 if self.ssrc == 666 else 0xFF), self.target)
             sequence += 1
-            time.sleep(self.beat)
+            time.sleep(self.tick)
             self.listen()
 
     def listen(self):
@@ -57,7 +57,7 @@ def test_a_stranger_who_is_first_gets_nothing(make_server, delay):
     phone = Speaker("127.0.0.1", None, 1)
     assert caller.request("INVITE", body=sdp(port=phone.port)) == 200
     target = ("127.0.0.1", int(re.search(r"m=audio (\d+)", caller.answer)[1]))
-    strangers = [Speaker(f"127.0.0.{number}", target, 666, beat) for number, beat in ((21, 0.02), (22, 0.002))]
+    strangers = [Speaker(f"127.0.0.{number}", target, 666, tick) for number, tick in ((21, 0.02), (22, 0.002))]
     for stranger in strangers:
         stranger.start()
     time.sleep(delay)

@@ -90,7 +90,7 @@ def test_strangers_have_a_rate_and_known_ones_their_room(make_server, strangers,
 def test_a_connection_is_no_way_round(make_server):
     """TCP has the same rate, and the connection is answered again when it asks less."""
     server = make_server()
-    # Not OPTIONS: who asks for too many of them is shut out altogether (SourceGuard).
+    # Not OPTIONS: who asks for too many of them is blocked altogether (SourceGuard).
     message = request(1, method="MESSAGE")
     with contextlib.closing(connect(server, "127.0.1.99")) as stream:
         answers, begun = 0, time.monotonic()

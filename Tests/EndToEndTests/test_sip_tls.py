@@ -98,10 +98,10 @@ def speak(server, lowest, highest):
         context.minimum_version, context.maximum_version = lowest, highest
     with socket.create_connection(("127.0.0.1", server.sip_tls_port), timeout=5) as stream:
         try:
-            with context.wrap_socket(stream) as sealed:
-                sealed.sendall(request(1, transport="TLS"))
-                assert statuses(sealed, 1)[0] == [200]
-                return sealed.version()
+            with context.wrap_socket(stream) as encrypted:
+                encrypted.sendall(request(1, transport="TLS"))
+                assert statuses(encrypted, 1)[0] == [200]
+                return encrypted.version()
         except (ssl.SSLError, ConnectionError):
             return None
 
@@ -137,15 +137,15 @@ class Trunk(threading.Thread):
             while True:
                 stream, _ = self.listener.accept()
                 with contextlib.suppress(OSError, ssl.SSLError):
-                    sealed = self.context.wrap_socket(stream, server_side=True)
-                    data = sealed.recv(65_536)
+                    encrypted = self.context.wrap_socket(stream, server_side=True)
+                    data = encrypted.recv(65_536)
                     self.heard += data
                     lines = [
                         line
                         for line in data.decode().split("\r\n")
                         if line.split(":")[0] in ("Via", "From", "To", "Call-ID", "CSeq")
                     ]
-                    sealed.sendall(
+                    encrypted.sendall(
                         ("\r\n".join(["SIP/2.0 486 Busy Here", *lines, "Content-Length: 0"]) + "\r\n\r\n").encode()
                     )
                     time.sleep(1)

@@ -1,4 +1,4 @@
-"""SIPVicious (svmap, svwar, svcrack) against a server, again and again, each time from an address that is not shut out yet: it finds neither number
+"""SIPVicious (svmap, svwar, svcrack) against a server, again and again, each time from an address that is not blocked yet: it finds neither number
 nor password, the server lives, its memory stays, and a phone is answered meanwhile."""
 
 import itertools

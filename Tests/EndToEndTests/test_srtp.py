@@ -1,4 +1,4 @@
-"""SRTP (RFC 3711, keys by SDES) in whole calls over TLS, in and out: what is not sealed with the call's key, or was
+"""SRTP (RFC 3711, keys by SDES) in whole calls over TLS, in and out: what is not encrypted with the call's key, or was
 heard before, is not heard, not recorded, moves nothing and ends nothing.
 
 What the server heard is told by its count of packets, which leaves out all that it refuses, by its recording, and by
@@ -13,7 +13,7 @@ import numpy
 import pytest
 from conftest import ENDED, GUESTS
 from phones import seconds_of
-from sealed_phone import SUITES, Ear, Media, SealedCallee, SealedCaller, Seal, own_socket, rtp, stranger, tone
+from srtp_phone import SUITES, Ear, Media, EncryptedCallee, EncryptedCaller, Encrypt, own_socket, rtp, stranger, tone
 from test_inbound import FAST
 from test_operators import wait_until
 from test_sip_tls import with_tls
@@ -32,9 +32,9 @@ def call(make_server, certificates):
         media = media or Media(suite)
         settings = {**FAST, "TRUNKLINE_INBOUND_QUESTIONS": GUESTS, **more}
         if direction == "in":
-            peer = SealedCaller(with_tls(make_server, certificates, "two", **settings), media, signalled)
+            peer = EncryptedCaller(with_tls(make_server, certificates, "two", **settings), media, signalled)
         else:
-            peer = SealedCallee(certificates, media)
+            peer = EncryptedCallee(certificates, media)
             settings["TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY"] = peer.gateway
             peer.call(with_tls(make_server, certificates, "two", **settings), [GUESTS])
         running.append(peer)
@@ -58,7 +58,7 @@ def ended(peer, folder):
 
 
 def only_genuine(peer, folder, seconds):
-    """Everything genuine was heard once, and nothing else; all that came back was sealed with the key of its SDP."""
+    """Everything genuine was heard once, and nothing else; all that came back was encrypted with the key of its SDP."""
     peer.hang_up()
     result, recorded = ended(peer, folder)
     media = result["media"]
@@ -89,7 +89,7 @@ def pressed(result):
 
 
 @pytest.mark.parametrize("direction, suite", [("in", SUITES[0]), ("in", SUITES[1]), ("out", SUITES[0])])
-def test_a_sealed_call(call, tmp_path, direction, suite):
+def test_a_encrypted_call(call, tmp_path, direction, suite):
     peer = call(direction, suite)
     peer.media.speak(60, GENUINE)
     press_42(peer)
@@ -98,15 +98,15 @@ def test_a_sealed_call(call, tmp_path, direction, suite):
     assert pressed(result) == ["[42]"], result["transcript"]
 
 
-def forged(plain, sealed, keys, step):
+def forged(plain, encrypted, keys, step):
     """Packets that nobody may hear, in the place that a genuine one is about to take: foreign keys, none, damage."""
     _, _, sequence, timestamp, ssrc = struct.unpack("!BBHII", plain[:12])
     sound = tone(FOREIGN, timestamp)
     with_wrong_key, ahead = (keys.protect(rtp(sequence + more, timestamp, ssrc, sound)) for more in (0, 50))
     another = keys.protect(rtp(sequence, timestamp, 0x6666_6666, sound))
-    number = int.from_bytes(sealed)
-    flip = lambda bit: (number ^ 1 << bit).to_bytes(len(sealed))
-    bits = len(sealed) * 8
+    number = int.from_bytes(encrypted)
+    flip = lambda bit: (number ^ 1 << bit).to_bytes(len(encrypted))
+    bits = len(encrypted) * 8
     return [
         with_wrong_key,
         ahead,
@@ -116,11 +116,11 @@ def forged(plain, sealed, keys, step):
         # Each bit of the tag in its turn, and bits all over the rest.
         flip(step % 80),
         flip(80 + step * 13 % (bits - 80)),
-        sealed[: step * 3 % len(sealed)],
-        sealed[:-1],
-        sealed + b"\0",
-        sealed[:12],
-        sealed[:-10],
+        encrypted[: step * 3 % len(encrypted)],
+        encrypted[:-1],
+        encrypted + b"\0",
+        encrypted[:12],
+        encrypted[:-10],
         b"",
     ]
 
@@ -132,8 +132,8 @@ def test_what_the_key_did_not_seal_is_not_heard(call, tmp_path, direction):
     keys, other, steps = stranger(), own_socket(ELSEWHERE), iter(range(10_000))
     ear = Ear(other)
 
-    def attack(plain, sealed):
-        for datagram in forged(plain, sealed, keys, next(steps)):
+    def attack(plain, encrypted):
+        for datagram in forged(plain, encrypted, keys, next(steps)):
             for one in (peer.media.rtp, other):
                 one.sendto(datagram, peer.media.rtp_target)
 
@@ -204,7 +204,7 @@ def test_a_stranger_is_not_taken_for_a_phone_behind_nat(call):
         ear.stop()
     assert not ears[other].heard
     heard = [datagram for one in (nat, moved) for _, datagram, _ in ears[one].heard]
-    assert all(media.opening.unprotect(datagram) for datagram in heard), "not all of it was sealed"
+    assert all(media.opening.unprotect(datagram) for datagram in heard), "not all of it was encrypted"
     for one in (nat, moved, other, silent):
         one.close()
 
@@ -217,10 +217,10 @@ def test_forged_and_repeated_srtcp_says_nothing(call, tmp_path, direction):
     media, keys = peer.media, stranger()
     media.wait_for_report()
     goodbye = struct.pack("!BBHIBBHI", 0x80, 201, 1, media.ssrc, 0x81, 203, 1, media.ssrc)
-    genuine = media.seal.protect_control(media.report())
+    genuine = media.encrypt.protect_control(media.report())
     media.rtcp.sendto(genuine, media.rtcp_target)
 
-    def attack(plain, sealed):
+    def attack(plain, encrypted):
         slow = media.report(late=10)
         for packet in (slow, goodbye, slow + goodbye):
             wrong = keys.protect_control(packet)
@@ -238,13 +238,13 @@ def test_forged_and_repeated_srtcp_says_nothing(call, tmp_path, direction):
     result, _ = only_genuine(peer, tmp_path, (begun + 50) * 0.02)
     trip = result["media"]["round_trip_ms"]
     assert trip is not None and trip < 500, result["media"]
-    wait_until(lambda: media.listen() or said_goodbye(media), what="the server's own goodbye did not come sealed")
+    wait_until(lambda: media.listen() or said_goodbye(media), what="the server's own goodbye did not come encrypted")
 
 
 @pytest.mark.parametrize("tag", [1, 2])
 def test_a_key_that_is_agreed_on_again_goes_on(call, tmp_path, tag):
     """Counters and replay window belong to a key (RFC 3711 §3.2.3), not to its line in the SDP: after a re-INVITE with
-    the same key nothing is heard twice, and no index of ours is used twice, which would tell what is sealed (§9.1)."""
+    the same key nothing is heard twice, and no index of ours is used twice, which would tell what is encrypted (§9.1)."""
     peer = call()
     media = peer.media
     media.wait_for_report(BEFORE)
@@ -263,12 +263,12 @@ def test_a_key_that_is_agreed_on_again_goes_on(call, tmp_path, tag):
 
 
 def test_a_new_key_replaces_the_old_one(call, tmp_path):
-    """After a re-INVITE with another key of the phone's, what the old one seals is as foreign as anything else."""
+    """After a re-INVITE with another key of the phone's, what the old one encrypts is as foreign as anything else."""
     peer = call()
     media = peer.media
     media.speak(50, BEFORE)
-    old, fresh = media.seal, Media()
-    media.key, media.seal = fresh.key, Seal(fresh.key)
+    old, fresh = media.encrypt, Media()
+    media.key, media.encrypt = fresh.key, Encrypt(fresh.key)
     fresh.close_sockets()
     peer.offer()
 

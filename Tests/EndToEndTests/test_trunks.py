@@ -243,7 +243,7 @@ def test_a_session_timer_is_kept_by_us(make_server):
 
 
 @pytest.mark.parametrize("policy", ["auto", "required"])
-def test_sealed_media_with_baresip(make_server, phone, tmp_path, policy):
+def test_encrypted_media_with_baresip(make_server, phone, tmp_path, policy):
     """SRTP by SDES, offered by the phone and by us; recordings of both ends compared."""
     server = make_server(**FAST, TRUNKLINE_SIP_SRTP=policy)
     known = add_operator(server)
@@ -265,7 +265,7 @@ def test_sealed_media_with_baresip(make_server, phone, tmp_path, policy):
     assert seconds_of(both[:, 0], 1000) > 2 and seconds_of(both[:, 1], 500) > 2 and seconds_of(caller.heard(), 500) > 2
 
 
-def test_what_is_not_sealed_is_refused_where_it_must_be(make_server, tmp_path):
+def test_what_is_not_encrypted_is_refused_where_it_must_be(make_server, tmp_path):
     server = make_server(**FAST, TRUNKLINE_SIP_SRTP="required")
     assert Hand(server).invite() == 488
     # We offer it, and whoever answers without is hung up on: there is no way down.

@@ -72,7 +72,7 @@ import Testing
     }
 
     /// Whoever was cancelled may be gone: called once more it would end the process.
-    @Test func whoIsCancelledInABeatIsNotCalledInThatBeat() async throws {
+    @Test func whoIsCancelledInATickIsNotCalledInThatTick() async throws {
         let loop = try EventLoop(name: "test")
         loop.start()
         let calls: [Int] = await withCheckedContinuation { continuation in
@@ -95,12 +95,12 @@ import Testing
         loop.stop()
     }
 
-    @Test func functionsRunInOrderAndTheTickerBeats() async throws {
+    @Test func functionsRunInOrderAndTheTickerTicks() async throws {
         let loop = try EventLoop(name: "test")
         loop.start()
         let seen = Mutex<[Int]>([])
         for value in 0..<100 { loop.post { seen.withLock { $0.append(value) } } }
-        let beats = await withCheckedContinuation { continuation in
+        let ticks = await withCheckedContinuation { continuation in
             loop.post {
                 var count = 0
                 var ticker: EventLoop.Ticker?
@@ -115,7 +115,7 @@ import Testing
             }
         }
         #expect(seen.withLock { $0 } == Array(0..<100))
-        #expect(beats >= 80)
+        #expect(ticks >= 80)
         loop.stop()
     }
 }
@@ -333,13 +333,13 @@ import Testing
             loop.post {
                 let socket = loop.connect(url, address: address)
                 var ticker: EventLoop.Ticker?
-                var beats = 0
+                var ticks = 0
                 var echoes = 0
                 socket.onMessage = { _, _ in echoes += 1 }
                 ticker = loop.addTicker { _ in
-                    beats += 1
-                    if beats == 20 { socket.send(text: "still here") }
-                    guard beats == 25 else { return }
+                    ticks += 1
+                    if ticks == 20 { socket.send(text: "still here") }
+                    guard ticks == 25 else { return }
                     ticker?.cancel()
                     continuation.resume(returning: pings.withLock { $0 } == 0 ? echoes : -1)
                     socket.close()
@@ -379,18 +379,18 @@ import Testing
             loop.post {
                 let socket = loop.connect(url, address: address)
                 var accepted = 0
-                var stalledBeats = 0
+                var stalledTicks = 0
                 var ticker: EventLoop.Ticker?
                 socket.configuration.sendQueueLimit = 200_000
-                socket.onDrained = { if stalledBeats > 10 { socket.close() } }
+                socket.onDrained = { if stalledTicks > 10 { socket.close() } }
                 socket.onClose = { code, _ in
                     ticker?.cancel()
                     continuation.resume(returning: (accepted, code != 1_000))
                 }
                 ticker = loop.addTicker { _ in
                     guard let paused = reader.withLock({ $0 }) else { return }
-                    // Ten beats without room for anything: longer than the reader's ping and its time-out together.
-                    guard stalledBeats <= 10 else { return paused.value.resumeReading() }
+                    // Ten ticks without room for anything: longer than the reader's ping and its time-out together.
+                    guard stalledTicks <= 10 else { return paused.value.resumeReading() }
                     let before = accepted
                     while accepted < 10_000 {
                         let sent = socket.send(.binary, capacity: size) { buffer in
@@ -401,7 +401,7 @@ import Testing
                         guard sent else { break }
                         accepted += 1
                     }
-                    stalledBeats = accepted == before ? stalledBeats + 1 : 0
+                    stalledTicks = accepted == before ? stalledTicks + 1 : 0
                 }
             }
         }

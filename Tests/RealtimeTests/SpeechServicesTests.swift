@@ -177,7 +177,7 @@ import Testing
         let health = ProviderHealth { 0 }
         health.failed("a", SpeechError("x", .rateLimited(retryAfterSeconds: 7)))
         health.failed("b", SpeechError("x", .unauthorized))
-        #expect(health.standings(of: ["a", "b", "c"]).map(\.coolDownSeconds) == [7, 600, 0])
+        #expect(health.statuses(of: ["a", "b", "c"]).map(\.coolDownSeconds) == [7, 600, 0])
     }
     @Test func whereNoneWorksAllAreTried() {
         let health = ProviderHealth { 0 }

@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func aRightGuessAnswersAtOnce() {
+    @Test func aRightSpeculationAnswersAtOnce() {
         var time = Timeline()
         time.greet()
         time.run(time.machine.speechStarted(at: 3_000))
@@ -104,7 +104,7 @@ import Testing
         #expect(time.machine.conversation.items.last == .caller("In London."))
     }
 
-    @Test func aGuessThatStillRunsGoesOnAsTheAnswer() {
+    @Test func aSpeculationThatStillRunsGoesOnAsTheAnswer() {
         var time = Timeline()
         time.greet()
         time.run(time.machine.speechStarted(at: 3_000))
@@ -119,7 +119,7 @@ import Testing
         #expect(time.said == ["London.", "Fine."])
     }
 
-    @Test func aWrongGuessIsThrownAway() {
+    @Test func aWrongSpeculationIsThrownAway() {
         var time = Timeline()
         time.greet()
         time.run(time.machine.speechStarted(at: 3_000))
@@ -143,13 +143,13 @@ import Testing
         #expect(time.requests.count == 1 && (time.waits.last ?? 0) >= 1_200)
     }
 
-    @Test func aGuessThatFailsDoesNoHarm() {
+    @Test func aSpeculationThatFailsDoesNoHarm() {
         var time = Timeline()
         time.greet()
         time.run(time.machine.speechStarted(at: 3_000))
         time.run(time.machine.transcript(.pause("in London"), at: 3_400))
         let generation = time.requests[1].generation
-        #expect(time.machine.isGuess(generation: generation))
+        #expect(time.machine.isSpeculative(generation: generation))
         time.run(time.machine.modelFailed(generation: generation, at: 3_500))
         time.run(time.machine.speechEnded(spokenMs: 400, at: 4_000))
         time.run(time.machine.transcript(.final(text: "in London", confidence: 1), at: 4_100))

@@ -96,8 +96,8 @@ private func put(_ name: String, _ work: Work) throws {
         storage.close()
     }
 
-    /// What is sealed anew: a table with sealed rows that the list leaves out would keep its former key.
-    @Test func everyBlobIsAmongTheSealedColumns() async throws {
+    /// What is encrypted anew: a table with encrypted rows that the list leaves out would keep its former key.
+    @Test func everyBlobIsAmongTheEncryptedColumns() async throws {
         let (storage, folder) = try storage()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let found = try await storage.read { work -> Set<String> in
@@ -108,8 +108,8 @@ private func put(_ name: String, _ work: Work) throws {
                 """)
             return Set(try rows.map { "\(try $0["t"] as String).\(try $0["c"] as String)" })
         }
-        let listed = Set(SealedColumn.all.map { "\($0.table.text).\($0.column.text)" })
-        // Vectors are not sealed, and FTS5's own tables hold words.
+        let listed = Set(EncryptedColumn.all.map { "\($0.table.text).\($0.column.text)" })
+        // Vectors are not encrypted, and FTS5's own tables hold words.
         #expect(
             found.filter { !$0.hasPrefix("call_words_") && !$0.hasPrefix("knowledge_index_") }.subtracting(listed)
                 == ["knowledge_chunks.vector"])

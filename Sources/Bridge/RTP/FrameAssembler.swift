@@ -60,8 +60,8 @@ struct FrameAssembler {
         noise.level = level
     }
 
-    /// Once a beat.
-    mutating func beat(now: UInt64, law: CompandingLaw, into output: inout [EncodedFrame]) {
+    /// Once a tick.
+    mutating func tick(now: UInt64, law: CompandingLaw, into output: inout [EncodedFrame]) {
         guard var covered = coveredUntil else { return }
         let wait = isFilling ? UInt64(EncodedFrame.milliseconds) : isSilenceAnnounced ? Self.announcedGapMs : Self.gapMs
         guard now >= covered, now - covered >= wait else { return }

@@ -97,7 +97,7 @@ public struct JitterBuffer {
         if held.count > Self.capacity { giveUp(into: &output) }
     }
 
-    /// To be called at each beat: gives up on gaps that lasted too long.
+    /// To be called at each tick: gives up on gaps that lasted too long.
     public mutating func poll(now: UInt64, into output: inout [Output]) {
         while let first = held.first, now &- min(now, first.arrived) >= currentHold { giveUp(into: &output) }
     }

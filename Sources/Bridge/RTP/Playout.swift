@@ -1,6 +1,6 @@
 internal import Pipeline
 
-/// What waits to be spoken to the caller: frames and the marks between them, one frame a beat.
+/// What waits to be spoken to the caller: frames and the marks between them, one frame a tick.
 struct Playout {
     /// Frames: a minute of speech. What comes on top is refused, as a carrier's buffer would.
     static let capacity = 3_000
@@ -15,7 +15,7 @@ struct Playout {
     private(set) var refused = 0
     private(set) var trimmed = 0
 
-    /// Beats over which a relayed call is watched: two seconds.
+    /// Ticks over which a relayed call is watched: two seconds.
     private static let paceWindow = 100
     /// Frames that wait all the time and more: one is too many.
     private static let paceSpare = 2
@@ -74,9 +74,9 @@ struct Playout {
         }
     }
 
-    /// Once a beat of a relayed call. The far end's clock is not ours: where it is faster the queue grows without end,
+    /// Once a tick of a relayed call. The far end's clock is not ours: where it is faster the queue grows without end,
     /// so of two seconds in which more was waiting all the time than the line's jitter needs the quietest frame is left
-    /// out. (Where it is slower, a beat now and then finds nothing and is silent.)
+    /// out. (Where it is slower, a tick now and then finds nothing and is silent.)
     mutating func keepPace() {
         fewest = min(fewest, frames)
         watched += 1

@@ -112,7 +112,7 @@ struct RTCP {
     func packet(ssrc: UInt32, timestamp: UInt32, packets: Int, octets: Int, reception: inout Reception, now: UInt64)
         -> [UInt8]
     {
-        // A beat that is made up for is dated before a report that has come meanwhile.
+        // A tick that is made up for is dated before a report that has come meanwhile.
         let delay =
             lastSenderReportAt == 0
             ? 0 : UInt32(truncatingIfNeeded: (now - min(now, lastSenderReportAt)) * 65_536 / 1_000)

@@ -79,7 +79,7 @@ public final class RTPSession {
     private let outgoing = UnsafeMutableRawBufferPointer.allocate(
         byteCount: JitterBuffer.Payload.capacity + EncodedFrame.byteCount, alignment: 8)
     /// SRTP, each way, and the keys that it was made of.
-    private var sealing: SecureRTP?
+    private var encrypting: SecureRTP?
     private var opening: SecureRTP?
     private var keys: MediaTerms.Keys?
     /// What came, opened in place.
@@ -88,9 +88,9 @@ public final class RTPSession {
     private var digits: [Character] = []
     private var digitPayloads: [[UInt8]] = []
     private var digitGap = 0
-    /// Digits that wait at most, and beats of silence after each (80 ms; ITU-T Q.24 wants 65).
+    /// Digits that wait at most, and ticks of silence after each (80 ms; ITU-T Q.24 wants 65).
     private static let digitLimit = 64
-    private static let digitGapBeats = 4
+    private static let digitGapTicks = 4
     private var digitTimestamp: UInt32 = 0
 
     /// Binds a port of the range.
@@ -153,7 +153,7 @@ public final class RTPSession {
         guard terms.keys != keys else { return }
         // The counters of a key go on as long as it does.
         if !SRTPKey.isSame(terms.keys?.local, keys?.local) {
-            sealing = terms.keys.flatMap { SecureRTP($0.local, isInbound: false) }
+            encrypting = terms.keys.flatMap { SecureRTP($0.local, isInbound: false) }
         }
         if !SRTPKey.isSame(terms.keys?.remote, keys?.remote) {
             opening = terms.keys.flatMap { SecureRTP($0.remote, isInbound: true) }
@@ -166,7 +166,7 @@ public final class RTPSession {
 
     func received(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
         guard keys != nil else { return take(datagram, from: source) }
-        // Nothing is heard that is not sealed with the far end's key.
+        // Nothing is heard that is not encrypted with the far end's key.
         guard let opening, datagram.count <= opened.count else {
             counted.malformed += 1
             return
@@ -204,7 +204,7 @@ public final class RTPSession {
         deliver()
     }
 
-    /// Once a beat.
+    /// Once a tick.
     public func poll(now: UInt64) {
         if reports.isDue(now), counted.sent > 0 {
             sendControl(
@@ -214,7 +214,7 @@ public final class RTPSession {
         }
         jitter.poll(now: now, into: &ordered)
         deliver()
-        assembler.beat(now: now, law: law, into: &ready)
+        assembler.tick(now: now, law: law, into: &ready)
         handOver()
     }
 
@@ -245,8 +245,8 @@ public final class RTPSession {
         let length = bytes.count
         bytes += [UInt8](repeating: 0, count: SecureRTP.overhead + 4)
         bytes.withUnsafeMutableBytes { buffer in
-            guard let sealed = sealing?.protect(buffer, length: length, isControl: true) else { return }
-            _ = control.send(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<sealed]), to: target)
+            guard let encrypted = encrypting?.protect(buffer, length: length, isControl: true) else { return }
+            _ = control.send(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<encrypted]), to: target)
         }
     }
 
@@ -272,7 +272,7 @@ public final class RTPSession {
         spareReady.removeAll(keepingCapacity: true)
     }
 
-    /// Sends 20 ms; called once a beat, nil for silence, so that the timestamp follows the clock.
+    /// Sends 20 ms; called once a tick, nil for silence, so that the timestamp follows the clock.
     public func send(_ frame: EncodedFrame?) {
         defer { timestamp &+= UInt32(EncodedFrame.byteCount) }
         if digitPayloads.isEmpty, digitGap == 0, !digits.isEmpty,
@@ -292,7 +292,7 @@ public final class RTPSession {
                 }
             }
             needsMarker = digitPayloads.isEmpty
-            if digitPayloads.isEmpty { digitGap = Self.digitGapBeats }
+            if digitPayloads.isEmpty { digitGap = Self.digitGapTicks }
             return
         }
         digitGap = max(0, digitGap - 1)
@@ -321,7 +321,7 @@ public final class RTPSession {
 
     public var isSendingDigit: Bool { !digitPayloads.isEmpty || !digits.isEmpty || digitGap > 0 }
 
-    /// Sends a DTMF digit over the next beats, after those before it. False without telephone-event on the far end.
+    /// Sends a DTMF digit over the next ticks, after those before it. False without telephone-event on the far end.
     @discardableResult
     public func send(digit: Character) -> Bool {
         guard eventType != nil, TelephoneEvent.digits.contains(digit), digits.count < Self.digitLimit else {
@@ -341,8 +341,8 @@ public final class RTPSession {
         defer { sequence &+= 1 }
         var length = RTPPacket.headerLength + count
         if keys != nil {
-            guard let sealed = sealing?.protect(packet, length: length) else { return }
-            length = sealed
+            guard let encrypted = encrypting?.protect(packet, length: length) else { return }
+            length = encrypted
         }
         octets &+= count
         if socket.send(UnsafeRawBufferPointer(rebasing: packet[..<length]), to: remote) { counted.sent += 1 }

@@ -60,7 +60,7 @@ final class SecureRTP {
 
     private var session: srtp_t?
 
-    /// - Parameter isInbound: opens what comes, else seals what goes.
+    /// - Parameter isInbound: opens what comes, else encrypts what goes.
     init?(_ key: SRTPKey, isInbound: Bool) {
         guard Self.isReady, key.bytes.count == SRTPKey.length else { return nil }
         var policy = srtp_policy_t()
@@ -85,7 +85,7 @@ final class SecureRTP {
 
     deinit { if let session { srtp_dealloc(session) } }
 
-    /// Seals a packet in place; the buffer has `overhead` bytes of room behind it. nil: it must not be sent.
+    /// Encrypts a packet in place; the buffer has `overhead` bytes of room behind it. nil: it must not be sent.
     func protect(_ packet: UnsafeMutableRawBufferPointer, length: Int, isControl: Bool = false) -> Int? {
         guard let session, length + Self.overhead <= packet.count else { return nil }
         var size = Int32(clamping: length)

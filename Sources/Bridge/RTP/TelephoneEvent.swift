@@ -17,13 +17,13 @@ public enum TelephoneEvent {
         }
     }
 
-    /// Payloads of one digit, one a beat: updates with growing duration, then the end three times (§2.5.1.4).
-    public static func payloads(for digit: Character, beats: Int = 5) -> [[UInt8]]? {
+    /// Payloads of one digit, one a tick: updates with growing duration, then the end three times (§2.5.1.4).
+    public static func payloads(for digit: Character, ticks: Int = 5) -> [[UInt8]]? {
         guard let event = digits.firstIndex(of: digit) else { return nil }
         var result: [[UInt8]] = []
-        for beat in 1...(beats + 2) {
-            let duration = UInt16(min(beat, beats) * 160)
-            let end: UInt8 = beat >= beats ? 0x80 : 0
+        for tick in 1...(ticks + 2) {
+            let duration = UInt16(min(tick, ticks) * 160)
+            let end: UInt8 = tick >= ticks ? 0x80 : 0
             result.append([UInt8(event), end | 10, UInt8(duration >> 8), UInt8(duration & 0xFF)])
         }
         return result

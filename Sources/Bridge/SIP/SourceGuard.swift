@@ -13,7 +13,7 @@ public final class SourceGuard: Sendable {
     static let trustMs: UInt64 = 3_600_000
     /// Sources of which something is known.
     static let sourceLimit = 10_000
-    /// Sources shut out at once.
+    /// Sources blocked at once.
     static let blockLimit = 1_000
     /// Beginnings of User-Agent by which the tools of scanners give themselves away.
     private static let scanners = [
@@ -27,7 +27,7 @@ public final class SourceGuard: Sendable {
         var requests = 0
         var requestsSince: UInt64 = 0
         var blockedUntil: UInt64 = 0
-        /// A phone of ours is there: it is not shut out for what others behind its NAT do.
+        /// A phone of ours is there: it is not blocked for what others behind its NAT do.
         var trustedUntil: UInt64 = 0
     }
     private struct State {
@@ -36,7 +36,7 @@ public final class SourceGuard: Sendable {
         var onTrust: (@Sendable (_ addresses: [UInt32]) -> Void)?
     }
 
-    /// Never shut out: trunks of ours, and this machine.
+    /// Never blocked: trunks of ours, and this machine.
     private let exempt: Set<String>
     private let now: @Sendable () -> UInt64
     private let state = Mutex(State())
@@ -46,7 +46,7 @@ public final class SourceGuard: Sendable {
         self.now = now
     }
 
-    /// Hears all addresses that are shut out now, and the newest of them.
+    /// Hears all addresses that are blocked now, and the newest of them.
     public var onBlock: (@Sendable (_ addresses: [UInt32], _ newest: String?) -> Void)? {
         get { state.withLock { $0.onBlock } }
         set { state.withLock { $0.onBlock = newValue } }
@@ -167,7 +167,7 @@ public final class SourceGuard: Sendable {
         return { onBlock(addresses, newest) }
     }
 
-    /// Sources shut out now.
+    /// Sources blocked now.
     public var blockedCount: Int {
         let now = now()
         return state.withLock { $0.sources.values.count { $0.blockedUntil > now } }

@@ -304,30 +304,30 @@ public final class UserAgent: @unchecked Sendable {
     public func options(to uri: String, proxy: String? = nil, answer: @escaping @Sendable (_ status: Int) -> Void) {
         let id = nextID()
         post { agent in
-            guard let call = agent.standing(id, to: uri, onAnswer: answer) else { return answer(400) }
+            guard let call = agent.openHandle(id, to: uri, onAnswer: answer) else { return answer(400) }
             csofia_options(call, uri, proxy)
         }
     }
 
-    /// Registers us at a trunk, and again before it runs out, until `Enrolment.end`. `answer` hears each final
+    /// Registers us at a trunk, and again before it runs out, until `TrunkRegistration.end`. `answer` hears each final
     /// response.
     public func register(
         _ address: String, at registrar: String, proxy: String? = nil, credentials: Invitation.Credentials?,
         seconds: Int,
         answer: @escaping @Sendable (_ status: Int) -> Void
-    ) -> Enrolment {
+    ) -> TrunkRegistration {
         let id = nextID()
         post { agent in
-            guard let call = agent.standing(id, to: address, credentials: credentials, onAnswer: answer) else {
+            guard let call = agent.openHandle(id, to: address, credentials: credentials, onAnswer: answer) else {
                 return answer(400)
             }
             csofia_register(call, registrar, proxy, Int32(clamping: seconds))
         }
-        return Enrolment(id: id, agent: self)
+        return TrunkRegistration(id: id, agent: self)
     }
 
     /// A registration of ours at a trunk.
-    public struct Enrolment: Sendable {
+    public struct TrunkRegistration: Sendable {
         fileprivate let id: Int
         fileprivate let agent: UserAgent
         /// Takes it back.
@@ -356,7 +356,7 @@ public final class UserAgent: @unchecked Sendable {
     /// (Sources/C/Sofia/admission.c).
     public static var droppedRequests: Int { Int(clamping: csofia_dropped_requests()) }
 
-    private func standing(
+    private func openHandle(
         _ id: Int, to uri: String, credentials: Invitation.Credentials? = nil,
         onAnswer: @escaping @Sendable (Int) -> Void
     ) -> csofia_call? {

@@ -27,7 +27,7 @@ static inline size_t clws_allocated_bytes(void) { struct mallinfo2 m = mallinfo2
 static inline void clws_set_log(int level) { lws_set_log_level(level, NULL); }
 
 /* Whether a PEM certificate (of a chain the first) and a private key make a pair. */
-enum clws_pair { CLWS_PAIR_GOOD, CLWS_PAIR_NO_CERTIFICATE, CLWS_PAIR_NO_KEY, CLWS_PAIR_SEALED_KEY, CLWS_PAIR_MISMATCH };
+enum clws_pair { CLWS_PAIR_GOOD, CLWS_PAIR_NO_CERTIFICATE, CLWS_PAIR_NO_KEY, CLWS_PAIR_ENCRYPTED_KEY, CLWS_PAIR_MISMATCH };
 
 /* In place of OpenSSL's own, which would ask on the terminal. */
 static inline int clws_no_phrase(char *buffer, int size, int is_written, void *was_asked) {
@@ -53,7 +53,7 @@ static inline enum clws_pair clws_check_pair(
     BIO_free(file);
     enum clws_pair result = CLWS_PAIR_GOOD;
     if (!certificate) result = CLWS_PAIR_NO_CERTIFICATE;
-    else if (!key) result = was_asked ? CLWS_PAIR_SEALED_KEY : CLWS_PAIR_NO_KEY;
+    else if (!key) result = was_asked ? CLWS_PAIR_ENCRYPTED_KEY : CLWS_PAIR_NO_KEY;
     else if (X509_check_private_key(certificate, key) != 1) result = CLWS_PAIR_MISMATCH;
     if (certificate) *from = clws_seconds(X509_get0_notBefore(certificate)), *until = clws_seconds(X509_get0_notAfter(certificate));
     X509_free(certificate);

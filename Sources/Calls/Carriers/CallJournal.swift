@@ -28,7 +28,7 @@ final class CallJournal: Sendable {
     let logger: Logger
     /// File name of the attempt's recording; nil where none is wanted.
     let recordingName: String?
-    /// Seals the recording.
+    /// Encrypts the recording.
     let vault: Vault
     /// What the conversation uses.
     let usage = UsageMeter()
@@ -51,7 +51,7 @@ final class CallJournal: Sendable {
         callID = call.id
         direction = call.direction
         vault = store.vault
-        let suffix = store.vault.seals ? SealedRecording.suffix : ""
+        let suffix = store.vault.encrypts ? EncryptedRecording.suffix : ""
         recordingName = settings.savesRecording ? call.id + "-\(max(1, call.attempts.count)).wav" + suffix : nil
         self.settings = settings
         // The times of one call follow each other, whatever is done to the clock meanwhile.

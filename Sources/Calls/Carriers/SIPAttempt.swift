@@ -140,7 +140,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         self.rtp = rtp
         routes = line.trunks?.ordered(route) ?? [route] + route.alternatives
         ringDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
-        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
+        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.tick(now) } }
         invite(through: routes.removeFirst(), rtp)
         logger.info("dialling", metadata: ["attempt": "\(call.attempts.count)"])
     }
@@ -231,7 +231,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         self.negotiation = negotiation
         incoming.dialog.ring()
         ringDeadline = .max
-        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.beat(now) } }
+        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.tick(now) } }
         logger.info("a call comes in")
         guard let person else {
             answerAt = EventLoop.nowMs() + UInt64(max(0, settings.inbound.ringSeconds) * 1_000)
@@ -284,7 +284,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         connected(rtp)
     }
 
-    private func beat(_ now: UInt64) {
+    private func tick(_ now: UInt64) {
         if let at = answerAt, now >= at {
             answerAt = nil
             dialog?.answer(sdp: answer)

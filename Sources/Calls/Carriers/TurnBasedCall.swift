@@ -357,7 +357,7 @@ public actor TurnBasedCall: CarriedConversation {
     private static func within<Result: Sendable>(_ limitMs: Int, _ body: @escaping @Sendable () async -> Result?) async
         -> Result?
     {
-        (try? await Patience.wait(milliseconds: limitMs, body)) ?? nil
+        (try? await Deadline.wait(milliseconds: limitMs, body)) ?? nil
     }
 
     private static func milliseconds(since start: ContinuousClock.Instant) -> Int {

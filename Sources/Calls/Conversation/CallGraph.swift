@@ -50,7 +50,7 @@ public final class CallGraph {
     private var mode: Int?
     private var failedAt: [Int: Int] = [:]
     private var takeovers = 0
-    private var talker: (any Talker)?
+    private var session: (any AgentSession)?
     /// The figures of a conversation that failed.
     private var lastConversation = GraphReading()
 
@@ -123,8 +123,8 @@ public final class CallGraph {
         // The graph owns it.
         unowned var graph: CallGraph?
         var isAISpeaking: Bool { graph?.speaker.isSpeaking == true }
-        var isInterruptible: Bool { graph?.talker?.isInterruptible == true }
-        var callerWords: Int? { graph?.talker?.callerWords }
+        var isInterruptible: Bool { graph?.session?.isInterruptible == true }
+        var callerWords: Int? { graph?.session?.callerWords }
         var endOfTurnSilenceMs: Int? { graph?.endOfTurnSilenceMs }
     }
 
@@ -136,8 +136,8 @@ public final class CallGraph {
         // `finish` takes these back, and whoever owns the graph calls it: `unowned` costs less than `weak`.
         stream.onMessage = { [unowned self] in self.received($0) }
         stream.onClose = { [unowned self] _ in self.farEndLeft() }
-        ticker = loop.addTicker { [unowned self] _ in self.beat() }
-        guard let person else { return nextTalker(tracker: nil) }
+        ticker = loop.addTicker { [unowned self] _ in self.tick() }
+        guard let person else { return nextSession(tracker: nil) }
         isTransferring = true
         bridge(to: person)
     }
@@ -145,7 +145,7 @@ public final class CallGraph {
     /// The stream's `start` came before the graph was there.
     public func streamStarted() { mediaStarted() }
 
-    deinit { talker?.stop() }
+    deinit { session?.stop() }
 
     /// Milliseconds since the answer.
     var now: Int { Int(loop.timeMs &- min(loop.timeMs, startedAt)) }
@@ -153,7 +153,7 @@ public final class CallGraph {
     /// The stages and queues with their figures, in flow order.
     public var reading: GraphReading {
         let pacer = speaker.reading(at: now)
-        let conversation = talker?.reading ?? lastConversation
+        let conversation = session?.reading ?? lastConversation
         let caller = [CallLayout.receive] + callerChain.names
         let spoken = conversation.stages.filter { $0.lane == .ai }.map(\.name)
         var edges = conversation.edges + [pacer.edge]
@@ -201,7 +201,7 @@ public final class CallGraph {
         case .start: mediaStarted()
         case .media(let frame): heard(frame)
         case .dtmf(let digit):
-            if let partner { partner.send(.dtmf(digit)) } else if !isTransferring { talker?.key(digit, at: now) }
+            if let partner { partner.send(.dtmf(digit)) } else if !isTransferring { session?.key(digit, at: now) }
         case .mark(let name):
             let now = now
             if let turn = speaker.reached(mark: name, at: now) { turnHeard(turn, at: now) }
@@ -215,7 +215,7 @@ public final class CallGraph {
     private func mediaStarted() {
         guard !hasMedia else { return }
         hasMedia = true
-        talker?.mediaStarted(at: now)
+        session?.mediaStarted(at: now)
     }
 
     private func heard(_ frame: EncodedFrame) {
@@ -234,7 +234,7 @@ public final class CallGraph {
         let activity = heardFrame.activity
         levels.far(decibels: activity.level)
         if activity.isSpeech { lastSpeechAt = now }
-        talker?.heard(heardFrame, at: now)
+        session?.heard(heardFrame, at: now)
         // Most frames mean nothing to either.
         for event in heardFrame.turns where !isOver { handle(event, at: now) }
         for interruption in heardFrame.interruptions where !isOver { handle(interruption, at: now) }
@@ -244,11 +244,11 @@ public final class CallGraph {
         switch event {
         case .speechStarted:
             endOfTurnSilenceMs = nil
-            talker?.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds)
-        case .paused: talker?.paused(at: now)
+            session?.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds)
+        case .paused: session?.paused(at: now)
         case .speechEnded(let spokenMs):
-            talker?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - heardFrame.silentMs, at: now)
-        case .monologue: talker?.monologue(at: now)
+            session?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - heardFrame.silentMs, at: now)
+        case .monologue: session?.monologue(at: now)
         }
     }
 
@@ -257,10 +257,10 @@ public final class CallGraph {
         case .pause: speaker.pause(now: now)
         case .resume:
             speaker.resume()
-            talker?.resumed(at: now)
+            session?.resumed(at: now)
         case .interrupt:
             interruptionCount += 1
-            talker?.interrupted(at: now)
+            session?.interrupted(at: now)
             flushSpeech()
         }
     }
@@ -279,16 +279,16 @@ public final class CallGraph {
     /// The carrier has found out that an answering machine has the call.
     public func answeringMachine() {
         guard !isOver, !isTransferring else { return }
-        talker?.answeringMachine(at: now)
+        session?.answeringMachine(at: now)
     }
 
     /// An operator's words, spoken by whoever talks.
     public func say(_ text: String) {
         guard !isOver, !isTransferring else { return }
-        talker?.say(text, at: now)
+        session?.say(text, at: now)
     }
 
-    /// A frame of an utterance of the talker's.
+    /// A frame of an utterance of the session's.
     func say(_ frame: EncodedFrame, of utterance: Int) {
         let now = now
         if speaker.say(frame, of: utterance, now: now) { latency.sent(now) }
@@ -297,14 +297,14 @@ public final class CallGraph {
     /// Keys for a voice menu. False: the line takes none.
     func press(_ keys: String) -> Bool { keys.allSatisfy { stream.send(.dtmf($0)) } }
 
-    private func beat() {
+    private func tick() {
         guard !isOver else { return }
         let now = now
-        let (hasSent, heard) = speaker.beat(now)
+        let (hasSent, heard) = speaker.tick(now)
         if hasSent { latency.sent(now) }
         if !speaker.isSpeaking, partner == nil { levels.ownSilence() }
         if let heard { turnHeard(heard, at: now) }
-        if speaker.hasRoom { talker?.speakerHasRoom() }
+        if speaker.hasRoom { session?.speakerHasRoom() }
         if now - lastRecordingFlush >= Recording.flushMs {
             lastRecordingFlush = now
             recording?.flush(now: now)
@@ -312,13 +312,13 @@ public final class CallGraph {
         guard !isTransferring else { return play(now) }
         guard !isHeld else { return }
         if stream.isRemote, now > lastFrameAt + settings.mediaTimeoutMs { return finish(.mediaTimeout) }
-        if now >= settings.maxDurationMs { talker?.timeIsUp(at: now) }
-        talker?.tick(at: now)
+        if now >= settings.maxDurationMs { session?.timeIsUp(at: now) }
+        session?.tick(at: now)
     }
 
     private func turnHeard(_ turn: Int32, at now: Int) {
         closeTurn(turn)
-        talker?.turnHeard(speaker.ledger.heardText(turn: turn), turn: turn, isInterrupted: false, at: now)
+        session?.turnHeard(speaker.ledger.heardText(turn: turn), turn: turn, isInterrupted: false, at: now)
     }
 
     /// Barge-in: silence now, everywhere.
@@ -329,7 +329,7 @@ public final class CallGraph {
         for turn in Set(ledger.utterances.filter(\.isInterrupted).map(\.turn)).sorted()
         where !closedTurns.contains(turn) {
             closeTurn(turn)
-            talker?.turnHeard(ledger.heardText(turn: turn), turn: turn, isInterrupted: true, at: now)
+            session?.turnHeard(ledger.heardText(turn: turn), turn: turn, isInterrupted: true, at: now)
         }
     }
 
@@ -370,7 +370,7 @@ public final class CallGraph {
 
     var canTransfer: Bool { settings.canTransfer }
 
-    /// The talker has announced it.
+    /// The session has announced it.
     func transfer() {
         guard !isOver, !isTransferring else { return }
         isTransferring = true
@@ -380,8 +380,8 @@ public final class CallGraph {
     /// An operator wants the caller handed over. False: that cannot be done now.
     /// - Parameter isSomebodyThere: who takes him waits already.
     public func requestTransfer(isSomebodyThere: Bool = false) -> Bool {
-        guard !isOver, !isTransferring, canTransfer || isSomebodyThere, hasMedia, let talker else { return false }
-        talker.transferRequested(at: now)
+        guard !isOver, !isTransferring, canTransfer || isSomebodyThere, hasMedia, let session else { return false }
+        session.transferRequested(at: now)
         return true
     }
 
@@ -450,7 +450,7 @@ public final class CallGraph {
     public var briefing: Briefing {
         Briefing(
             purpose: brief.isIncoming == true ? nil : brief.purpose, questions: brief.questions,
-            answers: talker?.tracker.answers ?? [],
+            answers: session?.tracker.answers ?? [],
             lastWords: transcript.last { $0.speaker == .customer && !$0.text.isEmpty }?.text, language: brief.language)
     }
 
@@ -466,7 +466,7 @@ public final class CallGraph {
         if stream.isRemote { stream.send(.clear) }
         lastFrameAt = now
         observer(.warning("the call could not be transferred: \(reason)"))
-        talker?.transferFailed(at: now)
+        session?.transferFailed(at: now)
     }
 
     /// What has been said, for whoever takes the conversation over.
@@ -480,24 +480,24 @@ public final class CallGraph {
 
     // MARK: Who talks
 
-    /// The talker cannot go on: the next one takes the conversation over, or it is the end.
-    func talkerFailed(_ reason: String) {
+    /// The session cannot go on: the next one takes the conversation over, or it is the end.
+    func sessionFailed(_ reason: String) {
         guard !isOver else { return }
         failure = reason
         observer(.warning(reason))
-        let tracker = talker?.tracker
-        talker?.stop()
-        lastConversation = talker?.reading ?? GraphReading()
-        talker = nil
+        let tracker = session?.tracker
+        session?.stop()
+        lastConversation = session?.reading ?? GraphReading()
+        session = nil
         flushSpeech()
         if let mode { failedAt[mode] = now }
         takeovers += 1
         guard modes.count > 1, takeovers <= Self.takeoverLimit else { return finish(.providerError) }
-        nextTalker(tracker: tracker)
-        if hasMedia { talker?.mediaStarted(at: now) }
+        nextSession(tracker: tracker)
+        if hasMedia { session?.mediaStarted(at: now) }
     }
 
-    private func nextTalker(tracker: TaskTracker?) {
+    private func nextSession(tracker: TaskTracker?) {
         let others = modes.indices.filter { $0 != mode }
         let rested = others.first { failedAt[$0].map { now - $0 >= Self.modeCoolDownMs } ?? true }
         guard let next = rested ?? others.min(by: { failedAt[$0, default: 0] < failedAt[$1, default: 0] }) else {
@@ -506,20 +506,20 @@ public final class CallGraph {
         mode = next
         switch modes[next] {
         case .cascade(let engines):
-            talker = CascadeTalker(
+            session = CascadeSession(
                 graph: self, loop: loop, engines: engines, brief: brief, tracker: tracker, settings: settings)
         case .realtime(let model):
-            talker = RealtimeTalker(
+            session = RealtimeSession(
                 graph: self, loop: loop, model: model, brief: brief, tracker: tracker,
                 policy: settings.policy)
         }
-        talker?.start()
-        if let talker { speaker.plan = talker.speechPlan }
+        session?.start()
+        if let session { speaker.plan = session.speechPlan }
     }
 
     // MARK: The end
 
-    /// Ends the conversation: the talker's wish, an operator's, a dead line.
+    /// Ends the conversation: the session's wish, an operator's, a dead line.
     public func finish(_ reason: EndReason) {
         guard !isOver else { return }
         isOver = true
@@ -538,12 +538,12 @@ public final class CallGraph {
         partner?.onClose = nil
         partner?.close()
         partner = nil
-        talker?.stop()
+        session?.stop()
         let figures = reading
-        var tracker = talker?.tracker ?? TaskTracker(questions: brief.questions)
+        var tracker = session?.tracker ?? TaskTracker(questions: brief.questions)
         tracker.close()
         let outcome = Outcome(
-            endReason: reason, tracker: tracker, answeredBy: talker?.answeredBy ?? .unknown, transcript: transcript,
+            endReason: reason, tracker: tracker, answeredBy: session?.answeredBy ?? .unknown, transcript: transcript,
             latencies: latencies,
             interruptions: interruptionCount, failure: failure, graph: figures)
         let report = Confined({ [observer] in observer(.ended(outcome)) }, to: loop)

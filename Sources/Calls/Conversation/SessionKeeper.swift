@@ -20,7 +20,7 @@ final class SessionKeeper {
         var now: () -> Int
     }
 
-    /// Taken back when the talker stops.
+    /// Taken back when the session stops.
     var handlers: Handlers?
     private(set) var session: (any SpeechSession)?
     private let policy: ConversationPolicy
@@ -38,7 +38,7 @@ final class SessionKeeper {
     /// A response was complete: what failed before is forgotten.
     func succeeded() { failures = 0 }
 
-    /// Once a beat.
+    /// Once a tick.
     func tick() {
         guard let handlers else { return }
         if let at = reopenAt, handlers.now() >= at {

@@ -54,7 +54,7 @@ final class Speaker {
     private var isAnchored = false
     /// From the clock we send by to the far end's as we see it.
     private var lagMs = 0
-    /// The way there and back: the least lag of any burst, for a lag also holds the wait for the far end's next beat.
+    /// The way there and back: the least lag of any burst, for a lag also holds the wait for the far end's next tick.
     private var roundTripMs: Int?
     private var anchors = 0
     private var completeTurn: Int32?
@@ -98,7 +98,7 @@ final class Speaker {
     /// All of the turn's utterances have begun.
     func turnComplete(_ turn: Int32) { completeTurn = turn }
 
-    /// A frame of an utterance; the first of a burst leaves at once, the beat sends the rest.
+    /// A frame of an utterance; the first of a burst leaves at once, the tick sends the rest.
     /// - Returns: whether it left.
     func say(_ frame: EncodedFrame, of utterance: Int, now: Int) -> Bool {
         // The source was told to wait long ago; whatever comes all the same is not kept for ever.
@@ -115,9 +115,9 @@ final class Speaker {
 
     // MARK: On its way
 
-    /// To be called every beat.
+    /// To be called every tick.
     /// - Returns: whether anything was sent, and the turn that counts as heard though its mark never came back.
-    func beat(_ now: Int) -> (hasSent: Bool, heard: Int32?) {
+    func tick(_ now: Int) -> (hasSent: Bool, heard: Int32?) {
         let hasSent = pace(now)
         advance(to: now)
         // The turn's last frame is on its way: ask to be told when it has been heard.

@@ -43,7 +43,7 @@ public struct CallSettings: Sendable {
     public var rtpPorts = PortRange(10_000...20_000)
     public var srtp = SRTPPolicy.auto
 
-    /// When media are sealed (SDES, whose keys stand in the signalling).
+    /// When media are encrypted (SDES, whose keys stand in the signalling).
     public enum SRTPPolicy: String, Sendable, CaseIterable {
         /// Where the signalling is TLS.
         case auto

@@ -16,7 +16,7 @@ public final class TrunkKeeper: Sendable {
         public init() {}
     }
 
-    public struct Standing: Sendable, Equatable {
+    public struct Status: Sendable, Equatable {
         public var address: String
         /// nil: nothing is known yet.
         public var isReachable: Bool?
@@ -32,10 +32,10 @@ public final class TrunkKeeper: Sendable {
     private static let coolDownMs: UInt64 = 60_000
 
     private struct State {
-        var standings: [String: Standing] = [:]
+        var statuses: [String: Status] = [:]
         var failedAt: [String: UInt64] = [:]
         var failures: [String: Int] = [:]
-        var enrolments: [String: UserAgent.Enrolment] = [:]
+        var registrations: [String: UserAgent.TrunkRegistration] = [:]
         var isStopped = false
     }
     private let trunks: [Routing.Trunk]
@@ -54,7 +54,7 @@ public final class TrunkKeeper: Sendable {
         self.caller = caller
         self.logger = logger
         state.withLock { state in
-            for trunk in trunks { state.standings[trunk.address] = Standing(address: trunk.address) }
+            for trunk in trunks { state.statuses[trunk.address] = Status(address: trunk.address) }
         }
     }
 
@@ -72,16 +72,16 @@ public final class TrunkKeeper: Sendable {
 
     /// Takes our registrations back.
     public func stop() {
-        let enrolments = state.withLock { state in
+        let registrations = state.withLock { state in
             state.isStopped = true
-            return Array(state.enrolments.values)
+            return Array(state.registrations.values)
         }
         for task in tasks.withLock({ $0 }) { task.cancel() }
-        for enrolment in enrolments { enrolment.end() }
+        for registration in registrations { registration.end() }
     }
 
     /// Of every trunk, in their order.
-    public var standings: [Standing] { state.withLock { state in trunks.compactMap { state.standings[$0.address] } } }
+    public var statuses: [Status] { state.withLock { state in trunks.compactMap { state.statuses[$0.address] } } }
 
     // MARK: Is it there?
 
@@ -93,15 +93,15 @@ public final class TrunkKeeper: Sendable {
         }
     }
 
-    private func note(_ address: String, _ status: Int, _ change: (inout Standing) -> Void) {
-        let turned = state.withLock { state -> Standing? in
-            guard var standing = state.standings[address] else { return nil }
-            let before = standing
-            change(&standing)
-            standing.lastStatus = status
-            state.standings[address] = standing
-            return before.isReachable != standing.isReachable || before.isRegistered != standing.isRegistered
-                ? standing : nil
+    private func note(_ address: String, _ status: Int, _ change: (inout Status) -> Void) {
+        let turned = state.withLock { state -> Status? in
+            guard var known = state.statuses[address] else { return nil }
+            let before = known
+            change(&known)
+            known.lastStatus = status
+            state.statuses[address] = known
+            return before.isReachable != known.isReachable || before.isRegistered != known.isRegistered
+                ? known : nil
         }
         guard let turned, let place = trunks.firstIndex(where: { $0.address == address }) else { return }
         let isBad = turned.isReachable == false || turned.isRegistered == false
@@ -116,12 +116,12 @@ public final class TrunkKeeper: Sendable {
         guard !state.withLock({ $0.isStopped }) else { return }
         let host = trunk.address.split(separator: ";").first.map(String.init) ?? trunk.address
         let address = trunk.address
-        let enrolment = userAgent.register(
+        let registration = userAgent.register(
             "sip:\(trunk.credentials?.user ?? caller)@\(host)", at: "sip:\(address)", proxy: trunk.outboundProxy,
             credentials: trunk.credentials,
             seconds: settings.registrationSeconds
         ) { [weak self] status in self?.registered(trunk, status) }
-        state.withLock { $0.enrolments[address] = enrolment }
+        state.withLock { $0.registrations[address] = registration }
     }
 
     private func registered(_ trunk: Routing.Trunk, _ status: Int) {
@@ -135,7 +135,7 @@ public final class TrunkKeeper: Sendable {
             }
             let count = state.failures[trunk.address, default: 0]
             state.failures[trunk.address] = min(count + 1, 10)
-            state.enrolments.removeValue(forKey: trunk.address)?.abandon()
+            state.registrations.removeValue(forKey: trunk.address)?.abandon()
             return min(Self.backOff.upperBound, Self.backOff.lowerBound * Double(1 << count))
         }
         guard let wait else { return }
@@ -159,7 +159,7 @@ public final class TrunkKeeper: Sendable {
         let isWell = state.withLock { state in
             all.map { route -> Bool in
                 guard let trunk = route.trunk else { return true }
-                if state.standings[trunk]?.isReachable == false { return false }
+                if state.statuses[trunk]?.isReachable == false { return false }
                 return state.failedAt[trunk].map { now - $0 > Self.coolDownMs } ?? true
             }
         }

@@ -56,7 +56,7 @@ final class OperatorCall {
         }
         deadline = EventLoop.nowMs() + UInt64(clamping: max(1, seconds)) * 1_000
         let me = Confined(self, to: loop), loop = loop
-        ticker = loop.addTicker { now in me.value.beat(now) }
+        ticker = loop.addTicker { now in me.value.tick(now) }
         let isInside = place?.isOurs ?? false
         let host = isInside ? line.userAgent.inside.host : line.userAgent.advertised
         var negotiation = OfferAnswer(
@@ -86,7 +86,7 @@ final class OperatorCall {
         }
     }
 
-    private func beat(_ now: UInt64) {
+    private func tick(_ now: UInt64) {
         guard answered == nil, now >= deadline else { return }
         fail("nobody answered")
     }

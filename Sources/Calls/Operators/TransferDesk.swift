@@ -45,7 +45,7 @@ final class TransferDesk {
     /// A person at a stream of his own wants it; the caller is told first. False: it cannot be done now.
     func takeOver(_ person: StreamedPerson) -> Bool {
         guard guest == nil, let graph else { return false }
-        let stream = StreamAcross.hand(person.stream, of: person.loop, to: loop)
+        let stream = CrossLoopStream.hand(person.stream, of: person.loop, to: loop)
         stream.onClose = { [weak self] _ in self?.guest = nil }
         // Who takes the caller is known before the caller can have been told.
         guest = (person.name, stream)

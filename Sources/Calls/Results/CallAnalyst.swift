@@ -87,7 +87,7 @@ public actor CallAnalyst {
             let usage = UsageMeter()
             if let reviewer = settings.reviewer, transcript.contains(where: { $0.speaker == .customer }) {
                 do {
-                    review = try await Patience.wait(milliseconds: Self.timeoutMs) { [brief = call.brief] in
+                    review = try await Deadline.wait(milliseconds: Self.timeoutMs) { [brief = call.brief] in
                         try await reviewer.review(brief, transcript: transcript, usage: usage)
                     }
                     if review == nil {

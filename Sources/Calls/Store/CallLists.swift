@@ -81,8 +81,8 @@ extension CallStore {
             let known = samples.withLock { $0 }
             let found = try Storage.opened(try work.calls.answered(limit: Self.answerSampleLimit)) {
                 record -> (String, AnswerSample) in
-                if let known = known[record.id], known.record == record.sealed { return (record.id, known) }
-                return (record.id, AnswerSample(record.sealed, of: try StoredCall.call(record)))
+                if let known = known[record.id], known.record == record.encrypted { return (record.id, known) }
+                return (record.id, AnswerSample(record.encrypted, of: try StoredCall.call(record)))
             }
             var sample: [String: AnswerSample] = [:]
             for (id, one) in found {

@@ -14,7 +14,7 @@ public final class CallStore: Sendable {
     public var audit: AuditLog { storage.audit }
     var vault: Vault { storage.vault }
     /// What is kept is encrypted.
-    public var isSealed: Bool { vault.seals }
+    public var isEncrypted: Bool { vault.encrypts }
     let plan: NumberingPlan
     /// Who is told of every event by HTTP; in the same transaction.
     let subscribers = Mutex(WebhookSubscribers())

@@ -5,7 +5,7 @@ internal import Store
 /// The record of a call as JSON, as it stands in the database.
 ///
 /// Records up to schema 10 have other names: `outboundID`, `callID` (the provider's), and `callerNumber` for our own
-/// number, `calleeNumber` for the other party's, whoever called. They may be sealed, and there may be millions of them:
+/// number, `calleeNumber` for the other party's, whoever called. They may be encrypted, and there may be millions of them:
 /// no step of the schema writes them anew. A call that changes is written with today's names.
 enum StoredCall {
     private static let renamed = [

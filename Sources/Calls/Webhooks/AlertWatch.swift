@@ -10,20 +10,20 @@ public final class TrunkHealth: Sendable {
     /// Failures in a row from which on it is taken to be down.
     public static let failureLimit = 3
 
-    public struct Standing: Sendable, Equatable {
+    public struct Status: Sendable, Equatable {
         /// In a row.
         public var failures = 0
         /// What the last one said.
         public var lastFailure = ""
         public var isDown: Bool { failures >= TrunkHealth.failureLimit }
     }
-    private let state = Mutex(Standing())
+    private let state = Mutex(Status())
 
     public init() {}
-    public var standing: Standing { state.withLock { $0 } }
+    public var status: Status { state.withLock { $0 } }
 
     /// It took a call, whatever the callee did then.
-    func worked() { state.withLock { $0 = Standing() } }
+    func worked() { state.withLock { $0 = Status() } }
 
     func failed(_ reason: String) {
         state.withLock { state in
@@ -167,7 +167,7 @@ public actor AlertWatch {
 
     private func alerts(at: Date) -> [(key: String, value: Alert)] {
         var found: [Alert] = []
-        let trunk = sources.trunk.standing
+        let trunk = sources.trunk.status
         if trunk.isDown {
             found.append(
                 Alert(

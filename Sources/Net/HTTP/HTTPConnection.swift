@@ -12,7 +12,7 @@ internal import Foundation
 /// is not read any more, so that TCP slows the client.
 final class HTTPConnection {
     /// How long a client may take, ms.
-    enum Patience {
+    enum Deadline {
         /// From the connection (TLS included) to the first byte of a request.
         static let firstByte: UInt64 = 10_000
         /// From a request's first byte to the end of its head.
@@ -68,7 +68,7 @@ final class HTTPConnection {
         peer = address.host
         self.host = host
         self.server = server
-        deadlineMs = EventLoop.nowMs() + Patience.firstByte
+        deadlineMs = EventLoop.nowMs() + Deadline.firstByte
     }
 
     // MARK: What libwebsockets tells
@@ -176,7 +176,7 @@ final class HTTPConnection {
         }
         let begun = begunMs ?? now
         begunMs = begun
-        deadlineMs = head == nil ? begun + Patience.head : min(begun + Patience.body, now + Patience.bodyPiece)
+        deadlineMs = head == nil ? begun + Deadline.head : min(begun + Deadline.body, now + Deadline.bodyPiece)
     }
 
     private func begin(_ head: HTTPRequestHead) {
@@ -231,7 +231,7 @@ final class HTTPConnection {
 
     private func respond(_ response: HTTPResponse) -> Int32 {
         guard let wsi else { return -1 }
-        deadlineMs = EventLoop.nowMs() + Patience.write
+        deadlineMs = EventLoop.nowMs() + Deadline.write
         var bytes = ResponseHead.bytes(response, closes: !isPersistent, at: Int(time(nil)))
         guard bytes.count <= ResponseHead.limit else { return -1 }
         var sent = 0
@@ -254,7 +254,7 @@ final class HTTPConnection {
     /// Writes on while the kernel takes it, a few pieces a turn.
     private func pump(_ wsi: OpaquePointer) -> Int32 {
         guard case .writing(let response, var sent) = phase else { return 0 }
-        deadlineMs = EventLoop.nowMs() + Patience.write
+        deadlineMs = EventLoop.nowMs() + Deadline.write
         for _ in 0..<Self.writesPerTurn where sent < response.length {
             guard lws_partial_buffered(wsi) == 0 else { break }
             let count = min(Self.chunk, response.length - sent)
@@ -289,7 +289,7 @@ final class HTTPConnection {
         guard isPersistent else { return linger() }
         phase = .waiting
         isHeadRequest = false
-        deadlineMs = EventLoop.nowMs() + Patience.idle
+        deadlineMs = EventLoop.nowMs() + Deadline.idle
         host.table.wait(id, at: EventLoop.nowMs())
         return advance()
     }
@@ -300,10 +300,10 @@ final class HTTPConnection {
     private func linger() -> Int32 {
         guard let wsi else { return -1 }
         phase = .lingering(left: Self.lingerLimit)
-        deadlineMs = EventLoop.nowMs() + Patience.linger
+        deadlineMs = EventLoop.nowMs() + Deadline.linger
         resumeReading()
         guard lws_partial_buffered(wsi) == 0 else {
-            deadlineMs = EventLoop.nowMs() + Patience.write
+            deadlineMs = EventLoop.nowMs() + Deadline.write
             lws_callback_on_writable(wsi)
             return 0
         }
@@ -313,7 +313,7 @@ final class HTTPConnection {
     private func halfClose(_ wsi: OpaquePointer) -> Int32 {
         guard !isHalfClosed else { return 0 }
         isHalfClosed = true
-        deadlineMs = EventLoop.nowMs() + Patience.linger
+        deadlineMs = EventLoop.nowMs() + Deadline.linger
         // TLS has an end of its own, which libwebsockets sends when it closes.
         if server.configuration.tls == nil { shutdown(lws_get_socket_fd(wsi), Int32(SHUT_WR)) }
         return 0

@@ -93,8 +93,9 @@ public struct CallFlow: Sendable {
     /// What a caller's words say about who has the line.
     /// - Parameter mayBeMachine: whether it may still be no person.
     /// - Returns: nil for a person.
-    public mutating func read(_ text: String, mayBeMachine: Bool) -> LineTalk? {
-        let talk = mayBeMachine && policy.detectsMachines ? LineTalk.read(text, language: language) : nil
+    public mutating func read(_ text: String, mayBeMachine: Bool) -> AnsweringMachineDetection? {
+        let talk =
+            mayBeMachine && policy.detectsMachines ? AnsweringMachineDetection.read(text, language: language) : nil
         if talk == .machine { return talk }
         isOnHold = talk != nil
         if talk == .screening {
@@ -164,7 +165,7 @@ public struct CallFlow: Sendable {
         case silence
     }
 
-    /// Once a beat.
+    /// Once a tick.
     /// - Parameter isQuiet: nobody speaks.
     public mutating func due(at now: Int, isQuiet: Bool) -> Due {
         switch phase {

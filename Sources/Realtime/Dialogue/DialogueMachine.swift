@@ -52,7 +52,7 @@ public struct DialogueMachine: Sendable {
     private var interim = ""
     private var hints: AnswerHints?
     /// A response to what the caller has said so far, kept back until it is certain that he said it.
-    private var guess: Guess?
+    private var speculation: SpeculativeResponse?
     private var fillerDeadline: Int?
     private var hasFilled = false
     /// The sentences of our turn, for the case that a noise cuts them off.
@@ -62,15 +62,15 @@ public struct DialogueMachine: Sendable {
     private let silenceMs: Int
 
     /// Turns of the other side in which it may be taken for no person.
-    private static let lineTalkTurns = 6
+    private static let machineDetectionTurns = 6
 
-    private struct Guess: Sendable {
+    private struct SpeculativeResponse: Sendable {
         var text: String
         var events: [LanguageModelEvent] = []
         var isFinished = false
     }
-    /// Events of a guess that are kept; beyond, it is thrown away.
-    private static let guessLimit = 4_000
+    /// Events of a speculation that are kept; beyond, it is thrown away.
+    private static let speculationLimit = 4_000
 
     /// - Parameters:
     ///   - tracker: what is known already, and
@@ -137,7 +137,7 @@ public struct DialogueMachine: Sendable {
         if isModelRunning {
             generation += 1
             isModelRunning = false
-            guess = nil
+            speculation = nil
             actions.append(.cancelModel)
         }
         splitter.flush()
@@ -166,7 +166,7 @@ public struct DialogueMachine: Sendable {
         case .interim(let text), .pause(let text):
             guard isCallerSpeaking || transcriptDeadline != nil else { return [] }
             interim = text
-            var actions = abandonGuess(unless: text)
+            var actions = dropSpeculation(unless: text)
             let language = conversation.brief.language
             if isCallerSpeaking {
                 actions.append(
@@ -196,7 +196,7 @@ public struct DialogueMachine: Sendable {
 
     /// Asks the model for its answer to what is known of the turn, before it is known that this is all.
     private mutating func speculate(at now: Int) -> [Action] {
-        guard policy.speculates, isOpen, !flow.isLeavingMessage, guess == nil, !isModelRunning, !isSpeaking,
+        guard policy.speculates, isOpen, !flow.isLeavingMessage, speculation == nil, !isModelRunning, !isSpeaking,
             !interim.isEmpty, keys.isEmpty
         else { return [] }
         switch EndOfTurnPolicy.ending(of: interim, expecting: hints, language: conversation.brief.language) {
@@ -208,26 +208,26 @@ public struct DialogueMachine: Sendable {
         generation += 1
         isModelRunning = true
         modelDeadline = nil
-        guess = Guess(text: interim)
+        speculation = SpeculativeResponse(text: interim)
         return [.requestModel(supposed, generation: generation)]
     }
 
-    private mutating func abandonGuess(unless text: String? = nil) -> [Action] {
-        guard let guess, text.map({ Self.plain($0) != Self.plain(guess.text) }) ?? true else { return [] }
-        self.guess = nil
+    private mutating func dropSpeculation(unless text: String? = nil) -> [Action] {
+        guard let speculation, text.map({ Self.plain($0) != Self.plain(speculation.text) }) ?? true else { return [] }
+        self.speculation = nil
         generation += 1
         isModelRunning = false
         return [.cancelModel]
     }
 
     /// It was all: what the model has said to it counts.
-    private mutating func takeGuess(_ guess: Guess, at now: Int) -> [Action] {
-        self.guess = nil
+    private mutating func takeSpeculation(_ speculation: SpeculativeResponse, at now: Int) -> [Action] {
+        self.speculation = nil
         isModelRunning = true
         beginTurn(at: now)
         var actions: [Action] = []
-        for event in guess.events { actions += model(event, generation: generation, at: now) }
-        if guess.isFinished { actions += modelFinished(generation: generation, at: now) }
+        for event in speculation.events { actions += model(event, generation: generation, at: now) }
+        if speculation.isFinished { actions += modelFinished(generation: generation, at: now) }
         return actions
     }
 
@@ -267,27 +267,27 @@ public struct DialogueMachine: Sendable {
             startMs: callerStartedAt, endMs: max(callerEndedAt, callerStartedAt), speaker: .customer, text: text)
         let talk = flow.read(text, mayBeMachine: mayBeMachine)
         if talk == .machine {
-            actions += abandonGuess()
+            actions += dropSpeculation()
             return actions + [.customerSaid(entry)] + answeringMachine(at: now)
         }
-        if let talk { return actions + abandonGuess() + [.customerSaid(entry)] + answer(talk, text, at: now) }
+        if let talk { return actions + dropSpeculation() + [.customerSaid(entry)] + answer(talk, text, at: now) }
         lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
         conversation.items.append(.caller(text))
-        if let guess, Self.plain(guess.text) == Self.plain(text) {
-            return actions + [.customerSaid(entry)] + takeGuess(guess, at: now)
+        if let speculation, Self.plain(speculation.text) == Self.plain(text) {
+            return actions + [.customerSaid(entry)] + takeSpeculation(speculation, at: now)
         }
-        actions += abandonGuess()
+        actions += dropSpeculation()
         return actions + [.customerSaid(entry)] + requestModel(at: now)
     }
 
     /// Nobody has answered a question yet.
     private var mayBeMachine: Bool {
-        conversation.callerTurns < Self.lineTalkTurns
+        conversation.callerTurns < Self.machineDetectionTurns
             && !conversation.tracker.answers.contains { $0.status == .answered }
     }
 
     /// A voice that is no person's.
-    private mutating func answer(_ talk: LineTalk, _ text: String, at now: Int) -> [Action] {
+    private mutating func answer(_ talk: AnsweringMachineDetection, _ text: String, at now: Int) -> [Action] {
         switch talk {
         case .machine: return []
         case .screening: conversation.items += [.caller(text), .screened]
@@ -319,7 +319,7 @@ public struct DialogueMachine: Sendable {
         guard isOpen, !flow.isLeavingMessage, conversation.callerTurns == 0, policy.detectsMachines else {
             return []
         }
-        switch LineTalk.read(interim, language: conversation.brief.language) {
+        switch AnsweringMachineDetection.read(interim, language: conversation.brief.language) {
         case .machine: return answeringMachine(at: now)
         case .screening, .hold, .menu: return []
         case nil: break
@@ -371,7 +371,7 @@ public struct DialogueMachine: Sendable {
     private mutating func requestModel(at now: Int) -> [Action] {
         var actions: [Action] = []
         if isModelRunning { actions.append(.cancelModel) }
-        guess = nil
+        speculation = nil
         generation += 1
         isModelRunning = true
         beginTurn(at: now)
@@ -394,9 +394,9 @@ public struct DialogueMachine: Sendable {
 
     public mutating func model(_ event: LanguageModelEvent, generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, isModelRunning, !flow.isEnded else { return [] }
-        if guess != nil {
-            guess?.events.append(event)
-            return guess.map { $0.events.count > Self.guessLimit } == true ? abandonGuess() : []
+        if speculation != nil {
+            speculation?.events.append(event)
+            return speculation.map { $0.events.count > Self.speculationLimit } == true ? dropSpeculation() : []
         }
         switch event {
         case .text(let delta):
@@ -441,8 +441,8 @@ public struct DialogueMachine: Sendable {
 
     public mutating func modelFinished(generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, isModelRunning else { return [] }
-        if guess != nil {
-            guess?.isFinished = true
+        if speculation != nil {
+            speculation?.isFinished = true
             return []
         }
         isModelRunning = false
@@ -464,15 +464,15 @@ public struct DialogueMachine: Sendable {
         return actions
     }
 
-    /// The response with this number is a guess: that it failed does no harm.
-    public func isGuess(generation: Int) -> Bool { generation == self.generation && guess != nil }
+    /// The response with this number is a speculation: that it failed does no harm.
+    public func isSpeculative(generation: Int) -> Bool { generation == self.generation && speculation != nil }
 
     /// The response with this number is still wanted.
     public func isCurrent(generation: Int) -> Bool { generation == self.generation && !flow.isEnded }
 
     public mutating func modelFailed(generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, !flow.isEnded else { return [] }
-        if guess != nil { return abandonGuess() }
+        if speculation != nil { return dropSpeculation() }
         isModelRunning = false
         return end(.providerError)
     }
@@ -558,7 +558,7 @@ public struct DialogueMachine: Sendable {
         return actions
     }
 
-    /// Once a beat: deadlines.
+    /// Once a tick: deadlines.
     public mutating func tick(at now: Int) -> [Action] {
         switch flow.due(at: now, isQuiet: false) {
         case .nothing, .silence: break
@@ -570,7 +570,7 @@ public struct DialogueMachine: Sendable {
             return actions
         }
         guard !flow.isEnded, !flow.isTransferring, !flow.isLeavingMessage else { return [] }
-        if let deadline = fillerDeadline, now >= deadline, isModelRunning, guess == nil, isOpen,
+        if let deadline = fillerDeadline, now >= deadline, isModelRunning, speculation == nil, isOpen,
             !isCallerSpeaking
         {
             fillerDeadline = nil

@@ -450,7 +450,7 @@ public struct RealtimeMachine: Sendable {
 
     // MARK: Deadlines
 
-    /// Once a beat.
+    /// Once a tick.
     /// - Parameter isPaused: the model's connection is not read, for enough of its speech waits to be spoken.
     public mutating func tick(_ moment: Moment, isPaused: Bool = false) -> [Action] {
         if isPaused { lastSign = moment.now }

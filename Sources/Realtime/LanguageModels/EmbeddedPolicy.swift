@@ -128,7 +128,7 @@ public struct EmbeddedPolicy: LanguageModel {
         private mutating func menu(_ news: ArraySlice<ConversationItem>) {
             let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }.last ?? ""
             // Where no person is offered, menus fetch one for zero, or for who says nothing.
-            if case .menu(let person?) = LineTalk.read(said, language: conversation.brief.language) {
+            if case .menu(let person?) = AnsweringMachineDetection.read(said, language: conversation.brief.language) {
                 keys = String(person)
             }
         }

@@ -94,7 +94,7 @@ public struct DeepgramSpeech: TextToSpeech {
         while true {
             let received: WebSocketChannel.Message?
             do {
-                received = try await Patience.wait(milliseconds: stallLimitMs, { try await channel.next() })
+                received = try await Deadline.wait(milliseconds: stallLimitMs, { try await channel.next() })
             } catch let failure
                 as WebSocketChannel.Failure
             {

@@ -74,7 +74,7 @@ public struct ElevenLabsSpeech: TextToSpeech {
             let bytes: [UInt8]
             do {
                 guard
-                    let message = try await Patience.wait(milliseconds: Self.stallLimitMs, { try await channel.next() })
+                    let message = try await Deadline.wait(milliseconds: Self.stallLimitMs, { try await channel.next() })
                 else {
                     throw SpeechError("\(Self.service) stopped in the middle of a sentence", .stalled)
                 }

@@ -82,10 +82,10 @@ enum Migrations {
                 sql: "INSERT INTO meta (name, value) VALUES (?, ?)",
                 arguments: [
                     Storage.indexSecretName,
-                    try vault.seal(secret.base64EncodedString(), row: "meta/" + Storage.indexSecretName),
+                    try vault.encrypt(secret.base64EncodedString(), row: "meta/" + Storage.indexSecretName),
                 ])
-            try sealCalls(db, vault, reading, NumberIndex(secret: Array(secret)))
-            try sealTranscriptAndEvents(db, vault)
+            try encryptCalls(db, vault, reading, NumberIndex(secret: Array(secret)))
+            try encryptTranscriptAndEvents(db, vault)
             try db.execute(
                 sql: """
                     CREATE TABLE dials (

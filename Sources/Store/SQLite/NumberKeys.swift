@@ -19,7 +19,7 @@ extension Migrations {
             // Listed already under its number: one entry is enough.
             try db.execute(
                 sql: "UPDATE OR REPLACE do_not_call SET key = ?, entry = ? WHERE key = ?",
-                arguments: [key, try vault.seal(text, row: "do_not_call/\(key)"), old])
+                arguments: [key, try vault.encrypt(text, row: "do_not_call/\(key)"), old])
         }
     }
 }

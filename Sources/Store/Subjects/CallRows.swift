@@ -45,21 +45,21 @@ public struct CallRow: Sendable {
 public struct CallRecord: Sendable {
     public let id: String
     /// As it stands in the database: as long as it is the same, so is the record.
-    public let sealed: Data
+    public let encrypted: Data
     /// The key of our own number.
     public let localKey: String
     private let vault: Vault
 
     init(_ row: Row, _ vault: Vault) throws {
         id = try row["id"]
-        sealed = try row["record"]
+        encrypted = try row["record"]
         localKey = try row["local_key"]
         self.vault = vault
     }
 
     /// JSON.
     /// - Throws: `StoreError`: it was changed, or its key is missing.
-    public func open() throws -> String { try vault.open(sealed, row: "calls/" + id) }
+    public func open() throws -> String { try vault.open(encrypted, row: "calls/" + id) }
 }
 
 /// A call that waits to be dialled, without its record.
@@ -90,8 +90,8 @@ public struct CallRows {
             call.id, call.direction, position, call.state, call.createdAt, call.answeredAt, call.completedAt,
             call.dueAt,
             context.numbers.hash(remote), context.numbers.tail(remote), context.key(call.localNumber), call.purpose,
-            try call.webhook.map { try context.vault.seal($0, row: "webhook/" + call.id) },
-            try context.vault.seal(call.record, row: "calls/" + call.id), call.priority)
+            try call.webhook.map { try context.vault.encrypt($0, row: "webhook/" + call.id) },
+            try context.vault.encrypt(call.record, row: "calls/" + call.id), call.priority)
         if call.direction == .outbound {
             try context.dialect.index(call: position, words: context.reading.words(call.purpose), transaction)
         }
@@ -102,7 +102,7 @@ public struct CallRows {
         try transaction.run(
             "UPDATE calls SET state = ?, answered_at = ?, completed_at = ?, due_at = ?, record = ? WHERE id = ?",
             call.state, call.answeredAt, call.completedAt, call.dueAt,
-            try context.vault.seal(call.record, row: "calls/" + call.id), call.id)
+            try context.vault.encrypt(call.record, row: "calls/" + call.id), call.id)
     }
 
     public func record(_ id: String) throws -> CallRecord? {
@@ -152,8 +152,8 @@ public struct CallRows {
 
     /// Where the events of a call are posted, beside the addresses that are told of all calls.
     public func webhook(of id: String) throws -> String? {
-        let sealed: Data? = try transaction.value("SELECT webhook FROM calls WHERE id = ?", id)
-        return try sealed.map { try context.vault.open($0, row: "webhook/" + id) }
+        let encrypted: Data? = try transaction.value("SELECT webhook FROM calls WHERE id = ?", id)
+        return try encrypted.map { try context.vault.open($0, row: "webhook/" + id) }
     }
 
     /// Ids of calls that ended before, oldest first.

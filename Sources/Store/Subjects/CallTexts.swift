@@ -11,7 +11,7 @@ public struct CallTexts {
             """
             INSERT INTO transcript (call_id, position, entry) VALUES (?, ?, ?)
             ON CONFLICT (call_id, position) DO UPDATE SET entry = excluded.entry
-            """, call, position, try context.seal(entry, row: "transcript/\(call)/\(position)"))
+            """, call, position, try context.encrypt(entry, row: "transcript/\(call)/\(position)"))
     }
 
     public func transcript<Entry: Decodable>(of call: String) throws -> [Entry] {
@@ -33,12 +33,12 @@ public struct CallTexts {
             """
             INSERT INTO sip_traces (call_id, entry) VALUES (?, ?)
             ON CONFLICT (call_id) DO UPDATE SET entry = excluded.entry
-            """, call, try context.seal(Array(all.suffix(limit)), row: "sip_traces/" + call))
+            """, call, try context.encrypt(Array(all.suffix(limit)), row: "sip_traces/" + call))
     }
 
     /// Oldest first.
     public func trace<Message: Decodable>(of call: String) throws -> [Message] {
-        let sealed: Data? = try transaction.value("SELECT entry FROM sip_traces WHERE call_id = ?", call)
-        return try sealed.map { try context.open($0, row: "sip_traces/" + call) } ?? []
+        let encrypted: Data? = try transaction.value("SELECT entry FROM sip_traces WHERE call_id = ?", call)
+        return try encrypted.map { try context.open($0, row: "sip_traces/" + call) } ?? []
     }
 }

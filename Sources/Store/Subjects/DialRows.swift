@@ -42,9 +42,9 @@ public struct DialRows {
 
     /// Calls in a day in which a number of ours may be shown; nil: it is not listed, or has no cap of its own.
     public func dailyCap(of localKey: String) throws -> Int? {
-        let sealed: Data? = try transaction.value("SELECT entry FROM caller_numbers WHERE key = ?", localKey)
-        return try sealed.flatMap { sealed in
-            let number: CallerNumber = try context.open(sealed, row: "caller_numbers/" + localKey)
+        let encrypted: Data? = try transaction.value("SELECT entry FROM caller_numbers WHERE key = ?", localKey)
+        return try encrypted.flatMap { encrypted in
+            let number: CallerNumber = try context.open(encrypted, row: "caller_numbers/" + localKey)
             return number.dailyCap
         }
     }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Templates and operators: sealed documents under an id, whose shape the room above knows.
+/// Templates and operators: encrypted documents under an id, whose shape the room above knows.
 public struct Documents: Sendable {
     enum Kind: Sendable { case templates, operators }
     /// Documents of one kind.
@@ -37,7 +37,7 @@ public struct Documents: Sendable {
                 INSERT INTO templates (id, name, created_at, updated_at, entry) VALUES (?, ?, ?, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET name = excluded.name, created_at = excluded.created_at,
                     updated_at = excluded.updated_at, entry = excluded.entry
-                """, id, name, createdAt, updatedAt, try work.context.seal(entry, row: row(id)))
+                """, id, name, createdAt, updatedAt, try work.context.encrypt(entry, row: row(id)))
         }
     }
 
@@ -59,7 +59,7 @@ public struct Documents: Sendable {
                 INSERT INTO operators (id, sip_user, number_key, entry) VALUES (?, ?, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET sip_user = excluded.sip_user, number_key = excluded.number_key,
                     entry = excluded.entry
-                """, id, sipUser, key, try work.context.seal(entry, row: row(id)))
+                """, id, sipUser, key, try work.context.encrypt(entry, row: row(id)))
         }
     }
 
@@ -75,8 +75,8 @@ public struct Documents: Sendable {
 
     public func one<Entry: Decodable & Sendable>(_ id: String) async throws(StoreError) -> Entry? {
         try await storage.read { work in
-            let sealed: Data? = try work.transaction.value("SELECT entry FROM \(table) WHERE id = ?", id)
-            return try sealed.map { try work.context.open($0, row: row(id)) }
+            let encrypted: Data? = try work.transaction.value("SELECT entry FROM \(table) WHERE id = ?", id)
+            return try encrypted.map { try work.context.open($0, row: row(id)) }
         }
     }
 

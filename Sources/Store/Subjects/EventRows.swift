@@ -15,7 +15,7 @@ public struct EventRows {
         let id: Int64? = try transaction.value(
             "INSERT INTO events (name, at, call_id, direction, payload) VALUES (?, ?, ?, ?, ?) RETURNING id",
             event.name, event.at, event.callID, event.direction,
-            try context.vault.seal(event.payload, row: "events/\(event.callID)/\(event.name)"))
+            try context.vault.encrypt(event.payload, row: "events/\(event.callID)/\(event.name)"))
         guard let id else { throw StoreError(.unavailable, "the database gave no id to an event") }
         if id % Self.sweep == 0 {
             try transaction.run("DELETE FROM events WHERE id <= ?", id - Self.historyLimit)

@@ -52,7 +52,7 @@ public struct NumberLists: Sendable {
         case doNotCall, callerNumbers
         var table: SQL { self == .doNotCall ? "do_not_call" : "caller_numbers" }
         var limit: Int { self == .doNotCall ? doNotCallLimit : callerNumberLimit }
-        /// The name by which a row is sealed.
+        /// The name by which a row is encrypted.
         func row(_ key: String) -> String { (self == .doNotCall ? "do_not_call/" : "caller_numbers/") + key }
     }
 
@@ -75,7 +75,7 @@ public struct NumberLists: Sendable {
                     """
                     INSERT INTO \(list.table) (key, position, entry) VALUES (?, ?, ?)
                     ON CONFLICT (key) DO UPDATE SET entry = excluded.entry
-                    """, key, position, try work.context.seal(item, row: list.row(key)))
+                    """, key, position, try work.context.encrypt(item, row: list.row(key)))
             }
             return try work.transaction.count("SELECT COUNT(*) FROM \(list.table)") - before
         }

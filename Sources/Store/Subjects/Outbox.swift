@@ -50,7 +50,7 @@ public struct OutboxRows {
             VALUES (?, ?, ?, 'pending', ?, ?, ?) RETURNING id
             """,
             context.numbers.hash("stream \(url) \(call)"), call, name, at, at,
-            try context.seal(Message(url: url, body: body), row: "deliveries/\(call)/\(name)"))
+            try context.encrypt(Message(url: url, body: body), row: "deliveries/\(call)/\(name)"))
         guard let id, id % Self.sweep == 0 else { return }
         try transaction.run(
             "DELETE FROM deliveries WHERE state <> 'pending' AND created_at < ?",

@@ -96,7 +96,7 @@ struct BenchCalls: AsyncParsableCommand {
         print(
             "calls \(finished.count), \(calls) at once, completed with all answers \(completed), \(String(format: "%.0f", wall)) s"
         )
-        print("beats \(lateness.beats), late by more than 20 ms \(lateness.lateBeats), worst \(lateness.worstMs) ms")
+        print("ticks \(lateness.ticks), late by more than 20 ms \(lateness.lateTicks), worst \(lateness.worstMs) ms")
         print(
             String(
                 format: "CPU of the server %.2f s: %.1f ms a call-second, %.1f %% of a core", cpu,

@@ -123,7 +123,7 @@ struct BenchStreams: AsyncParsableCommand {
     /// The mock model's sessions; of its loop.
     private final class Sessions { var all: [MockModelSession] = [] }
 
-    /// The calls, each with its own millisecond of the beat, so that they do not all speak at once; of its loop.
+    /// The calls, each with its own millisecond of the tick, so that they do not all speak at once; of its loop.
     private final class Load {
         private static let slots = 20
         private(set) var calls: [LoadCall] = []
@@ -159,7 +159,7 @@ struct BenchStreams: AsyncParsableCommand {
             if lastSlot == 0 { lastSlot = millisecond - 1 }
             while lastSlot < millisecond {
                 lastSlot += 1
-                for call in slots[Int(lastSlot % Int64(Self.slots))] { call.beat(due: lastSlot * 1_000_000) }
+                for call in slots[Int(lastSlot % Int64(Self.slots))] { call.tick(due: lastSlot * 1_000_000) }
             }
         }
     }

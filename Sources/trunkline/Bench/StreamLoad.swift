@@ -218,7 +218,7 @@ final class LoadCall {
     }
 
     /// Every 20 ms; `due` is when it should have been.
-    func beat(due: Int64) {
+    func tick(due: Int64) {
         guard isOpen, !isDead else { return }
         let now = nowNs()
         if isMeasuring { measured.lagMs.append(Double(now - due) / 1e6) }

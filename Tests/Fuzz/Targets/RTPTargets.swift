@@ -133,15 +133,15 @@ func fuzzFrameAssembler(_ input: FuzzInput) {
         case 2: assembler.comfortNoise(level: steps.byte(), now: now)
         default:
             now += UInt64(steps.byte()) * (step & 4 == 0 ? 1 : 1_000)
-            assembler.beat(now: now, law: law, into: &output)
-            expect(output.count - before <= 17, "a beat made \(output.count - before) frames")
+            assembler.tick(now: now, law: law, into: &output)
+            expect(output.count - before <= 17, "a tick made \(output.count - before) frames")
         }
         if output.count > 1_000 { output.removeAll(keepingCapacity: true) }
     }
     expect(sounding * EncodedFrame.byteCount <= bytes, "more sound came out than went in")
 }
 
-/// Sealed and opened it is the same; anything else, changed or repeated, is refused.
+/// Encrypted and opened it is the same; anything else, changed or repeated, is refused.
 func fuzzSRTP(_ input: FuzzInput) {
     var steps = Steps(input)
     let choice = steps.byte()
@@ -158,17 +158,18 @@ func fuzzSRTP(_ input: FuzzInput) {
     let body = steps.bytes(1_400)
     var hostile = body
     let opened = hostile.withUnsafeMutableBytes { opener.unprotect($0, isControl: isControl) }
-    expect(opened == nil, "a packet that nobody sealed was opened")
+    expect(opened == nil, "a packet that nobody encrypted was opened")
     var packet = body + [UInt8](repeating: 0, count: SecureRTP.overhead)
-    guard let sealed = packet.withUnsafeMutableBytes({ sealer.protect($0, length: body.count, isControl: isControl) })
+    guard
+        let encrypted = packet.withUnsafeMutableBytes({ sealer.protect($0, length: body.count, isControl: isControl) })
     else { return }
-    expect(sealed > body.count && sealed <= packet.count, "sealed to \(sealed) bytes")
-    var damaged = Array(packet[..<sealed])
-    damaged[input.choice(sealed)] ^= 1 << UInt8(input.choice(8, salt: 3))
+    expect(encrypted > body.count && encrypted <= packet.count, "encrypted to \(encrypted) bytes")
+    var damaged = Array(packet[..<encrypted])
+    damaged[input.choice(encrypted)] ^= 1 << UInt8(input.choice(8, salt: 3))
     damaged.withUnsafeMutableBytes {
         expect(opener.unprotect($0, isControl: isControl) == nil, "a damaged packet was opened")
     }
-    var first = Array(packet[..<sealed]), second = first
+    var first = Array(packet[..<encrypted]), second = first
     let size = first.withUnsafeMutableBytes { opener.unprotect($0, isControl: isControl) }
     expect(size == body.count && Array(first.prefix(body.count)) == body, "opened, it is another packet")
     let again = second.withUnsafeMutableBytes { opener.unprotect($0, isControl: isControl) }

@@ -1,5 +1,5 @@
 /// Waiting that ends.
-public enum Patience {
+public enum Deadline {
     /// What `body` gives, or nil when it takes longer than this.
     public static func wait<Result: Sendable>(milliseconds: Int, _ body: @escaping @Sendable () async throws -> Result)
         async throws -> Result?

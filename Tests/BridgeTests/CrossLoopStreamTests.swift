@@ -5,12 +5,12 @@ import Testing
 @testable import Bridge
 
 /// A stream of one loop, used on another.
-@Suite struct StreamAcrossTests {
+@Suite struct CrossLoopStreamTests {
     /// Both loops, a pair of streams on the far one, and the end that was handed over.
     private struct Joined {
         var near: EventLoop
         var far: EventLoop
-        var handed: Confined<StreamAcross>
+        var handed: Confined<CrossLoopStream>
         var other: Confined<any MediaStream>
     }
 
@@ -22,7 +22,7 @@ import Testing
             let pair = MediaStreamPair.make()
             return (Confined(pair.application, to: far), Confined(pair.carrier, to: far))
         }
-        let handed = await on(near) { Confined(StreamAcross.hand(pair.0, of: far, to: near), to: near) }
+        let handed = await on(near) { Confined(CrossLoopStream.hand(pair.0, of: far, to: near), to: near) }
         return Joined(near: near, far: far, handed: handed, other: pair.1)
     }
 
@@ -71,7 +71,7 @@ import Testing
         let taken = await on(joined.near) { (0..<200).count { joined.handed.value.send(.mark("\($0)")) } }
         gate.signal()
         await settle(joined)
-        #expect(taken == StreamAcross.pendingLimit && there.messages.count == taken)
+        #expect(taken == CrossLoopStream.pendingLimit && there.messages.count == taken)
         #expect(await on(joined.near) { joined.handed.value.send(.clear) })
     }
 }

@@ -3,16 +3,16 @@ public import Net
 internal import Pipeline
 public import Store
 
-/// A recording that is sealed: pieces of PCM, each sealed for its place in its file. Its WAV header is made when it is
+/// A recording that is encrypted: pieces of PCM, each encrypted for its place in its file. Its WAV header is made when it is
 /// read.
 ///
-///     │ piece 0, 8 192 bytes and what sealing adds │ piece 1 │ … │ the last one, shorter │
-public struct SealedRecording: ByteSource {
+///     │ piece 0, 8 192 bytes and what encrypting adds │ piece 1 │ … │ the last one, shorter │
+public struct EncryptedRecording: ByteSource {
     /// What its file name ends with.
     public static let suffix = ".sealed"
     /// Bytes of PCM: a quarter of a second.
     static let pieceLength = 8_192
-    private static let sealedLength = pieceLength + Vault.overhead
+    private static let encryptedLength = pieceLength + Vault.overhead
 
     private let file: FileSource
     private let name: String
@@ -25,9 +25,9 @@ public struct SealedRecording: ByteSource {
         self.file = file
         self.name = name
         self.vault = vault
-        let rest = file.count % Self.sealedLength
+        let rest = file.count % Self.encryptedLength
         // What a crash left of a last piece cannot be opened.
-        pcmLength = file.count / Self.sealedLength * Self.pieceLength + max(0, rest - Vault.overhead) / 4 * 4
+        pcmLength = file.count / Self.encryptedLength * Self.pieceLength + max(0, rest - Vault.overhead) / 4 * 4
     }
 
     static func row(_ name: String, _ piece: Int) -> String { "recordings/\(name)/\(piece)" }
@@ -41,10 +41,12 @@ public struct SealedRecording: ByteSource {
         let pcm = max(0, range.lowerBound - header.count)..<max(0, range.upperBound - header.count)
         guard !pcm.isEmpty else { return bytes }
         for piece in pcm.lowerBound / Self.pieceLength...(pcm.upperBound - 1) / Self.pieceLength {
-            let start = piece * Self.sealedLength
-            let sealed = try file.read(start..<min(start + Self.sealedLength, file.count))
-            guard Vault.isSealed(sealed) else { throw StoreError(.unavailable, "a sealed recording is damaged") }
-            let open = try vault.bytes(Data(sealed), row: Self.row(name, piece))
+            let start = piece * Self.encryptedLength
+            let encrypted = try file.read(start..<min(start + Self.encryptedLength, file.count))
+            guard Vault.isEncrypted(encrypted) else {
+                throw StoreError(.unavailable, "an encrypted recording is damaged")
+            }
+            let open = try vault.bytes(Data(encrypted), row: Self.row(name, piece))
             let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength)
                 .clamped(to: 0..<open.count)
             bytes += open[open.startIndex + wanted.lowerBound..<open.startIndex + wanted.upperBound]
@@ -53,40 +55,42 @@ public struct SealedRecording: ByteSource {
     }
 
     /// The pieces of a whole recording.
-    static func seal(_ pcm: Data, name: String, vault: Vault) throws -> Data {
-        var sealed = Data()
+    static func encrypt(_ pcm: Data, name: String, vault: Vault) throws -> Data {
+        var encrypted = Data()
         for (piece, start) in stride(from: 0, to: pcm.count, by: pieceLength).enumerated() {
-            sealed += try vault.seal(Data(pcm.dropFirst(start).prefix(pieceLength)), row: row(name, piece))
+            encrypted += try vault.encrypt(Data(pcm.dropFirst(start).prefix(pieceLength)), row: row(name, piece))
         }
-        return sealed
+        return encrypted
     }
 }
 
 extension CallStore {
     /// Where a recording's bytes come from; nil: there is none.
     public func recording(_ name: String, in folder: String) -> (any ByteSource)? {
-        name.hasSuffix(SealedRecording.suffix)
-            ? SealedRecording(folder: folder, name: name, vault: vault) : FileSource(path: folder + "/" + name)
+        name.hasSuffix(EncryptedRecording.suffix)
+            ? EncryptedRecording(folder: folder, name: name, vault: vault) : FileSource(path: folder + "/" + name)
     }
 
-    /// Seals recordings with today's key. A call in progress keeps the one it is writing.
-    public func resealRecordings(in folder: String) async throws(StoreError) -> (sealed: Int, failed: Int) {
-        var count = (sealed: 0, failed: 0)
+    /// Encrypts recordings with today's key. A call in progress keeps the one it is writing.
+    public func reencryptRecordings(in folder: String) async throws(StoreError) -> (encrypted: Int, failed: Int) {
+        var count = (encrypted: 0, failed: 0)
         let live = Set(try await calls(in: CallState.allCases.filter { !$0.isTerminal }).compactMap(\.recording))
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []
         where !live.contains(name) {
             let path = folder + "/" + name
             if name.hasSuffix(PrivateFiles.partialSuffix) { try? FileManager.default.removeItem(atPath: path) }
-            let isSealed = name.hasSuffix(SealedRecording.suffix)
-            guard isSealed || name.hasSuffix(".wav"), let id = Self.callID(of: name),
+            let isEncrypted = name.hasSuffix(EncryptedRecording.suffix)
+            guard isEncrypted || name.hasSuffix(".wav"), let id = Self.callID(of: name),
                 let source = recording(name, in: folder)
             else { continue }
-            if isSealed, let head = try? FileSource(path: path)?.read(0..<5), !vault.isOutdated(Data(head)) { continue }
-            let newName = isSealed ? name : name + SealedRecording.suffix
+            if isEncrypted, let head = try? FileSource(path: path)?.read(0..<5), !vault.isOutdated(Data(head)) {
+                continue
+            }
+            let newName = isEncrypted ? name : name + EncryptedRecording.suffix
             do {
                 let pcm = Data(try source.read(WaveFile.headerLength..<max(WaveFile.headerLength, source.count)))
-                let sealed = try SealedRecording.seal(pcm, name: newName, vault: vault)
-                try PrivateFiles.write(sealed, to: folder + "/" + newName)
+                let encrypted = try EncryptedRecording.encrypt(pcm, name: newName, vault: vault)
+                try PrivateFiles.write(encrypted, to: folder + "/" + newName)
             } catch {
                 count.failed += 1
                 continue
@@ -98,12 +102,12 @@ extension CallStore {
                         return []
                     }
                 } catch {
-                    // A recording that no call knows any more keeps no other from being sealed.
+                    // A recording that no call knows any more keeps no other from being encrypted.
                     guard error.code == .notFound else { throw error }
                 }
                 try? FileManager.default.removeItem(atPath: path)
             }
-            count.sealed += 1
+            count.encrypted += 1
         }
         return count
     }

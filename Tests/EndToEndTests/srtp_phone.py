@@ -63,7 +63,7 @@ def library():
     return _library
 
 
-class Seal:
+class Encrypt:
     """One direction of one key. `protect` and `unprotect` take bytes and give bytes; None: it did not open."""
 
     def __init__(self, key, suite=SUITES[0], opens=False):
@@ -97,8 +97,8 @@ class Seal:
 
 
 def stranger():
-    """The seal of somebody who does not know the key."""
-    return Seal(os.urandom(KEY_BYTES))
+    """The encrypt of somebody who does not know the key."""
+    return Encrypt(os.urandom(KEY_BYTES))
 
 
 _tones = {}
@@ -147,7 +147,7 @@ class Media:
 
     def __init__(self, suite=SUITES[0], tag=1, source="127.0.0.1"):
         self.suite, self.tag, self.key = suite, tag, os.urandom(KEY_BYTES)
-        self.seal, self.ssrc = Seal(self.key, suite), random.getrandbits(32) | 1
+        self.encrypt, self.ssrc = Encrypt(self.key, suite), random.getrandbits(32) | 1
         self.sequence, self.timestamp = random.getrandbits(15), random.getrandbits(32)
         self.sent, self.opening, self.rtp_target, self.their_key = [], None, None, None
         while True:
@@ -174,14 +174,14 @@ class Media:
         )
 
     def agreed(self, sdp):
-        """What the server's SDP says: its port, and the key that it seals with."""
+        """What the server's SDP says: its port, and the key that it encrypts with."""
         assert "RTP/SAVP" in sdp, sdp
         self.rtp_target = ("127.0.0.1", int(re.search(r"m=audio (\d+)", sdp)[1]))
         self.rtcp_target = ("127.0.0.1", self.rtp_target[1] + 1)
         tag, suite, key = re.search(r"a=crypto:(\d+) (\S+) inline:([A-Za-z0-9+/=]+)", sdp).groups()
         assert (int(tag), suite) == (self.tag, self.suite), sdp
         if key != self.their_key:
-            self.opening = Seal(base64.b64decode(key), suite, opens=True)
+            self.opening = Encrypt(base64.b64decode(key), suite, opens=True)
         self.their_key = key
         if self.ear is None:
             self.ear = Ear(self.rtp, self.rtcp)
@@ -201,20 +201,20 @@ class Media:
                 self.packets.append(plain)
 
     def next(self, payload, kind=0, timestamp=None):
-        """The next packet of ours, plain and sealed."""
+        """The next packet of ours, plain and encrypted."""
         self.sequence = (self.sequence + 1) & 0xFFFF
         plain = rtp(self.sequence, self.timestamp if timestamp is None else timestamp, self.ssrc, payload, kind)
-        return plain, self.seal.protect(plain)
+        return plain, self.encrypt.protect(plain)
 
     def speak(self, packets, hertz, beside=None, by=None):
         """A tone; `beside` hears of every packet before it is sent, for what others do at that moment."""
         due = time.monotonic()
         for _ in range(packets):
-            plain, sealed = self.next(tone(hertz, self.timestamp))
+            plain, encrypted = self.next(tone(hertz, self.timestamp))
             if beside:
-                beside(plain, sealed)
-            (by or self.rtp).sendto(sealed, self.rtp_target)
-            self.sent.append(sealed)
+                beside(plain, encrypted)
+            (by or self.rtp).sendto(encrypted, self.rtp_target)
+            self.sent.append(encrypted)
             self.timestamp += SAMPLES
             due += BEAT
             time.sleep(max(0, due - time.monotonic()))
@@ -223,12 +223,12 @@ class Media:
     def press(self, key):
         """RFC 4733: five updates and three ends, of one timestamp."""
         begin = self.timestamp
-        for beat in range(1, 9):
-            end = 0x80 if beat > 5 else 0
-            payload = struct.pack("!BBH", "0123456789*#".index(key), end | 10, min(beat, 6) * SAMPLES)
-            sealed = self.next(payload, EVENT, begin)[1]
-            self.rtp.sendto(sealed, self.rtp_target)
-            self.sent.append(sealed)
+        for tick in range(1, 9):
+            end = 0x80 if tick > 5 else 0
+            payload = struct.pack("!BBH", "0123456789*#".index(key), end | 10, min(tick, 6) * SAMPLES)
+            encrypted = self.next(payload, EVENT, begin)[1]
+            self.rtp.sendto(encrypted, self.rtp_target)
+            self.sent.append(encrypted)
             self.timestamp += SAMPLES
             time.sleep(BEAT)
 
@@ -291,7 +291,7 @@ class Line:
         self.stream.close()
 
 
-class SealedCaller(Caller):
+class EncryptedCaller(Caller):
     """Calls the server over TLS with media of its own."""
 
     def __init__(self, server, media, signalled=None):
@@ -320,7 +320,7 @@ class SealedCaller(Caller):
         self.media.close()
 
 
-class SealedCallee(threading.Thread):
+class EncryptedCallee(threading.Thread):
     """A trunk over TLS that answers one call with media of its own, as the server offers them."""
 
     def __init__(self, certificates, media):

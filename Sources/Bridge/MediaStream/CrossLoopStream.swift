@@ -5,7 +5,7 @@ internal import Synchronization
 /// given.
 ///
 /// Confined to the loop that it was handed to; each message makes one hop.
-public final class StreamAcross: MediaStream {
+public final class CrossLoopStream: MediaStream {
     /// Messages on their way to the other loop before more are refused: a second of media.
     static let pendingLimit = 50
 
@@ -26,10 +26,10 @@ public final class StreamAcross: MediaStream {
 
     /// Takes the stream over: its owner hears nothing of it any more. To be called on `loop`.
     public static func hand(_ stream: Confined<any MediaStream>, of farLoop: EventLoop, to loop: EventLoop)
-        -> StreamAcross
+        -> CrossLoopStream
     {
         loop.preconditionOnLoop()
-        let near = StreamAcross(stream, farLoop)
+        let near = CrossLoopStream(stream, farLoop)
         let me = Confined(near, to: loop)
         farLoop.post {
             stream.value.onMessage = { message in loop.post { me.value.onMessage?(message) } }

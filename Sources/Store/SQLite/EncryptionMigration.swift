@@ -2,8 +2,8 @@ internal import Foundation
 internal import GRDB
 
 extension Migrations {
-    /// Calls as they are from step 4 on: the record sealed, numbers as keyed hashes, purposes found by words.
-    static func sealCalls(_ db: Database, _ vault: Vault, _ reading: Reading, _ numbers: NumberIndex) throws {
+    /// Calls as they are from step 4 on: the record encrypted, numbers as keyed hashes, purposes found by words.
+    static func encryptCalls(_ db: Database, _ vault: Vault, _ reading: Reading, _ numbers: NumberIndex) throws {
         try db.execute(
             sql: """
                 CREATE TABLE new_calls (
@@ -35,7 +35,7 @@ extension Migrations {
                     id, position, row["state"] as String, row["created_at"] as Double, row["answered_at"] as Double?,
                     row["completed_at"] as Double?, row["created_at"] as Double, numbers.hash(reading.number(callee)),
                     numbers.tail(callee), numbers.hash(reading.number(caller)), purpose,
-                    try vault.seal(row["record"] as String, row: "calls/" + id),
+                    try vault.encrypt(row["record"] as String, row: "calls/" + id),
                 ])
             try db.execute(
                 sql: "INSERT INTO call_words (rowid, tokens) VALUES (?, ?)",
@@ -65,7 +65,7 @@ extension Migrations {
                 """)
     }
 
-    static func sealTranscriptAndEvents(_ db: Database, _ vault: Vault) throws {
+    static func encryptTranscriptAndEvents(_ db: Database, _ vault: Vault) throws {
         try db.execute(
             sql: """
                 CREATE TABLE new_transcript (
@@ -87,7 +87,9 @@ extension Migrations {
             let id: String = row["outbound_id"], position: Int = row["position"]
             try db.execute(
                 sql: "INSERT INTO new_transcript VALUES (?, ?, ?)",
-                arguments: [id, position, try vault.seal(row["entry"] as String, row: "transcript/\(id)/\(position)")])
+                arguments: [
+                    id, position, try vault.encrypt(row["entry"] as String, row: "transcript/\(id)/\(position)"),
+                ])
         }
         let events = try GRDB.Row.fetchCursor(db, sql: "SELECT * FROM events ORDER BY id")
         while let row = try events.next() {
@@ -96,7 +98,7 @@ extension Migrations {
                 sql: "INSERT INTO new_events VALUES (?, ?, ?, ?, ?)",
                 arguments: [
                     row["id"] as Int64, name, row["at"] as Double, call,
-                    try vault.seal(row["payload"] as String, row: "events/\(call)/\(name)"),
+                    try vault.encrypt(row["payload"] as String, row: "events/\(call)/\(name)"),
                 ])
         }
         try db.execute(

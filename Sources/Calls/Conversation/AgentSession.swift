@@ -19,7 +19,7 @@ public enum ConversationMode: Sendable {
 /// loop.
 ///
 /// Times are milliseconds since the answer.
-protocol Talker: AnyObject {
+protocol AgentSession: AnyObject {
     /// Our speech may be cut off now: not during the goodbye.
     var isInterruptible: Bool { get }
     var tracker: TaskTracker { get }

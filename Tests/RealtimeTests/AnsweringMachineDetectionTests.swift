@@ -3,11 +3,11 @@ import Testing
 
 @testable import Realtime
 
-@Suite struct LineTalkTests {
+@Suite struct AnsweringMachineDetectionTests {
     @Test(arguments: [
         (
             "Hi. If you record your name and reason for calling, I'll see if this person is available.", "en",
-            LineTalk.screening
+            AnsweringMachineDetection.screening
         ),
         (
             "The person you're calling is using a screening service from Google. Go ahead and say your name and why you're calling.",
@@ -28,15 +28,15 @@ import Testing
         ("Представьтесь, пожалуйста", "ru", .screening), ("Оставайтесь на линии", "ru", .hold),
         ("Для соединения с оператором нажмите ноль", "ru", .menu(person: "0")),
     ])
-    func whatIsNoPerson(_ text: String, _ language: String, _ talk: LineTalk) {
-        #expect(LineTalk.read(text, language: language) == talk)
+    func whatIsNoPerson(_ text: String, _ language: String, _ talk: AnsweringMachineDetection) {
+        #expect(AnsweringMachineDetection.read(text, language: language) == talk)
     }
 
     @Test(arguments: [
         "", "Hello?", "Yes, I will be there.", "Who is this?", "I am in a meeting.", "The press was there.", "9 guests",
         "What is it about?",
     ])
-    func whatMayBeAPerson(_ text: String) { #expect(LineTalk.read(text, language: "en") == nil) }
+    func whatMayBeAPerson(_ text: String) { #expect(AnsweringMachineDetection.read(text, language: "en") == nil) }
 
     private static let brief = Brief(
         purpose: "to prepare the dinner", callerDisplayName: "Riverside Restaurant",

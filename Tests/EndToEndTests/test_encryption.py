@@ -1,4 +1,4 @@
-"""Sealed data that was changed on the disk: a clear error for that call, nothing of it shown, everything else goes on; keys changed under `kill -9`."""
+"""Encrypted data that was changed on the disk: a clear error for that call, nothing of it shown, everything else goes on; keys changed under `kill -9`."""
 
 import json
 import random
@@ -11,7 +11,7 @@ import pytest
 from conftest import ATTEND, TRUNKLINE, Callee, Server, clean_environment
 from test_admin import ENCRYPTION_KEY, NEW_KEY, everything, run
 
-# Of a sealed row: 01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16
+# Of an encrypted row: 01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16
 PLACES = {"version": 0, "key id": 2, "nonce": 8, "ciphertext": 20, "tag": -3}
 
 
@@ -20,7 +20,7 @@ SEALED = {"TRUNKLINE_SECURITY_ENCRYPTION_KEY": ENCRYPTION_KEY, "TRUNKLINE_WEBHOO
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A data folder with two ended calls, entries of each list, and everything sealed."""
+    """A data folder with two ended calls, entries of each list, and everything encrypted."""
     folder = tmp_path_factory.mktemp("original")
     server, callee = Server(folder, **SEALED).start(), Callee(folder, "busy")
     calls = [
@@ -46,7 +46,7 @@ def original(tmp_path_factory):
 
 
 @pytest.fixture
-def sealed(original, tmp_path):
+def encrypted(original, tmp_path):
     """A server, not started, with a copy of it."""
     data, calls = original
     shutil.copytree(data, tmp_path / "data")
@@ -57,7 +57,7 @@ def sealed(original, tmp_path):
 
 
 def change(server, table, column, where, new):
-    """Changes the bytes of one sealed value; returns what it was."""
+    """Changes the bytes of one encrypted value; returns what it was."""
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
         rowids = "rowid" if table not in ("transcript",) else "position"
         key, value = database.execute(f"SELECT {rowids}, {column} FROM {table} WHERE {where} LIMIT 1").fetchone()
@@ -118,9 +118,9 @@ DAMAGES = {name: flip(place) for name, place in PLACES.items()} | {
 
 
 @pytest.mark.parametrize("table, column", COLUMNS)
-def test_every_sealed_column_with_every_kind_of_damage(sealed, table, column):
+def test_every_encrypted_column_with_every_kind_of_damage(encrypted, table, column):
     """Flipped bits in each part, cut, nothing but the head: nothing crashes, the lists go on; a start with such a row is a start."""
-    server, calls = sealed
+    server, calls = encrypted
     where = f"{OF_A_CALL[table]} = '{calls[0]}'" if table in OF_A_CALL else "1 = 1"
     server.start()
     for name, damage in DAMAGES.items():
@@ -135,7 +135,10 @@ def test_every_sealed_column_with_every_kind_of_damage(sealed, table, column):
         if (table, column) == ("calls", "record"):
             for path in ("", "/result"):
                 status, answer = seen[path]
-                assert status == 503 and ("sealed" in answer["detail"] or "damaged" in answer["detail"]), (name, answer)
+                assert status == 503 and ("encrypted" in answer["detail"] or "damaged" in answer["detail"]), (
+                    name,
+                    answer,
+                )
             assert [item["outbound_id"] for item in seen["/api/outbound/"][1]["items"]] == [calls[1]]
         if table == "transcript":
             assert seen["/transcript"][0] == 503 and "Canary" not in str(seen["/transcript"]), (
@@ -155,8 +158,8 @@ def test_every_sealed_column_with_every_kind_of_damage(sealed, table, column):
         )
 
 
-def test_rows_and_columns_that_were_exchanged(sealed):
-    server, calls = sealed
+def test_rows_and_columns_that_were_exchanged(encrypted):
+    server, calls = encrypted
     server.start()
     server.kill()
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
@@ -178,9 +181,9 @@ def test_rows_and_columns_that_were_exchanged(sealed):
 
 
 @pytest.mark.parametrize("damage", [*PLACES, "exchanged", "cut", "another call's"])
-def test_sealed_recordings(sealed, damage):
+def test_encrypted_recordings(encrypted, damage):
     """No sample of a damaged piece is given out; the call, its result and the other recording are as they were."""
-    server, calls = sealed
+    server, calls = encrypted
     folder = server.folder / "data/recordings"
     path, other = (next(folder.glob(f"{call_id}*")) for call_id in calls)
     data, piece = bytearray(path.read_bytes()), 8_192 + 33
@@ -212,18 +215,18 @@ def key_id(server):
 
 
 def test_a_change_of_keys_under_kill_9(make_server, callee):
-    """`trunkline seal` is killed at random moments and begun again: nothing is lost, and at the end nothing of the old key is left."""
+    """`trunkline encrypt` is killed at random moments and begun again: nothing is lost, and at the end nothing of the old key is left."""
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
     call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
     server.wait_for(call_id)
     for number in range(600):
         assert server.request("POST", "/api/do-not-call", {"number": f"+8210{20_000_000 + number}"})[0] == 201
     server.kill()
-    # Recordings to be sealed take most of the time: as many as make some seconds of it.
+    # Recordings to be encrypted take most of the time: as many as make some seconds of it.
     folder = server.folder / "data/recordings"
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
         assert database.execute("SELECT COUNT(*) FROM do_not_call").fetchone()[0] == 600
-    # Recordings that no call knows are sealed too.
+    # Recordings that no call knows are encrypted too.
     for number in range(120):
         (folder / f"ob-{number:08x}-1.wav").write_bytes(b"RIFF" + bytes(40) + random.Random(number).randbytes(800_000))
     server.start()
@@ -241,7 +244,7 @@ def test_a_change_of_keys_under_kill_9(make_server, callee):
     kills, chance = 0, random.Random(3)
     while kills < 20:
         process = subprocess.Popen(
-            [TRUNKLINE, "seal"],
+            [TRUNKLINE, "encrypt"],
             cwd=server.folder,
             env={**clean_environment(), **server.environment},
             stdout=subprocess.DEVNULL,
@@ -255,7 +258,7 @@ def test_a_change_of_keys_under_kill_9(make_server, callee):
             process.wait()
             kills += 1
         if kills == 7:
-            # Half sealed, a server reads all of it.
+            # Half encrypted, a server reads all of it.
             server.start()
             assert (
                 server.call(call_id),
@@ -264,7 +267,7 @@ def test_a_change_of_keys_under_kill_9(make_server, callee):
             ) == before
             server.kill()
     assert kills >= 5, "it was interrupted"
-    done = run(server, "seal")
+    done = run(server, "encrypt")
     assert "cannot be opened" not in done.stdout, (done.stdout, done.stderr)
     left = {
         (path.name, path.read_bytes().count(old))

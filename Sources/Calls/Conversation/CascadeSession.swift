@@ -5,7 +5,7 @@ internal import Realtime
 /// Recogniser, language model and voice, one after the other (`Cascade`), with `DialogueMachine` deciding.
 ///
 /// What computes is called straight through; a bounded queue stands only where something waits.
-final class CascadeTalker: Talker {
+final class CascadeSession: AgentSession {
     private unowned let graph: CallGraph
     private let loop: EventLoop
     private let language: String
@@ -83,7 +83,7 @@ final class CascadeTalker: Talker {
 
     private func failed(_ reason: String) {
         guard !isStopped else { return }
-        graph.talkerFailed(reason)
+        graph.sessionFailed(reason)
     }
 
     // MARK: From the caller
@@ -197,7 +197,7 @@ final class CascadeTalker: Talker {
     private func request(_ conversation: Conversation, _ generation: Int) {
         meters.asked(graph.now)
         guard cascade.requests.offer(ModelRequest(conversation: conversation, generation: generation)) else {
-            return graph.talkerFailed("language-model: \(CallLayout.requests.limit) requests are waiting")
+            return graph.sessionFailed("language-model: \(CallLayout.requests.limit) requests are waiting")
         }
     }
 
@@ -210,16 +210,16 @@ final class CascadeTalker: Talker {
         case .finished: perform(machine.modelFinished(generation: reply.generation, at: now))
         case .failed(let reason):
             guard machine.isCurrent(generation: reply.generation) else { return }
-            if machine.isGuess(generation: reply.generation) {
+            if machine.isSpeculative(generation: reply.generation) {
                 return perform(machine.modelFailed(generation: reply.generation, at: now))
             }
-            graph.talkerFailed("language-model: \(reason)")
+            graph.sessionFailed("language-model: \(reason)")
         }
     }
 
     // MARK: To the caller
 
-    private static func synthesized(_ piece: SynthesizedAudio, by me: Confined<CascadeTalker>) async {
+    private static func synthesized(_ piece: SynthesizedAudio, by me: Confined<CascadeSession>) async {
         if me.value.take(piece) { await withCheckedContinuation { me.value.speakerWaiter = $0 } }
     }
 

@@ -1,7 +1,7 @@
 internal import Foundation
 
 /// What a voice says that is no person's: read from its words, whatever model holds the conversation.
-public enum LineTalk: Sendable, Equatable {
+public enum AnsweringMachineDetection: Sendable, Equatable {
     /// An answering machine or mailbox.
     case machine
     /// An automatic assistant asks who is calling and why before it puts the call through.
@@ -15,7 +15,7 @@ public enum LineTalk: Sendable, Equatable {
     private static let wordLimit = 400
 
     /// nil: it may be a person.
-    public static func read(_ text: String, language: String) -> LineTalk? {
+    public static func read(_ text: String, language: String) -> AnsweringMachineDetection? {
         let patterns = PolicyTexts.of(language).patterns
         let words = Array(AnswerReading.normalize(text).prefix(wordLimit))
         func has(_ name: String) -> Bool { AnswerReading.contains(words, anyOf: patterns[name] ?? []) }
@@ -25,7 +25,9 @@ public enum LineTalk: Sendable, Equatable {
         return has("hold") ? .hold : nil
     }
 
-    private static func menu(_ text: String, _ words: [String], _ patterns: [String: [String]]) -> LineTalk? {
+    private static func menu(_ text: String, _ words: [String], _ patterns: [String: [String]])
+        -> AnsweringMachineDetection?
+    {
         guard AnswerReading.contains(words, anyOf: patterns["menu"] ?? []) else { return nil }
         // One offer a clause: "press 1 for sales, or press 2 to speak with somebody".
         let clauses = text.split(whereSeparator: { ",.;:!?。、".contains($0) }).map {

@@ -8,7 +8,7 @@ import Testing
 @testable import Calls
 
 /// Found by scripts/soak: a call's engines, queues and resamplers stayed behind when it was over.
-@Suite struct TalkerLifeTests {
+@Suite struct AgentSessionLifeTests {
     /// Freed with whatever holds it.
     private final class Token: Sendable {}
 

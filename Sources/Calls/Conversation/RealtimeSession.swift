@@ -7,7 +7,7 @@ internal import Realtime
 /// sound and actions between them and the graph.
 ///
 ///     frame ─▶ │heard│ ─▶ (resample) ─▶ SpeechSession ─▶ resample, frame, encode ─▶ │speech│ ─▶ pacer
-final class RealtimeTalker: Talker {
+final class RealtimeSession: AgentSession {
     /// Silence after which the model cannot be waiting for the end of a turn, ms; and frames that one message holds
     /// then.
     static let quietAfterMs = 1_000
@@ -78,7 +78,7 @@ final class RealtimeTalker: Talker {
         keeper.handlers = SessionKeeper.Handlers(
             ready: { [unowned self] in self.sessionReady() },
             lost: { [unowned self] in self.sessionLost() },
-            gaveUp: { [unowned self] reason in self.graph.talkerFailed("\(self.model.name): \(reason)") },
+            gaveUp: { [unowned self] reason in self.graph.sessionFailed("\(self.model.name): \(reason)") },
             event: { [unowned self] event in self.happened(event) },
             audio: { [unowned self] bytes, item in self.spoken(bytes, item: item) },
             isQuiet: { [unowned self] in self.machine.isQuiet(self.moment) },
@@ -267,7 +267,7 @@ final class RealtimeTalker: Talker {
         case .restartSession(let reason): keeper.restart(reason)
         case .transfer: graph.transfer()
         case .hangUp(let reason): graph.finish(reason)
-        case .fail(let reason): graph.talkerFailed(reason)
+        case .fail(let reason): graph.sessionFailed(reason)
         }
     }
 

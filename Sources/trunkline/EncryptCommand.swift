@@ -3,10 +3,10 @@ import Calls
 import Foundation
 import Store
 
-/// `trunkline seal`
-struct Seal: AsyncParsableCommand {
+/// `trunkline encrypt`
+struct Encrypt: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Seals what is stored with today's key.",
+        abstract: "Encrypts what is stored with today's key.",
         discussion: """
             After security.encryption_key was set for the first time, or changed with the old one in security.former_keys: when this is \
             done, the old one is not needed any more. A server may be running.
@@ -17,9 +17,9 @@ struct Seal: AsyncParsableCommand {
     func run() async throws {
         do {
             let store = try options.store()
-            let rows = try await store.storage.reseal()
-            let recordings = try await store.resealRecordings(in: try options.read().calls.recordingsFolder)
-            print("\(rows.sealed) rows and \(recordings.sealed) recordings are sealed anew")
+            let rows = try await store.storage.reencrypt()
+            let recordings = try await store.reencryptRecordings(in: try options.read().calls.recordingsFolder)
+            print("\(rows.encrypted) rows and \(recordings.encrypted) recordings are encrypted anew")
             if rows.failed + recordings.failed > 0 {
                 print(
                     "\(rows.failed) rows and \(recordings.failed) recordings cannot be opened: their key is missing, or they were changed by somebody"
