@@ -12,7 +12,7 @@ import Testing
         "3.141592653589793238462643383279", "1e99999999999999999999999", "0", "10",
         String(repeating: "9", count: 1_024),
     ])
-    func whatWasWrittenComesBack(number: String) throws {
+    func numbersKeepTheirSpelling(number: String) throws {
         #expect(try parse(number).text == number)
         let nested = "{\"a\":[{\"b\":[\(number),{\"c\":\(number)}]}]}"
         #expect(try parse(nested).text == nested)
@@ -25,7 +25,7 @@ import Testing
         "-.5", "00",
         String(repeating: "9", count: 1_025), "0." + String(repeating: "1", count: 1_023),
     ])
-    func whatIsNoNumberIsAnError(text: String) { #expect(throws: JSONValue.ParseError.self) { _ = try parse(text) } }
+    func malformedNumbersAreErrors(text: String) { #expect(throws: JSONValue.ParseError.self) { _ = try parse(text) } }
 
     @Test func theLimitIsToldInTheError() {
         let error = #expect(throws: JSONValue.ParseError.self) { _ = try parse(String(repeating: "9", count: 1_025)) }

@@ -55,10 +55,10 @@ import Testing
         "9999-12-31T23:59:59-00:01", "2030-01-01T10:00:00.\(String(repeating: "0", count: 60))Z",
         "2030-01-01T10:00:00\u{0}Z", "2030/01/01T10:00:00Z",
     ])
-    func whatIsNoTimeIsNil(text: String) { #expect(Timestamp.parse(text) == nil) }
+    func malformedTimesAreNil(text: String) { #expect(Timestamp.parse(text) == nil) }
 
     /// Against the system's calendar, over all years and every kind of day.
-    @Test func theCalendarIsTheSystems() throws {
+    @Test func datesAgreeWithTheSystemCalendar() throws {
         var calendar = Calendar(identifier: .iso8601)
         calendar.timeZone = .gmt
         for year in stride(from: 1, through: 9_999, by: 7) {
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func whatWeWriteWeRead() throws {
+    @Test func writtenTimesParseBack() throws {
         for text in ["2026-11-21T09:30:00.250Z", "9999-12-31T23:59:59.000Z", "1970-01-01T00:00:00.000Z"] {
             #expect(Timestamp.text(try #require(Timestamp.parse(text))) == text)
         }

@@ -51,7 +51,7 @@ import Testing
         #expect(here.messages == sent && there.messages == sent)
     }
 
-    @Test func whoLeavesIsHeardOnce() async throws {
+    @Test func closingIsReportedOnce() async throws {
         let joined = try await join(), here = Heard()
         await on(joined.near) { joined.handed.value.onClose = { here.reason = (here.reason ?? "") + $0 } }
         await on(joined.far) {

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func theSignalledAddressIsHeardAtOnceAndNobodyElse() {
+    @Test func onlyTheSignalledAddressIsHeardAtFirst() {
         var lock = SourceLock(announced: signalled, now: 0)
         let first = lock.admit(signalled, ssrc: 1, sequence: 1, now: 0)
         let others = talk(&lock, stranger, from: 20, count: 500, ssrc: 2)
@@ -51,7 +51,7 @@ import Testing
         let jumps = (0..<50).map { changing.admit(mapped, ssrc: 7, sequence: UInt16($0) &* 1_000, now: 4_000) }
         #expect(!(streams + repeats + jumps).contains(true) && changing.target == signalled)
     }
-    @Test func whoWasTakenIsGivenUpWhenTheSignalledAddressSpeaks() {
+    @Test func theSignalledAddressReplacesALearnedSource() {
         var lock = SourceLock(announced: signalled, now: 0)
         _ = talk(&lock, stranger, from: 1_000, count: 10)
         #expect(lock.target == stranger)
@@ -79,7 +79,7 @@ import Testing
         #expect(heard.firstIndex(of: true) == 99, "at 3 180")
         #expect(lock.target == moved)
     }
-    @Test func manyForgedAddressesPushOutNobody() {
+    @Test func forgedAddressesEvictNoTrustedSource() {
         var lock = SourceLock(announced: signalled, now: 0)
         var heard: [Bool] = []
         for index in 0..<40 {
@@ -144,7 +144,7 @@ import Testing
         let other = talk(&behind, mapped, from: 1_200, count: 3, ssrc: 2, sequence: 40_000)
         #expect(!other.contains(false))
     }
-    @Test func onHoldNothingGoesOutAndNobodyIsTaken() {
+    @Test func onHoldNothingIsSentAndNoSourceIsLearned() {
         var lock = SourceLock(announced: signalled, now: 0)
         _ = lock.admit(signalled, ssrc: 1, sequence: 1, now: 0)
         lock.move(to: nil, now: 1_000)
@@ -159,7 +159,7 @@ import Testing
         let early = talk(&begins, stranger, from: 10_000, count: 100)
         #expect(!early.contains(true) && begins.target == nil)
     }
-    @Test func reportsAreReadOfWhoIsHeard() {
+    @Test func controlPacketsMustComeFromTheHeardSource() {
         var lock = SourceLock(announced: signalled, now: 0)
         let port = SocketAddress(address: signalled.address, port: 4_001)
         #expect(lock.admitsControl(port) && !lock.admitsControl(stranger))

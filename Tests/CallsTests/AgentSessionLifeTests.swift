@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func nothingOfACallOutlivesIt() async throws {
+    @Test func allPartsOfACallAreReleased() async throws {
         let loop = try EventLoop(name: "life")
         loop.start()
         defer { loop.stop() }

@@ -87,7 +87,7 @@ import Testing
         #expect(await desk.look() == ["provider_down speech-to-text/deepgram resolved"])
     }
 
-    @Test func whatTheReceiverDoesNotTakeIsToldLater() async {
+    @Test func anUndeliveredAlertIsSentAgain() async {
         let desk = Desk()
         for _ in 0..<3 { desk.trunk.took(AttemptOutcome(sipStatus: 503, phrase: ""), hasRung: false) }
         desk.state.withLock { $0.status = 500 }

@@ -21,7 +21,7 @@ import Testing
         ("sip:9+11@h", "911"), ("tel:+82-10-1234-5678", "+821012345678"), ("TEL:119", "119"),
         ("010-1234-5678", "01012345678"),
     ])
-    func theNumberThatAnAddressStandsFor(address: String, number: String) {
+    func anAddressYieldsItsNumber(address: String, number: String) {
         #expect(CallAddress(address)?.number == number)
     }
 
@@ -42,7 +42,7 @@ import Testing
         "sip:911@[::1]", "sip:911#@h", "tel:", "",
         "sip:" + String(repeating: "1", count: 300) + "@h",
     ])
-    func whatCannotBeReadIsRefused(address: String) throws {
+    func malformedAddressesAreRejected(address: String) throws {
         #expect(CallAddress(address) == nil)
         let refusal = #expect(throws: Routing.Refusal.self) { try routing.route(to: address) }
         #expect(refusal?.code == .invalid)
@@ -62,14 +62,14 @@ import Testing
         #expect(refusal?.code == code)
     }
 
-    @Test func addressesThatBreakNoRuleAreCalledAsTheyStand() throws {
+    @Test func addressesWithinTheRulesAreDialledUnchanged() throws {
         #expect(
             try routing.route(to: "sip:+1-212-555-0123@h:5080") == .sip(.init(requestURI: "sip:+1-212-555-0123@h:5080"))
         )
         #expect(try routing.route(to: "SIP:bob@h") == .sip(.init(requestURI: "sip:bob@h")))
     }
 
-    @Test func nobodyElsesBrowserIsCalled() throws {
+    @Test func onlyTheRequestersOwnBrowserIsCalled() throws {
         #expect(try routing.route(to: "browser:me") == .browser)
         #expect(throws: Routing.Refusal.self) { try routing.route(toSomebody: "browser:me") }
     }
@@ -85,7 +85,7 @@ import Testing
         #expect(routing.redirect(to: "sip:+12125550123@h;q=1", from: nil)?.requestURI == "sip:+12125550123@h")
     }
 
-    @Test func oneCalleeHasOneKeyHoweverHeIsWritten() {
+    @Test func everySpellingOfACalleeHasTheSameKey() {
         let plan = NumberingPlan(home: "KR")
         let spellings = [
             "010-1234-5678", "+821012345678", "sip:01012345678@h", "SIP:+82-10-1234-5678@other:5080",
@@ -114,90 +114,5 @@ import Testing
                 return #expect(Bool(false), "\(callee)")
             }
         }
-    }
-}
-
-@Suite struct NumberKeyTests {
-    private func store(_ body: (CallStore) async throws -> Void) async throws {
-        let folder = NSTemporaryDirectory() + "keys-\(UInt32.random(in: .min ... .max))"
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let store = try CallStore(folder: folder)
-        try await body(store)
-        store.close()
-    }
-    private func call(_ callee: String) -> Call {
-        Call(
-            localNumber: "025550100", remoteNumber: callee, brief: Brief(purpose: "p", questions: []),
-            createdAt: Date())
-    }
-
-    @Test func theListAndTheSearchForDuplicatesKnowTheNumberOfAnAddress() async throws {
-        try await store { store in
-            _ = try await store.numbers.addDoNotCall([
-                .init(number: "010-1234-5678", reason: "", addedAt: Date(), addedBy: "t")
-            ]
-            )
-            guard
-                case .blocked(.doNotCall, _) = try await store.insert(
-                    call("sip:+82-10-1234-5678@127.0.0.1"), events: [], window: 60)
-            else {
-                return #expect(Bool(false))
-            }
-            #expect(try await store.insert(call("+442079460000"), events: [], window: 60) == .stored)
-            guard
-                case .blocked(.duplicate, _) = try await store.insert(
-                    call("sip:+442079460000@127.0.0.1"), events: [], window: 60)
-            else {
-                return #expect(Bool(false))
-            }
-            #expect(try await store.numbers.isOnDoNotCallList("sip:01012345678@h"))
-            #expect(try await !store.numbers.isOnDoNotCallList("sip:bob@h"))
-        }
-    }
-}
-
-@Suite struct DigitTests {
-    private static let scalars = (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init)
-
-    /// All of Unicode: what has a value without being a decimal number (general category Nd) is no digit.
-    @Test func onlyDecimalNumbersAreDigits() {
-        var refused = 0
-        for scalar in Self.scalars
-        where scalar.properties.numericType != nil && scalar.properties.generalCategory != .decimalNumber {
-            refused += 1
-            if NumberingPlan.stripped("+1555\(scalar)234572") != nil
-                || NumberingPlan.stripped("\(scalar)\(scalar)\(scalar)\(scalar)") != nil
-            {
-                Issue.record("U+\(String(scalar.value, radix: 16)) is taken for a digit")
-            }
-        }
-        #expect(refused > 900)
-    }
-
-    @Test func digitsOfEveryScriptAreRead() {
-        let zeros = Self.scalars.filter {
-            $0.properties.generalCategory == .decimalNumber && $0.properties.numericValue == 0
-        }
-        #expect(zeros.count > 60)
-        for zero in zeros {
-            let digits = "0123456789".unicodeScalars.compactMap { Unicode.Scalar(zero.value + $0.value - 48) }
-            #expect(
-                NumberingPlan.stripped(String(String.UnicodeScalarView(digits))) == "0123456789",
-                "U+\(String(zero.value, radix: 16))")
-        }
-    }
-
-    @Test(arguments: [
-        "+1555Ⅷ234572", "0101234567①", "三三三三", "010¹234", "１２３4567", "٠١٢３４５", "+82 10 1234 567８", "1\u{20E3}234",
-        "123\u{301}4", "\u{202D}123456\u{202C}",
-        "0101234\u{FE0F}5678", "1234\n", "\t12345",
-    ])
-    func othersAreRefused(text: String) { #expect(NumberingPlan.stripped(text) == nil) }
-
-    @Test func aNumberOfOneScriptIsRead() {
-        #expect(
-            NumberingPlan.stripped("０１０-１２３４-５６７８") == "01012345678"
-                && NumberingPlan.stripped("＋８２１０１２３４５６７８") == "+821012345678")
-        #expect(NumberingPlan.stripped("٠١٠١٢٣٤٥٦٧٨") == "01012345678")
     }
 }

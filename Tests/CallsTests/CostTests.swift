@@ -15,7 +15,7 @@ import Testing
         "telephony minute 1", "a/b minute 1.2.3",
         "a/b minute -1", "a/b minute 1e9", "a/b minute .", "a/b minute 1 2", "a/b minute 1234567890123456789",
     ])
-    func pricesThatAreNone(_ text: String) { #expect(Price(text) == nil) }
+    func malformedPricesAreRejected(_ text: String) { #expect(Price(text) == nil) }
 
     @Test func decimalsAreExact() {
         let cost = list("a/b minute 0.1", "c/d 1k_characters 0.2").cost(of: [
@@ -34,7 +34,7 @@ import Testing
         #expect(prices.cost(of: used(60_001)).total == "0.04")
     }
 
-    @Test func whatHasNoPriceIsUnknownAndNotFree() {
+    @Test func aMissingPriceMakesTheCostUnknown() {
         let cost = list("a/b minute 1").cost(of: [
             ComponentUsage(component: "a/b", quantities: [.milliseconds: 60_000]),
             ComponentUsage(component: "c/d", quantities: [.characters: 5]),
@@ -58,7 +58,7 @@ import Testing
                 == "4")
     }
 
-    @Test func whoChargesForTimeChargesForNothingElse() {
+    @Test func aPricePerMinuteExcludesOtherPrices() {
         let used = [
             ComponentUsage(
                 component: "realtime/x", quantities: [.milliseconds: 120_000, .audioInputTokens: 5, .outputTokens: 7])
@@ -105,5 +105,5 @@ import Testing
     @Test(arguments: [
         "", "They come.", "{", "}{", #"{"summary": ""}"#, #"{"summary": 7}"#, #"{"sentiment": "positive"}"#,
     ])
-    func whatIsNoReview(_ text: String) { #expect(CallReviewer.reading(text) == nil) }
+    func malformedReviewsAreRejected(_ text: String) { #expect(CallReviewer.reading(text) == nil) }
 }

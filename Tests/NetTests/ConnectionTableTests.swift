@@ -10,7 +10,7 @@ import Testing
                 batch: 2))
     }
 
-    @Test func whoHasWaitedLongestGivesWay() {
+    @Test func theLongestIdleConnectionIsClosedFirst() {
         var table = table()
         for id in UInt64(1)...5 { #expect(table.add(id, source: UInt32(id), at: id) == .admitted(closing: [])) }
         #expect(table.trim(at: 20) == [1, 2])
@@ -18,7 +18,7 @@ import Testing
     }
 
     /// A thousand calls that begin at once are no attack.
-    @Test func whoHasJustComeStays() {
+    @Test func newConnectionsStay() {
         var table = table()
         for id in UInt64(1)...5 { _ = table.add(id, source: 1, at: id) }
         #expect(table.trim(at: 10) == [])
@@ -34,7 +34,7 @@ import Testing
         #expect(table.trim(at: 50) == [1], "not the other source's, which has waited longer than 3")
     }
 
-    @Test func whoSentARequestStaysBeforeThoseWhoDidNot() {
+    @Test func connectionsThatSentARequestStayLonger() {
         var table = table(waiting: 1)
         _ = table.add(1, source: 1, at: 1)
         table.begin(1)
@@ -43,7 +43,7 @@ import Testing
         #expect(table.trim(at: 50) == [2])
     }
 
-    @Test func whereThereIsNoRoomAtAllABatchGivesWayAtOnce() {
+    @Test func aFullTableClosesABatchAtOnce() {
         var table = table()
         for id in UInt64(1)...6 { _ = table.add(id, source: UInt32(id), at: 1) }
         #expect(table.add(7, source: 7, at: 1) == .admitted(closing: [1, 2]))
@@ -62,7 +62,7 @@ import Testing
         #expect(table.count == 3 && table.waitingCount == 1)
     }
 
-    @Test func whatIsRemovedIsForgotten() {
+    @Test func removedConnectionsAreForgotten() {
         var table = table()
         for id in UInt64(1)...3 { _ = table.add(id, source: 1, at: id) }
         for id in UInt64(1)...3 { table.remove(id) }

@@ -10,7 +10,7 @@ import Testing
 
     /// A turn runs at most 256 jobs. What is posted while the rest of a long queue waits must not be forgotten.
     @Test(arguments: [1, 255, 256, 257, 300, 512, 600, 1_500])
-    func nothingPostedIsForgotten(posted: Int) async throws {
+    func everyPostedFunctionRuns(posted: Int) async throws {
         let loop = try EventLoop(name: "turns")
         loop.start()
         defer { loop.stop() }

@@ -44,7 +44,8 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
             ["GET /x", "body ", "POST /y", "body abcde"]
         ),
         (
-            "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+            "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc"
+                + "GET /b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
             ["POST /a", "body abc", "GET /b last", "body "]
         ),
         ("\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", ["GET /", "body "]),
@@ -53,7 +54,8 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
         ("GET http://h:80/p?q HTTP/1.1\r\nHost: other\r\n\r\n", ["GET /p", "body "]),
         ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", ["OPTIONS *", "body "]),
         (
-            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "3\r\nabc\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
             ["POST /", "body abc0123456789", "GET /", "body "]
         ),
     ])
@@ -114,7 +116,7 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
         ("POST / HTTP/1.1\r\nHost: h\r\nExpect: miracles\r\nContent-Length: 2\r\n\r\n", 417),
         ("\u{16}\u{3}\u{1}\u{2}", 400),  // TLS where there is none
     ])
-    func whatIsNoRequestIsRefused(text: String, status: Int) {
+    func malformedRequestsAreRejected(text: String, status: Int) {
         for pieces in [nil, 1, 5] {
             #expect(read(text, pieces: pieces).last == "failure \(status)", "in pieces of \(pieces ?? 0)")
         }
@@ -149,7 +151,7 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
         #expect(head.request.query.map { "\($0.name)=\($0.value)" } == ["q=x+y z", "empty=", "e==", "é=안"])
     }
 
-    @Test func whatComesBehindAnUpgradeIsKept() {
+    @Test func bytesAfterAnUpgradeAreKept() {
         var parser = HTTPRequestParser()
         Array((request("GET / HTTP/1.1", "Host: h", "Upgrade: websocket") + "frames").utf8).withUnsafeBytes {
             parser.append($0)
@@ -162,7 +164,8 @@ private func request(_ line: String, _ fields: String..., body: String = "") -> 
     @Test func randomBytesNeverTrapAndCutsMakeNoDifference() {
         let seeds = [
             "POST /y HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcdeGET / HTTP/1.1\r\nHost: h\r\n\r\n",
-            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /?a=%41 HTTP/1.1\r\nHost: h\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+                + "GET /?a=%41 HTTP/1.1\r\nHost: h\r\n\r\n",
         ].map { Array($0.utf8) }
         var generator = SystemRandomNumberGenerator()
         for round in 0..<3_000 {

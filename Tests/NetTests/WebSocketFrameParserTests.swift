@@ -85,7 +85,7 @@ private func events(_ bytes: [UInt8], pieces: Int? = nil, maximum: Int = 1_000_0
             ),
             ([0x82, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4], 1009),
         ] as [([UInt8], Int)])
-    func whatIsNoFrameOfAClientClosesTheConnection(bytes: [UInt8], code: Int) {
+    func invalidClientFramesCloseTheConnection(bytes: [UInt8], code: Int) {
         for pieces in [nil, 1, 3] {
             #expect(
                 events(bytes, pieces: pieces, maximum: 2_000).last == "failure \(code)", "in pieces of \(pieces ?? 0)")

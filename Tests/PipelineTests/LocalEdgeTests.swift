@@ -30,7 +30,7 @@ import Testing
         #expect(reading.depth == 8 && reading.dropped == 1 && reading.waits == 1)
     }
 
-    @Test func whatIsHandedStraightOnIsCounted() {
+    @Test func synchronousHandOffsAreCounted() {
         var edge = LocalEdge<Int>(EdgePlan("heard", limit: 4, whenFull: .dropOldest))
         edge.passed()
         #expect(edge.reading(at: 0).sent == 1 && edge.isEmpty)

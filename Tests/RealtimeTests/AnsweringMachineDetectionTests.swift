@@ -10,7 +10,8 @@ import Testing
             AnsweringMachineDetection.screening
         ),
         (
-            "The person you're calling is using a screening service from Google. Go ahead and say your name and why you're calling.",
+            "The person you're calling is using a screening service from Google. "
+                + "Go ahead and say your name and why you're calling.",
             "en", .screening
         ),
         ("You have reached the voicemail of Kim. Please leave a message after the tone.", "en", .machine),
@@ -28,7 +29,7 @@ import Testing
         ("Представьтесь, пожалуйста", "ru", .screening), ("Оставайтесь на линии", "ru", .hold),
         ("Для соединения с оператором нажмите ноль", "ru", .menu(person: "0")),
     ])
-    func whatIsNoPerson(_ text: String, _ language: String, _ talk: AnsweringMachineDetection) {
+    func answeringMachinesAreRecognised(_ text: String, _ language: String, _ talk: AnsweringMachineDetection) {
         #expect(AnsweringMachineDetection.read(text, language: language) == talk)
     }
 
@@ -36,7 +37,9 @@ import Testing
         "", "Hello?", "Yes, I will be there.", "Who is this?", "I am in a meeting.", "The press was there.", "9 guests",
         "What is it about?",
     ])
-    func whatMayBeAPerson(_ text: String) { #expect(AnsweringMachineDetection.read(text, language: "en") == nil) }
+    func possiblePeopleAreNotTakenForMachines(_ text: String) {
+        #expect(AnsweringMachineDetection.read(text, language: "en") == nil)
+    }
 
     private static let brief = Brief(
         purpose: "to prepare the dinner", callerDisplayName: "Riverside Restaurant",
@@ -125,7 +128,7 @@ import Testing
         #expect(!hear("You may leave your message at the desk.", &machine, at: 9_000).contains("hang up: voicemail"))
     }
 
-    @Test func whoCallsUsIsNoMachine() {
+    @Test func inboundCallersAreNeverTakenForMachines() {
         var machine = greeted { $0.detectsMachines = false }
         #expect(
             !hear("I want to leave my name after the tone, please hold.", &machine, at: 5_000).contains(

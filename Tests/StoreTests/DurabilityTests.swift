@@ -4,7 +4,7 @@ import Testing
 @testable import Store
 
 @Suite struct DurabilityTests {
-    @Test func whatIsAcknowledgedIsOnDisk() async throws {
+    @Test func acknowledgedWritesAreOnDisk() async throws {
         let folder = NSTemporaryDirectory() + "durability-\(UInt32.random(in: .min ... .max))"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let storage = try Storage(

@@ -6,7 +6,7 @@ import Testing
 @Suite struct VaultTests {
     private let key = Vault.Key(bytes: Array(repeating: 7, count: 32))
 
-    @Test func whatIsEncryptedOpensWhereItBelongs() throws {
+    @Test func ciphertextIsBoundToItsPlace() throws {
         let vault = Vault(current: key)
         let encrypted = try vault.encrypt("secret words", row: "calls/a")
         #expect(

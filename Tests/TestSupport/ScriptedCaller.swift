@@ -2,8 +2,8 @@ public import Bridge
 public import Net
 internal import Pipeline
 
-/// The far end of a media stream, in the time of a manual loop: sends a frame every 20 ms, plays what it is sent a frame
-/// every 20 ms, echoes marks when they have played, or at once after `clear`.
+/// The far end of a media stream, on a manual loop's clock. It sends a frame and plays a received frame every 20 ms.
+/// It echoes a mark when the audio before the mark has played, or at once after `clear`.
 public final class ScriptedCaller {
     public let loop: EventLoop
     private let stream: any MediaStream

@@ -4,112 +4,6 @@ import Testing
 
 @testable import Realtime
 
-@Suite struct QuestionReadingTests {
-    @Test(arguments: [
-        ("Will you attend?", Question.Kind.boolean), ("Have you moved?", .boolean),
-        ("How many people will come?", .number),
-        ("When can you come?", .date), ("What day suits you?", .date), ("What is your address?", .text),
-        ("Your name is Kim, right?", .boolean),
-        ("몇 명이 오시나요?", .number), ("참석하시나요?", .boolean), ("언제 오시나요?", .date), ("Сколько вас будет?", .number),
-    ])
-    func wordingTellsTheKind(text: String, kind: Question.Kind) {
-        #expect(QuestionReading(Question(id: "q1", text: text)).kind == kind)
-    }
-    @Test func theRequestWins() {
-        #expect(QuestionReading(Question(id: "q1", text: "Will you?", kind: .number)).kind == .number)
-    }
-}
-
-@Suite struct AnswerReadingTests {
-    private static let boolean = Question(id: "q1", text: "Will you attend?")
-    private static let number = Question(id: "q1", text: "How many?", kind: .number)
-    private static let choice = Question(id: "q1", text: "Which?", kind: .choice, choices: ["red wine", "white wine"])
-    private static let date = Question(id: "q1", text: "When?", kind: .date)
-
-    static let cases: [(String, Question?, Intent)] = [
-        ("yes i will be there", boolean, .answer(.boolean(true))), ("no thank you", boolean, .answer(.boolean(false))),
-        ("I'm not sure", boolean, .dontKnow), ("nope", boolean, .answer(.boolean(false))), ("four", boolean, .other),
-        ("can you repeat that", boolean, .repeatPlease), ("who is this", boolean, .whoIsThis),
-        ("i'm busy right now", boolean, .busy),
-        ("please call me back later", boolean, .busy), ("you have the wrong number", boolean, .wrongNumber),
-        ("stop calling me", boolean, .refusal), ("", boolean, .nothing), ("hello", boolean, .hello),
-        ("please leave a message after the tone", boolean, .voicemail),
-        ("there are four of us", number, .answer(.number(4))),
-        ("twenty five", number, .answer(.number(25))), ("two hundred and six", number, .answer(.number(206))),
-        ("yes", number, .other),
-        ("the white wine please", choice, .answer(.text("white wine"))),
-        ("on friday", date, .answer(.text("on friday"))),
-        ("yes", nil, .other),
-    ]
-    @Test(arguments: cases.indices) func wordsHaveTheirMeaning(index: Int) {
-        let (text, question, intent) = Self.cases[index]
-        #expect(AnswerReading(texts: .of("en")).intent(of: text, question: question) == intent)
-    }
-
-    @Test func koreanAndRussianWords() {
-        #expect(AnswerReading(texts: .of("ko")).intent(of: "네 갈게요", question: Self.boolean) == .answer(.boolean(true)))
-        #expect(
-            AnswerReading(texts: .of("ko-KR")).intent(of: "아니요", question: Self.boolean) == .answer(.boolean(false)))
-        #expect(
-            AnswerReading(texts: .of("ru")).intent(of: "да, конечно", question: Self.boolean) == .answer(.boolean(true))
-        )
-    }
-
-    @Test func keysAnswer() {
-        let reading = AnswerReading(texts: .of("en"))
-        #expect(reading.intent(ofKeys: "1", question: Self.boolean) == .answer(.boolean(true)))
-        #expect(reading.intent(ofKeys: "2", question: Self.boolean) == .answer(.boolean(false)))
-        #expect(reading.intent(ofKeys: "9", question: Self.boolean) == .other)
-        #expect(reading.intent(ofKeys: "42", question: Self.number) == .answer(.number(42)))
-        #expect(reading.intent(ofKeys: "2", question: Self.choice) == .answer(.text("white wine")))
-    }
-}
-
-@Suite struct TaskTrackerTests {
-    private let questions = [Question(id: "q1", text: "A?"), Question(id: "q2", text: "B?", isRequired: false)]
-
-    @Test func reportsAreTakenAndNonsenseIsCounted() {
-        var tracker = TaskTracker(questions: questions)
-        let first = tracker.apply(
-            json: #"{"asking":"q1","questions":[{"id":"q1","status":"answered","answer":"yes","value":true}]}"#)
-        #expect(first == ["q1"])
-        #expect(
-            tracker.answers[0].status == .answered && tracker.answers[0].value == .boolean(true)
-                && tracker.answers[0].confidence == nil)
-        let second = tracker.apply(json: "not json")
-        let third = tracker.apply(
-            json:
-                #"{"questions":[{"id":"q9","status":"answered"},{"id":"q2","status":"maybe"},{"id":"q1","status":"pending"},{"id":"q2","status":"not_asked"},{"id":"q2","status":"answered","confidence":7}]}"#
-        )
-        #expect(second == [] && third == [])
-        #expect(tracker.ignoredReports == 6)
-        #expect(tracker.isCompleted, "the open question is not required")
-    }
-
-    @Test func theEndSettlesWhatIsOpen() {
-        var tracker = TaskTracker(questions: questions)
-        tracker.apply(TaskReport(asking: "q1"))
-        tracker.close()
-        #expect(tracker.answers.map(\.status) == [.unclear, .notAsked])
-    }
-}
-
-@Suite struct PolicyTextsTests {
-    @Test func everyLanguageHasTheSameTextsAndPatterns() {
-        let english = PolicyTexts.of("en")
-        #expect(english.texts.count > 20)
-        for language in PolicyTexts.languages {
-            let other = PolicyTexts.of(language)
-            #expect(Set(other.texts.keys) == Set(english.texts.keys), "\(language)")
-            #expect(Set(other.patterns.keys) == Set(english.patterns.keys), "\(language)")
-            #expect(other.texts.values.allSatisfy { !$0.isEmpty })
-        }
-    }
-    @Test func placeholdersAreFilledOnce() {
-        #expect(PolicyTexts.fill("{a} and {b} {unknown} {", ["a": "{b}", "b": "2"]) == "{b} and 2 {unknown} {")
-    }
-}
-
 /// A whole conversation without audio: the machine and the embedded policy on a clock made of numbers.
 @Suite struct DialogueTests {
     private struct Talk {
@@ -229,13 +123,13 @@ import Testing
         ("stop calling me", .refused),
         ("please leave a message after the beep", .voicemail), ("call me back later", .calleeBusy),
     ])
-    func whatEndsACall(words: String, reason: EndReason) {
+    func closingWordsEndTheCall(words: String, reason: EndReason) {
         var talk = Talk(two)
         _ = talk.hear(words)
         #expect(talk.ended == reason)
     }
 
-    @Test func whoAndRepeatAreAnswered() {
+    @Test func questionsAboutTheCallerAndRepetitionsAreAnswered() {
         var talk = Talk(two)
         let heard9 = talk.hear("who is this")
         #expect(heard9.contains("calling for Kim"))
@@ -302,7 +196,7 @@ import Testing
         guard case .hangUp(.voicemail)? = machine.tick(at: 66_000).first else { return #expect(Bool(false)) }
     }
 
-    @Test func whatAnOperatorSaysTakesTheFloor() {
+    @Test func operatorTextInterruptsTheDialogue() {
         var talk = Talk(two)
         let turn = talk.machine.turn
         let actions = talk.machine.say("One moment. A colleague will call you.", at: 5_000)
@@ -354,87 +248,5 @@ import Testing
         let before = machine.tick(at: 14_999)
         let after = machine.tick(at: 15_000)
         #expect(before == [] && after == [.hangUp(.providerError)])
-    }
-}
-
-@Suite struct AnswerGrammarTests {
-    @Test func wordsOfTheQuestionAreInTheGrammar() {
-        let grammar = AnswerGrammar(AnswerHints(kind: .choice, choices: ["Red wine", "white wine"]))
-        #expect(
-            grammar.text.contains("red wine | white wine")
-                && grammar.words.isSuperset(of: ["red", "white", "wine", "pardon"]))
-        #expect(!grammar.words.contains("control"))
-    }
-    @Test func everyWordHasAPronunciation() throws {
-        let model = try AcousticModel()
-        for kind in Question.Kind.allCases {
-            for word in AnswerGrammar(AnswerHints(kind: kind)).words { #expect(model.knows(word: word), "\(word)") }
-        }
-    }
-    @Test func aMissingModelSaysWhatToInstall() {
-        let error = #expect(throws: SpeechError.self) { _ = try AcousticModel(folder: "/nowhere") }
-        #expect(error?.message.contains("pocketsphinx-en-us") == true)
-    }
-}
-
-/// The real engines: flite speaks, pocketsphinx understands.
-@Suite struct EmbeddedSpeechTests {
-    /// Found by scripts/soak: every choice that a question ever had stayed compiled in every decoder.
-    @Test func grammarsOfManyQuestionsAreNotAllKept() throws {
-        let decoder = try PocketSphinxDecoder(model: try AcousticModel(), words: ["yes", "no"])
-        func grammar(_ number: Int) -> String { "#JSGF V1.0; grammar g\(number); public <a> = yes | no;" }
-        for number in 0..<3 * PocketSphinxDecoder.grammarLimit {
-            try decoder.select(grammar: "g\(number)", text: grammar(number))
-        }
-        #expect(decoder.grammars.count == PocketSphinxDecoder.grammarLimit)
-        // One that was given up is compiled again; one that is used does not grow old.
-        for _ in 0..<2 {
-            for number in [0, 47, 0, 46] { try decoder.select(grammar: "g\(number)", text: grammar(number)) }
-        }
-        #expect(
-            decoder.grammars.count == PocketSphinxDecoder.grammarLimit && decoder.grammars.suffix(2) == ["g0", "g46"])
-        try decoder.start()
-        _ = decoder.finish()
-    }
-
-    @Test func whatFliteSaysIsRecognised() async throws {
-        let workers = WorkerPool(name: "test", threads: 2)
-        let pool = DecoderPool(model: try AcousticModel(), workers: workers, limit: 1)
-        let input = Edge<RecognizerInput>("in", limit: 1_000, whenFull: .wait)
-        let output = Edge<TranscriptEvent>("out", limit: 8, whenFull: .wait)
-        let recognizer = Task { try await EmbeddedRecognizer(pool: pool).run(from: input, to: output) }
-        var heard: [String] = []
-        for (text, kind) in [("Yes, I will be there.", Question.Kind.boolean), ("Four people.", .number)] {
-            let frames = try EmbeddedSpeech.synthesize(
-                Sentence(utterance: 0, turn: 1, text: text, language: "en"), voice: .rms)
-            try await input.send(.expect(AnswerHints(kind: kind)))
-            var up = try Resampler(from: 8_000, to: 16_000)
-            var audio: [AudioFrame] = []
-            let silence = [AudioFrame](
-                repeating: {
-                    var frame = AudioFrame(sampleRate: 8_000);
-                    frame.fill {
-                        $0.update(repeating: 0); return 160
-                    }; return frame
-                }(), count: 12)
-            for frame in silence + frames + silence { try up.process(frame, into: &audio) }
-            for frame in audio { try await input.send(.audio(frame)) }
-            try await input.send(.turnEnded)
-            if case .data(.final(let text, let confidence))? = await output.next() {
-                heard.append(text)
-                #expect(confidence == nil, "the engine gives none")
-            }
-        }
-        input.finish()
-        try await recognizer.value
-        #expect(heard == ["yes i will be there", "four people"])
-        workers.stop()
-    }
-
-    @Test(arguments: ["ko", "ru"]) func otherLanguagesAreSpokenByEspeak(language: String) throws {
-        let text = language == "ko" ? "안녕하세요. 반갑습니다." : "Здравствуйте, как дела?"
-        let frames = try EmbeddedSpeech.synthesize(
-            Sentence(utterance: 0, turn: 3, text: text, language: language), voice: .kal16)
-        #expect(frames.count > 40 && frames.allSatisfy { $0.turn == 3 && $0.count == 160 && $0.sampleRate == 8_000 })
     }
 }

@@ -1,0 +1,42 @@
+import Foundation
+import Testing
+
+@testable import Pipeline
+
+@Suite struct BargeInTests {
+    /// s: speech over our speech, q: speech while we are quiet, m: muted speech, .: silence over our speech.
+    /// Out: index of the frame and p(ause), r(esume), i(nterrupt).
+    private func interruptions(
+        _ pattern: String, minimumMs: Int = 40, confirmMs: Int = 100, resumeMs: Int = 100,
+        words: (Int) -> Int? = { _ in nil }
+    )
+        -> String
+    {
+        var stage = BargeIn(.init(minimumMs: minimumMs, confirmMs: confirmMs, resumeMs: resumeMs, minimumWords: 2))
+        var result: [String] = []
+        for (index, character) in pattern.enumerated() {
+            var output: [Interruption] = []
+            stage.process(
+                BargeInInput(
+                    isCallerSpeech: character != ".", isAISpeaking: character != "q", isMuted: character == "m",
+                    words: words(index)),
+                into: &output)
+            result += output.map { "\(index)\($0 == .pause ? "p" : $0 == .resume ? "r" : "i")" }
+        }
+        return result.joined(separator: " ")
+    }
+    @Test func speechOverOursPausesThenInterruptsOnce() { #expect(interruptions("..ssssssss") == "3p 6i") }
+    @Test func tooFewWordsDoNot() {
+        #expect(interruptions("..ssssssss....." + "....", words: { _ in 1 }) == "3p 14r")
+        #expect(interruptions("..ssssssssss", words: { $0 < 9 ? 1 : 2 }) == "3p 9i")
+    }
+    @Test func longSpeechDoesWhateverItsWords() {
+        #expect(interruptions("..ssssssssssssssssssssssssss", words: { _ in 0 }) == "3p 21i")
+    }
+    @Test func speechWhileWeAreQuietDoesNot() { #expect(interruptions("..qqqqqqq") == "") }
+    @Test func mutedSpeechDoesNot() { #expect(interruptions("mmmmmmmm") == "") }
+    @Test func aClickDoesNothing() { #expect(interruptions("s..s..s..") == "") }
+    @Test func aBackchannelCostsNothing() { #expect(interruptions("sss.....ss") == "1p 7r 9p") }
+    @Test func shortGapsDoNotEndTheDecision() { #expect(interruptions("ss.s.s.s") == "1p 7i") }
+    @Test func interruptsAtOnceWithoutTimeToConfirm() { #expect(interruptions("sss", confirmMs: 40) == "1p 1i") }
+}

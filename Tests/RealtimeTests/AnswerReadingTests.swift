@@ -1,0 +1,50 @@
+import Foundation
+import Pipeline
+import Testing
+
+@testable import Realtime
+
+@Suite struct AnswerReadingTests {
+    private static let boolean = Question(id: "q1", text: "Will you attend?")
+    private static let number = Question(id: "q1", text: "How many?", kind: .number)
+    private static let choice = Question(id: "q1", text: "Which?", kind: .choice, choices: ["red wine", "white wine"])
+    private static let date = Question(id: "q1", text: "When?", kind: .date)
+
+    static let cases: [(String, Question?, Intent)] = [
+        ("yes i will be there", boolean, .answer(.boolean(true))), ("no thank you", boolean, .answer(.boolean(false))),
+        ("I'm not sure", boolean, .dontKnow), ("nope", boolean, .answer(.boolean(false))), ("four", boolean, .other),
+        ("can you repeat that", boolean, .repeatPlease), ("who is this", boolean, .whoIsThis),
+        ("i'm busy right now", boolean, .busy),
+        ("please call me back later", boolean, .busy), ("you have the wrong number", boolean, .wrongNumber),
+        ("stop calling me", boolean, .refusal), ("", boolean, .nothing), ("hello", boolean, .hello),
+        ("please leave a message after the tone", boolean, .voicemail),
+        ("there are four of us", number, .answer(.number(4))),
+        ("twenty five", number, .answer(.number(25))), ("two hundred and six", number, .answer(.number(206))),
+        ("yes", number, .other),
+        ("the white wine please", choice, .answer(.text("white wine"))),
+        ("on friday", date, .answer(.text("on friday"))),
+        ("yes", nil, .other),
+    ]
+    @Test(arguments: cases.indices) func wordsHaveTheirMeaning(index: Int) {
+        let (text, question, intent) = Self.cases[index]
+        #expect(AnswerReading(texts: .of("en")).intent(of: text, question: question) == intent)
+    }
+
+    @Test func koreanAndRussianWords() {
+        #expect(AnswerReading(texts: .of("ko")).intent(of: "네 갈게요", question: Self.boolean) == .answer(.boolean(true)))
+        #expect(
+            AnswerReading(texts: .of("ko-KR")).intent(of: "아니요", question: Self.boolean) == .answer(.boolean(false)))
+        #expect(
+            AnswerReading(texts: .of("ru")).intent(of: "да, конечно", question: Self.boolean) == .answer(.boolean(true))
+        )
+    }
+
+    @Test func keysAnswer() {
+        let reading = AnswerReading(texts: .of("en"))
+        #expect(reading.intent(ofKeys: "1", question: Self.boolean) == .answer(.boolean(true)))
+        #expect(reading.intent(ofKeys: "2", question: Self.boolean) == .answer(.boolean(false)))
+        #expect(reading.intent(ofKeys: "9", question: Self.boolean) == .other)
+        #expect(reading.intent(ofKeys: "42", question: Self.number) == .answer(.number(42)))
+        #expect(reading.intent(ofKeys: "2", question: Self.choice) == .answer(.text("white wine")))
+    }
+}
