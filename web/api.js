@@ -1,4 +1,4 @@
-// The only file that knows URLs.
+// The requests to the server. No other file contains a URL of the API.
 
 import { said } from "./text.js";
 
@@ -10,7 +10,7 @@ export class APIError extends Error {
   }
 }
 
-const patience = 3;
+const attemptLimit = 3;
 const longestWaitSeconds = 10;
 
 async function request(method, path, body) {
@@ -26,8 +26,8 @@ async function request(method, path, body) {
     } catch {
       throw new APIError(0, { detail: "the server cannot be reached" });
     }
-    // Too many requests of this key: who only reads waits as long as the server says, and not all at the same moment.
-    if (response.status !== 429 || method !== "GET" || tries === patience) break;
+    // Too many requests with this key: a read waits as long as the server says, plus a random part of a second.
+    if (response.status !== 429 || method !== "GET" || tries === attemptLimit) break;
     const seconds = Math.min(Number(response.headers.get("retry-after")) || 1, longestWaitSeconds);
     await new Promise((resolve) => setTimeout(resolve, 1000 * (seconds + Math.random())));
   }
@@ -43,9 +43,9 @@ export const session = () => request("GET", "/api/session");
 export const logIn = (credentials) => request("POST", "/api/session", credentials);
 export const logOut = () => request("DELETE", "/api/session");
 export const createCall = (call) => request("POST", "/api/outbound/", call);
-/** What the server would say of a call; nothing is placed. */
+/** Validates a call without placing it. */
 export const checkCall = (call) => request("POST", "/api/outbound/check", call);
-// Calls that came in have ids of their own kind.
+// Ids of inbound calls begin with "in-".
 const callURL = (callID) => `/api/${callID.startsWith("in-") ? "inbound" : "outbound"}/${id(callID)}`;
 
 /** `kind`: outbound or inbound. */
@@ -53,10 +53,9 @@ export const listCalls = (filter, kind = "outbound") => {
   const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
   return request("GET", `/api/${kind}/${query.size ? `?${query}` : ""}`);
 };
-/** Calls that go on, the oldest first, and how many there are in each state. */
-export const liveCalls = (kind, limit) => request(
-  "GET",
-  `/api/${kind}/active?state=dialing,ringing,connected&limit=${limit}`
+/** Live calls, oldest first, and the number of calls in each state. */
+export const liveCalls = (kind, limit) => (
+  request("GET", `/api/${kind}/active?state=dialing,ringing,connected&limit=${limit}`)
 );
 export const statistics = () => request("GET", "/api/outbound/stats");
 export const call = (callID) => request("GET", callURL(callID));
@@ -66,10 +65,8 @@ export const graph = (callID) => request("GET", `${callURL(callID)}/graph`);
 export const transfer = (callID) => request("POST", `${callURL(callID)}/transfer`, {});
 export const say = (callID, text) => request("POST", `${callURL(callID)}/say`, { text });
 export const act = (callID, action) => request("POST", `${callURL(callID)}/${action}`);
-export const correct = (callID, questionID, change) => request(
-  "POST",
-  `${callURL(callID)}/answers/${id(questionID)}`,
-  change
+export const correct = (callID, questionID, change) => (
+  request("POST", `${callURL(callID)}/answers/${id(questionID)}`, change)
 );
 export const retention = () => request("GET", "/api/retention");
 export const providers = () => request("GET", "/api/providers");

@@ -1,4 +1,5 @@
-// Routing, login, the live mark. A page is a function (root, parameter) that returns what to do when it is left.
+// Routing, login and the connection mark. A page is a function (root, parameter) that returns a function to call when
+// the page is left.
 import * as api from "./api.js";
 import { feed } from "./store.js";
 import { language, languages, setLanguage, t, translate } from "./text.js";
@@ -16,7 +17,7 @@ const live = document.querySelector('[data-part="live"]');
 const banner = document.querySelector('[data-part="banner"]');
 let leave = null;
 let session = null;
-// Where a page was scrolled to, by its number in the history: who goes back finds it so.
+// The scroll position of each page by its number in the history: going back restores it.
 const scrolls = new Map();
 let entry = history.state ?? 0;
 let shownPath = location.pathname;
@@ -31,7 +32,7 @@ export function go(path) {
 }
 
 async function goBack({ state }) {
-  // A place on the same page.
+  // A link to a place on the same page.
   if (location.pathname === shownPath) {
     entry = state ?? entry;
     page.focus();
@@ -60,7 +61,7 @@ function loginPage(root) {
       );
       await enter();
     } catch (problem) {
-      const refusal = form.username.value.trim() ? t("Name or password is wrong.") : t("This key is not known.");
+      const refusal = form.username.value.trim() ? t("Wrong name or password.") : t("Unknown API key.");
       error.textContent = problem.status === 401 ? refusal : problem.message;
     }
   });
@@ -104,14 +105,14 @@ async function show() {
     else if (path === "/inbound") left = await listPage(root, "inbound");
     else if (path === "/outbound/new") left = newPage(root, go);
     else if (match) left = await callPage(root, match[1]);
-    else message(root, t("Nothing here"), t("There is no such page."));
+    else message(root, t("Page not found"), t("This page does not exist."));
   } catch (problem) {
     if (!root.isConnected) return;
     if (problem.status === 401) return loginPage(clear());
     root.replaceChildren();
-    message(root, problem.status === 404 ? t("No such call") : t("That did not work"), problem.message);
+    message(root, problem.status === 404 ? t("Call not found") : t("The request failed"), problem.message);
   }
-  // Somebody has gone on before this page was there.
+  // The user has opened another page in the meantime.
   if (!root.isConnected) return left?.();
   leave = left;
   page.focus({ preventScroll: true });
@@ -137,7 +138,7 @@ document.addEventListener("click", (event) => {
     go(link.getAttribute("href"));
   }
 });
-// Nothing of what was seen or typed stays in the page.
+// Reloading removes everything that was shown or typed.
 const ended = () => location.reload();
 
 document.querySelector('[data-action="logout"]').addEventListener("click", async () => {
@@ -150,7 +151,7 @@ feed.addEventListener("state", ({ detail }) => {
   live.toggleAttribute("data-off", detail === "off");
   live.textContent = detail === "on" ? t("live") : t("offline, trying again");
   banner.hidden = detail === "on";
-  // The server may be there, and only the login over.
+  // The server may be reachable while only the login has ended.
   if (detail === "off") api.session().catch((problem) => { if (problem.status === 401 && !top_.hidden) ended(); });
 });
 window.addEventListener("unhandledrejection", (event) => toast(event.reason?.message ?? t("Something went wrong.")));

@@ -10,7 +10,7 @@ function valueText(answer) {
   return String(answer.value ?? answer.answer_summary ?? answer.answer_text ?? "");
 }
 
-// In the type that the question asks for; what is none is refused by the server, in words.
+// A value of the type that the question asks for. The server refuses other values with a reason.
 function typedValue(text, type) {
   if (type === "boolean") {
     if ([t("Yes"), "yes", "Yes", "true"].includes(text)) return true;
@@ -22,7 +22,7 @@ function typedValue(text, type) {
 export function answersPart(page) {
   const { root, callID } = page;
 
-  // What the AI understood can be set right once the call is over; the record keeps both.
+  // An answer can be corrected once the call is over. The record keeps both values.
   function showCorrection(row, answer) {
     const change = row.querySelector('[data-cell="change"]');
     const form = part(row, "correct");

@@ -6,7 +6,7 @@ import { cell, duration, endReason, fact, isEnded, part, plain, showState, toast
 
 const under = { cancel: t("Cancelling"), hangup: t("Hanging up"), retry: t("Queued") };
 
-// Of what has no price nobody knows what it costs.
+// A component without a price makes the total unknown.
 function costText(cost) {
   if (!cost || cost.components.length === 0 || cost.known === "0" && cost.total === "unknown") return "";
   const parts = cost.components.map((one) => `${one.component} ${one.amount}`).join(", ");
@@ -47,16 +47,16 @@ function showFacts({ root, callID, call, result, isInbound }) {
   fact(facts, t("Answered by"), call.answered_by === "unknown" ? "" : plain(call.answered_by));
   fact(facts, t("Next attempt"), when(call.next_attempt_at));
   fact(facts, t("Summary"), result.summary);
-  fact(facts, t("Mood"), plain(result.sentiment));
+  fact(facts, t("Sentiment"), plain(result.sentiment));
   fact(facts, t("Cost"), costText(result.cost));
-  fact(facts, t("For"), call.operator_name);
+  fact(facts, t("Requested operator"), call.operator_name);
   fact(facts, t("Line"), lineText(result.media));
   fact(facts, t("Id"), callID);
 }
 
 export function headPart(page) {
   const { root, callID, isInbound } = page;
-  // What somebody has asked for, until the call is so.
+  // The state that a pressed button asks for, until the call reaches it.
   let wanted = null;
 
   function show() {
@@ -81,7 +81,7 @@ export function headPart(page) {
   for (const button of root.querySelectorAll("[data-action]")) {
     button.addEventListener("click", async () => {
       button.disabled = true;
-      // Shown at once; taken back, with the reason, where the server does not want it.
+      // Shown at once, and reverted with the reason if the server refuses.
       wanted = { state: page.call.state, words: under[button.dataset.action] };
       show();
       try { await api.act(callID, button.dataset.action); } catch (problem) {

@@ -1,9 +1,9 @@
-// The lists of a call's page: attempts, rules in the way, transfers, webhooks, SIP messages.
+// The lists of a call's page: attempts, blocking rules, transfers, webhooks, SIP messages.
 import * as api from "./api.js";
 import { t } from "./text.js";
 import { cell, element, part, plain, ruleName, toast, when } from "./view.js";
 
-// Deliveries that are shown.
+// The newest deliveries are shown.
 const deliveryLimit = 20;
 
 function timedRow(at, words, title = "") {
@@ -18,7 +18,7 @@ const because = (words, reason, mark = ": ") => reason ? `${words}${mark}${reaso
 
 async function showSIP({ root, callID }) {
   const trace = await api.sipTrace(callID);
-  cell(root, "ladder", trace.ladder || t("Nothing is kept: no SIP leg of ours carried the call."));
+  cell(root, "ladder", trace.ladder || t("No SIP messages: the call had no SIP leg on this server."));
   part(root, "messages").replaceChildren(...trace.items.map((message) => {
     const details = document.createElement("details");
     const way = message.direction === "sent" ? "→" : "←";

@@ -1,9 +1,9 @@
-// The recording of a call, and where the time of its answers went.
+// The recording of a call, and what its response times are made of.
 import { t } from "./text.js";
 import { cell, duration, fact, part, template } from "./view.js";
 import { waveform } from "./waveform.js";
 
-// What an answer's time is made of, in the order in which it passes.
+// The parts of a response time, in order.
 const steps = [
   ["end_of_turn", t("end of turn")],
   ["speech_to_text", t("speech to text")],
@@ -12,7 +12,7 @@ const steps = [
   ["queueing", t("queueing")],
 ];
 
-// One bar an answer: what passed between the callee's last word and our first sound, in its order.
+// One bar a response: the parts of the time from the callee's last word to the AI's first sound.
 function showWaterfall({ root, result }, answers) {
   const longest = Math.max(1, ...answers.map((one) => one.voice_to_voice_ms));
   part(root, "waterfall").replaceChildren(...answers.map((one) => {
@@ -41,7 +41,7 @@ function showLatency(page) {
   const list = part(page.root, "latencies");
   list.replaceChildren();
   const show = (name, value) => fact(list, name, `${value.p50_ms} ms, p95 ${value.p95_ms} ms`);
-  show(t("Whole"), latency.voice_to_voice);
+  show(t("Total"), latency.voice_to_voice);
   show(t("End of turn"), latency.end_of_turn);
   show(t("Speech to text"), latency.speech_to_text);
   show(t("Dialogue"), latency.language_model);

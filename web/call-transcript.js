@@ -1,4 +1,4 @@
-// The conversation of a call, as it was heard.
+// The transcript of a call.
 import { t } from "./text.js";
 import { cell, duration, part, template } from "./view.js";
 
@@ -18,7 +18,7 @@ export function transcriptPart(page) {
       const rest = row.querySelector('[data-cell="unheard"]');
       rest.hidden = false;
       rest.textContent = ` ${entry.text.startsWith(heard) ? entry.text.slice(heard.length).trim() : entry.text}`;
-      rest.title = t("not heard: the callee cut in");
+      rest.title = t("not heard: the callee interrupted");
     } else {
       cell(row, "heard", entry.text || t("(not understood)"));
     }

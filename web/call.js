@@ -14,7 +14,7 @@ import { callID as idOf, cell, isEnded, part, template, toast } from "./view.js"
 // Seconds between two looks at a call that has not ended.
 const lookEvery = 3;
 
-/** What the parts of the page share: the call as it is known, and what they may ask of each other. */
+/** What the parts of the page share: the call, its result, and functions that they call on each other. */
 function context(root, callID, call, result) {
   const audio = root.querySelector('[data-cell="audio"]');
   return {
@@ -97,9 +97,9 @@ export async function callPage(root, callID) {
   };
   feed.addEventListener("event", onEvent);
   showAll();
-  // What happened between the first answer and the subscription.
+  // Catches up on changes between the first reading and the subscription to events.
   page.refresh().catch(() => {});
-  // Those who may only look do not see deliveries.
+  // Viewers get 403 for deliveries.
   const deliveries = () => lists.showDeliveries().catch(() => {});
   deliveries();
   let seconds = 0;

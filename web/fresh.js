@@ -1,17 +1,17 @@
-// What keeps a page as fresh as the calls are, and lets it rest while nobody sees it.
+// Refreshes a page when calls change, and pauses while the page is hidden.
 import { feed } from "./store.js";
 
 const firstDelay = 400;
 const mostInterval = 5000;
 
 /**
- * Refreshes after events. Several in a moment make one refresh, and a stream of them one an interval; where a refresh
- * takes long, on this machine or
- * on that one, it is done less often. A page that nobody sees waits until it is seen.
- * @param refresh reads and draws anew, unless `isCurrent()`, which it is given, says that a later one has begun or the
- * page was left,
- * @param isOurs whether an event concerns the page, @param interval ms between two refreshes at least.
- * @returns `soon()` for other occasions, and `leave()`.
+ * Refreshes after events. Several events at once cause one refresh; a stream of events causes one refresh an interval.
+ * Refreshes that take long happen less often. A hidden page refreshes when it becomes visible.
+ * @param refresh reads and draws the page. It gets `isCurrent()`, which is false once a later refresh has begun or the
+ * page was left.
+ * @param isOurs whether an event concerns the page
+ * @param interval minimum time between two refreshes, in milliseconds
+ * @returns `soon()`, which asks for a refresh, and `leave()`.
  */
 export function keepFresh(refresh, isOurs, interval = 1000) {
   let timer = 0;
@@ -30,10 +30,8 @@ export function keepFresh(refresh, isOurs, interval = 1000) {
   function soon() {
     isOwed = document.hidden;
     if (isOwed) return;
-    timer ||= setTimeout(
-      now,
-      Math.max(firstDelay, Math.min(3 * cost, mostInterval), last + interval - performance.now())
-    );
+    const delay = Math.max(firstDelay, Math.min(3 * cost, mostInterval), last + interval - performance.now());
+    timer ||= setTimeout(now, delay);
   }
   const onEvent = ({ detail }) => {
     if (isOurs(detail.event) && !/_(transcript|progress)$/.test(detail.event)) soon();

@@ -1,11 +1,11 @@
-// The telephone on a call's page: answers a call that rings in this browser, listens in, takes over.
+// The telephone on a call's page: answers a call that rings in this browser, listens to a call or takes it over.
 import { t } from "./text.js";
 import { Voice, isExpected } from "./voice.js";
 import { part, toast } from "./view.js";
 
 const keys = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "0", "#"];
 
-/** @param root the page, @param callID whose. @returns `show(call)` for each new state of it, and `leave()`. */
+/** @returns `show(call)`, to be called for each new state of the call, and `leave()`. */
 export function phone(root, callID) {
   const card = part(root, "phone");
   const button = (name) => card.querySelector(`[data-phone="${name}"]`);
@@ -23,6 +23,11 @@ export function phone(root, callID) {
   const isOurs = () => call.callee_number?.startsWith("browser:");
   const rings = () => isOurs() && ["dialing", "ringing"].includes(call.state);
 
+  function stateText() {
+    if (voice) return mode === "listen" ? t("You hear both sides. They cannot hear you.") : t("You are on the line.");
+    return rings() ? t("The call rings in this browser.") : "";
+  }
+
   function draw() {
     const isConnected = call.state === "connected";
     card.hidden = !(voice || rings() || isConnected);
@@ -37,10 +42,7 @@ export function phone(root, callID) {
     const unused = mode === "listen" ? "mine" : "ai";
     for (const [side, meter] of Object.entries(meters)) meter.closest("label").hidden = side === unused;
     for (const name of ["answer", "listen", "join"]) button(name).disabled = isBusy;
-    part(card, "phone-state").textContent =
-      voice && mode === "listen" ? t(
-        "You hear both sides; nobody hears you."
-      ) : voice ? t("You are on the line.") : rings() ? t("The call rings in this browser.") : "";
+    part(card, "phone-state").textContent = stateText();
   }
 
   async function begin(next) {

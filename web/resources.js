@@ -1,5 +1,5 @@
-// What can be listed and changed: the columns, fields and actions of each. `writes` and `sees` are the roles that the
-// server asks for.
+// The things that can be listed and changed: their columns, fields and actions. `writes` and `sees` are the roles that
+// the server requires.
 import * as api from "./api.js";
 import { t } from "./text.js";
 import { plain, when } from "./view.js";
@@ -11,16 +11,16 @@ const statusTones = { available: "good", busy: "warn", away: "" };
 export const operators = {
   title: t("Operators"),
   about: t(
-    "People whom callers reach by their number, or are handed over to. Their phones register with the server's SIP address."
+    "People that callers can dial or be transferred to. Their phones register with the server's SIP address."
   ),
-  empty: t("No operators yet. Add the first one, and register a phone with his SIP name and password."),
+  empty: t("No operators yet. Add the first one, and register a phone with the operator's SIP name and password."),
   addTitle: t("New operator"), editTitle: t("Operator"),
   writes: "admin", changes: true, everyMs: 5000,
   list: api.operators.list,
   create: api.operators.create,
   replace: (item, body) => api.operators.replace(item.id, body),
   remove: (item) => api.operators.remove(item.id),
-  removeQuestion: (item) => t("Delete the operator {name}? His phones cannot register any more.", { name: item.name }),
+  removeQuestion: ({ name }) => t("Delete the operator {name}? Phones can no longer register as {name}.", { name }),
   columns: [
     { name: t("Name"), text: (item) => item.name },
     { name: t("Number"), text: (item) => item.number ?? "" },
@@ -31,12 +31,10 @@ export const operators = {
     },
     {
       name: t("Phone"),
-      text: (item) => (
-        item.registered ? t("registered") : item.address ? t(
-          "at {address}",
-          { address: item.address }
-        ) : t("not registered")
-      ),
+      text: (item) => {
+        if (item.registered) return t("registered");
+        return item.address ? t("at {address}", { address: item.address }) : t("not registered");
+      },
       tone: (item) => (item.registered ? "good" : ""),
     },
     { name: t("Away message"), text: (item) => item.away_message ?? "" },
@@ -49,13 +47,13 @@ export const operators = {
   })),
   fields: [
     { name: "name", label: t("Name") },
-    { name: "number", label: t("Number that is dialled"), placeholder: "1001" },
-    { name: "sip_user", label: t("SIP name"), help: t("What his phone registers with.") },
+    { name: "number", label: t("Extension"), placeholder: "1001" },
+    { name: "sip_user", label: t("SIP name"), help: t("The user name that the phone registers with.") },
     {
       name: "sip_password",
       label: t("SIP password"),
       kind: "password",
-      help: t("At least 8 characters. Left empty it stays as it is."),
+      help: t("At least 8 characters. Leave it empty to keep the current password."),
     },
     { name: "address", label: t("Address without registration"), placeholder: "sip:kim@10.0.0.7" },
     {
@@ -64,18 +62,18 @@ export const operators = {
       kind: "choice",
       options: () => [["available", t("Available")], ["busy", t("Busy")], ["away", t("Away")]],
     },
-    { name: "away_message", label: t("What callers hear while he is away"), kind: "long" },
-    { name: "ring_timeout", label: t("Rings for, s"), kind: "number", range: [5, 120] },
-    { name: "order", label: t("Order in which they are tried"), kind: "number", range: [0, 1000] },
+    { name: "away_message", label: t("What callers hear while the operator is away"), kind: "long" },
+    { name: "ring_timeout", label: t("Ringing time, s"), kind: "number", range: [5, 120] },
+    { name: "order", label: t("Order of transfer attempts"), kind: "number", range: [0, 1000] },
   ],
 };
 
 export const templates = {
   title: t("Templates"),
   about: t(
-    "A purpose and its questions, to be used again: for calls that are placed, and for numbers that answer calls."
+    "A purpose and its questions, saved for reuse: for outbound calls, and for numbers that answer inbound calls."
   ),
-  empty: t("No templates yet. What is asked often is best kept as one."),
+  empty: t("No templates yet. Save questions that you ask often as a template."),
   addTitle: t("New template"), editTitle: t("Template"),
   writes: "operator",
   list: api.templates.list,
@@ -95,16 +93,16 @@ export const templates = {
     { name: "questions", kind: "questions" },
     { name: "caller_display_name", label: t("On behalf of") },
     { name: "language", label: t("Language"), kind: "choice", options: () => languages },
-    { name: "greeting", label: t("First words of calls that come in"), kind: "long" },
+    { name: "greeting", label: t("Greeting of inbound calls"), kind: "long" },
   ],
 };
 
 const numbers = {
   path: "numbers", title: t("Numbers"),
   about: t(
-    "Numbers of yours: which of them calls may show, how often a day, and what the AI does when one of them is called."
+    "Your numbers: which numbers calls may show, how often a day, and what the AI does when a number is called."
   ),
-  empty: t("No numbers yet: every caller number may be shown, and every call that comes in is answered the same way."),
+  empty: t("No numbers yet: calls may show any caller number, and all inbound calls are answered the same way."),
   addTitle: t("New number"), writes: "admin",
   list: api.numbers.list,
   create: api.numbers.create,
@@ -116,11 +114,8 @@ const numbers = {
     { name: t("Label"), text: (item) => item.label },
     {
       name: t("Today"),
-      text: (item) => (
-        item.daily_cap == null ? String(item.dials_today) : t(
-          "{count} of {all}",
-          { count: item.dials_today, all: item.daily_cap }
-        )
+      text: ({ dials_today: count, daily_cap: all }) => (
+        all == null ? String(count) : t("{count} of {all}", { count, all })
       ),
     },
     { name: t("Template"), text: (item) => item.template_id ?? "" },
@@ -129,11 +124,11 @@ const numbers = {
   fields: [
     { name: "number", label: t("Number"), placeholder: "+82 2 555 0100" },
     { name: "label", label: t("Label") },
-    { name: "daily_cap", label: t("Calls a day at most"), kind: "number", range: [1, 100000] },
+    { name: "daily_cap", label: t("Maximum calls a day"), kind: "number", range: [1, 100000] },
     {
       name: "template_id", label: t("When it is called"), kind: "choice",
       options: async () => [
-        ["", t("The server's own way")],
+        ["", t("Default behaviour")],
         ...(await api.templates.list()).items.map((one) => [one.id, one.name]),
       ],
     },
@@ -142,7 +137,7 @@ const numbers = {
 
 const doNotCall = {
   path: "do-not-call", title: t("Do not call"),
-  about: t("Numbers that are never dialled, whoever asks for it."),
+  about: t("Numbers that are never dialled."),
   empty: t("The list is empty."),
   addTitle: t("Do not call"), writes: "operator", searches: true,
   list: api.doNotCall.list,
@@ -165,9 +160,9 @@ const doNotCall = {
 const knowledge = {
   path: "knowledge", title: t("Knowledge"),
   about: t(
-    "What the AI answers callers' own questions from: pairs of a question and its answer, and documents (text, Markdown, PDF)."
+    "Sources for answers to callers' questions: pairs of question and answer, and documents (text, Markdown, PDF)."
   ),
-  empty: t("The AI knows nothing but what a call is about."),
+  empty: t("No knowledge yet: the AI knows only the purpose of each call."),
   addTitle: t("New answer"), writes: "operator",
   list: api.knowledge.list,
   create: api.knowledge.create,
@@ -183,7 +178,7 @@ const knowledge = {
   pageActions: [{ name: t("Add documents"), run: addDocuments }],
 };
 
-// What the server takes documents for, by the ends of their names: browsers know no type of Markdown files.
+// The media type of a document by its file extension: browsers have no type for Markdown files.
 const documentTypes = { txt: "text/plain", md: "text/markdown", markdown: "text/markdown", pdf: "application/pdf" };
 
 function chosenFiles() {
@@ -218,13 +213,12 @@ async function addDocuments() {
   return files.length ? t("{count} documents added.", { count: files.length }) : "";
 }
 
+const deliveryStates = { delivered: t("delivered"), dead: t("given up"), pending: t("on its way") };
 const deliveryTones = { delivered: "good", dead: "bad", pending: "warn" };
 const webhooks = {
   path: "webhooks", title: t("Webhooks"),
-  about: t(
-    "What was posted to your systems, and what became of it. Who is told stands in the configuration and in each call."
-  ),
-  empty: t("Nothing has been posted yet."),
+  about: t("Webhook deliveries to your systems and their results. The configuration and each call name the endpoints."),
+  empty: t("No deliveries yet."),
   sees: "operator", writes: "operator", everyMs: 5000,
   choice: "state", choices: [
     ["", t("All states")],
@@ -234,8 +228,11 @@ const webhooks = {
   ],
   list: api.deliveries.list,
   pageActions: [{
-    name: t("Send all given up again"),
-    run: async () => t("{count} messages are sent again.", { count: (await api.deliveries.replayDead()).replayed }),
+    name: t("Send all that were given up"),
+    run: async () => {
+      const { replayed } = await api.deliveries.replayDead();
+      return t("{count} deliveries will be sent again.", { count: replayed });
+    },
   }],
   rowActions: [{
     name: t("Send again"),
@@ -248,16 +245,12 @@ const webhooks = {
     {
       name: t("Call"),
       text: (item) => item.outbound_id,
-      link: (item) => (
-        item.outbound_id ? `/${item.outbound_id.startsWith("in-") ? "inbound" : "outbound"}/${item.outbound_id}` : null
-      ),
+      link: ({ outbound_id: id }) => id ? `/${id.startsWith("in-") ? "inbound" : "outbound"}/${id}` : null,
     },
     { name: t("To"), text: (item) => item.endpoint },
     {
       name: t("State"),
-      text: (item) => (
-        { delivered: t("delivered"), dead: t("given up"), pending: t("on its way") }
-      )[item.state] ?? item.state,
+      text: (item) => deliveryStates[item.state] ?? item.state,
       tone: (item) => deliveryTones[item.state],
     },
     {
@@ -273,20 +266,18 @@ const webhooks = {
 
 const keys = {
   path: "keys", title: t("API keys"),
-  about: t("Who may use the API: viewers look, operators place and end calls, admins change the rest."),
+  about: t("Keys for the API: viewers read, operators also place and end calls, admins may change everything."),
   empty: t("No keys."),
   addTitle: t("New API key"), sees: "admin", writes: "admin",
   list: api.keys.list,
   create: api.keys.create,
-  created: (answer) => (
-    { text: t("This is the key. It is shown only now: keep it somewhere safe."), secret: answer.key }
-  ),
+  created: ({ key }) => ({
+    text: t("This is the key. It is shown only once: store it in a safe place."),
+    secret: key,
+  }),
   remove: (item) => api.keys.remove(item.id),
   canRemove: (item) => item.is_valid,
-  removeQuestion: (item) => t(
-    "Revoke the key {name}? Whoever uses it is blocked within seconds.",
-    { name: item.name }
-  ),
+  removeQuestion: ({ name }) => t("Revoke the key {name}? The server refuses it within seconds.", { name }),
   removeName: t("Revoke"),
   columns: [
     { name: t("Name"), text: (item) => item.name },
@@ -314,7 +305,7 @@ const keys = {
 const audit = {
   path: "audit", title: t("Audit"),
   about: t("Who did what, and when."),
-  empty: t("Nothing has been done yet."),
+  empty: t("No entries yet."),
   sees: "admin", writes: "admin",
   list: api.audit.list,
   columns: [
@@ -326,11 +317,11 @@ const audit = {
   ],
 };
 
-const days = (count) => (count == null ? t("for ever") : t("{count} days", { count }));
+const days = (count) => (count == null ? t("forever") : t("{count} days", { count }));
 const retention = {
   path: "retention", title: t("Retention"),
   about: t(
-    "What is kept of calls, and for how long. It is set in the server's configuration; a single call is erased by the API."
+    "What is kept of calls, and for how long. The configuration sets it; the API can erase a single call."
   ),
   empty: "",
   sees: "admin", writes: "admin",
@@ -339,7 +330,7 @@ const retention = {
     return { items: [
       { name: t("Calls, answers, transcripts and recordings are kept"), value: days(kept.retention_days) },
       { name: t("Calls are recorded"), value: kept.records_calls ? t("Yes") : t("No") },
-      { name: t("What is kept is encrypted on the disk"), value: kept.is_encrypted ? t("Yes") : t("No") },
+      { name: t("Stored data is encrypted"), value: kept.is_encrypted ? t("Yes") : t("No") },
     ] };
   },
   columns: [{ name: t("What"), text: (item) => item.name }, { name: t("Setting"), text: (item) => item.value }],

@@ -1,4 +1,4 @@
-// The event feed: reconnects by itself, replays what was missed, tells every page.
+// The event feed: reconnects automatically and replays missed events.
 import { openEvents } from "./api.js";
 
 const longestWait = 15000;
@@ -8,7 +8,7 @@ class Feed extends EventTarget {
   #last = 0;
   #wait = 500;
 
-  /** From behind the event `last` on. */
+  /** Connects; the first event is the one after the event `last`. */
   start(last) {
     if (this.#socket) return;
     this.#last = last;

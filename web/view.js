@@ -17,27 +17,28 @@ export function part(root, name) {
 }
 
 /**
- * Makes these the rows of a list, in this order. Only what is out of place is moved: a row that is moved loses the
- * focus in it.
+ * Makes these the rows of a list, in this order. Moves only rows that are out of place, because a moved row loses the
+ * focus.
  */
 export function place(list, rows) {
   const kept = new Set(rows);
   for (const row of [...list.children]) if (!kept.has(row)) row.remove();
   let next = list.firstElementChild;
   for (const row of rows) {
-    if (row === next) next = next.nextElementSibling; else list.insertBefore(row, next);
+    if (row === next) next = next.nextElementSibling;
+    else list.insertBefore(row, next);
   }
 }
 
-// Rows of one group: few are drawn that nobody sees.
+// Rows of one group: small enough that few rows outside the window are drawn.
 const groupSize = 20;
-// Milliseconds after which groups out of sight wait until others have had their turn.
+// Milliseconds of work after which groups outside the window wait for the next task.
 const placingLimit = 10;
 
 /**
- * The same for a table of thousands of rows: in groups, of which the browser draws those in sight only
- * (`content-visibility` is not for single rows).
- * Those in sight come first. The focus stays in a row that has come into another group.
+ * Like `place`, for a table of thousands of rows. The rows stand in groups, and the browser draws only groups inside
+ * the window (`content-visibility` does not work for single rows). Groups inside the window are placed first. A row
+ * that moves to another group keeps the focus.
  */
 export function grouped(table) {
   let timer = 0;
@@ -60,7 +61,8 @@ export function grouped(table) {
       const begun = performance.now();
       while (waiting.length && (waiting[0].isInSight || performance.now() - begun < placingLimit)) {
         const part = waiting.shift();
-        if (part.rows.length) place(part.group, part.rows); else part.group.remove();
+        if (part.rows.length) place(part.group, part.rows);
+        else part.group.remove();
       }
       if (waiting.length) timer = setTimeout(step);
       const isLost = focused !== document.body && document.activeElement === document.body;
@@ -70,7 +72,27 @@ export function grouped(table) {
   };
 }
 
-/** How it stands with an answer: name and tone. */
+/** Sets one of the large figures at the top of a page. */
+export function showFigure(root, name, value) {
+  root.querySelector(`[data-figure="${name}"]`).textContent = value;
+}
+
+/** A rate from 0 to 1 as a whole percentage; a dash where there is none. */
+export const percentage = (rate) => rate == null ? "–" : `${Math.round(rate * 100)} %`;
+
+/** A bar of several parts. Each part has a name (its colour) and its share of the whole, 0 to 1. */
+export function bar(...parts) {
+  const whole = element("span", "", "bar");
+  for (const [name, share] of parts) {
+    const piece = element("i");
+    piece.dataset.part = name;
+    piece.style.width = `${100 * share}%`;
+    whole.append(piece);
+  }
+  return whole;
+}
+
+/** The name and tone of each state of an answer. */
 export const answerStatuses = new Map([
   ["pending", [t("open"), ""]],
   ["answered", [t("answered"), "good"]],
@@ -79,7 +101,7 @@ export const answerStatuses = new Map([
   ["not_asked", [t("not asked"), ""]],
 ]);
 
-/** A call has the name of its direction. */
+/** The id of an outbound or inbound call. */
 export const callID = (call) => call.outbound_id ?? call.inbound_id;
 
 const stateNames = {
@@ -98,7 +120,8 @@ const stateNames = {
 export function showState(node, state) {
   const [name, tone] = stateNames[state] ?? [state, ""];
   node.textContent = name;
-  if (tone) node.dataset.tone = tone; else delete node.dataset.tone;
+  if (tone) node.dataset.tone = tone;
+  else delete node.dataset.tone;
 }
 
 export const isLive = (state) => ["dialing", "ringing", "connected"].includes(state);
@@ -107,8 +130,8 @@ export const isEnded = (state) => !isLive(state) && state !== "queued";
 const endReasons = {
   task_completed: t("everything asked"),
   callee_hangup: t("the callee hung up"),
-  operator_hangup: t("hung up by an operator"),
-  max_duration: t("longest duration reached"),
+  operator_hangup: t("an operator hung up"),
+  max_duration: t("maximum duration reached"),
   max_turns: t("too many turns"),
   callee_busy: t("the callee was busy"),
   refused: t("the callee refused"),
@@ -122,20 +145,20 @@ const endReasons = {
 };
 const ruleNames = {
   emergency_number: t("emergency numbers are never dialled"),
-  premium_number: t("the number costs extra"),
+  premium_number: t("premium-rate number"),
   prefix_not_allowed: t("the number's beginning is not allowed"),
   do_not_call: t("on the do-not-call list"),
   caller_not_allowed: t("the caller number is not allowed"),
-  no_route: t("no way to the number"),
+  no_route: t("no route to the number"),
   calling_hours: t("outside of the calling hours"),
-  daily_cap: t("the caller number was shown often enough today"),
+  daily_cap: t("daily limit of the caller number reached"),
   duplicate_callee: t("another call to the same callee"),
 };
 export const ruleName = (rule) => ruleNames[rule] ?? rule;
 
 export const endReason = (reason) => endReasons[reason] ?? reason ?? "";
 
-// The browser's own English (or Korean) where it has one: en-GB writes dates otherwise than en-US.
+// The variant of the language that the browser prefers: en-GB and en-US write dates differently.
 const locale = navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
 const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 const timeOnly = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
@@ -151,10 +174,10 @@ export function duration(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-/** A name the server gives, in words: `no_answer` → "no answer". */
+/** A name from the server as words: `no_answer` → "no answer". */
 export const plain = (name) => t(String(name ?? "").replaceAll("_", " "));
 
-/** An element with a text, and perhaps a class. */
+/** An element with a text and, optionally, a class. */
 export function element(name, text = "", className = "") {
   const node = document.createElement(name);
   node.textContent = text;
@@ -162,7 +185,7 @@ export function element(name, text = "", className = "") {
   return node;
 }
 
-/** Asks before something that cannot be taken back; true where the answer is yes. */
+/** Asks before an action that cannot be undone. Resolves to true if the answer is yes. */
 export function confirmed(question, yes) {
   const dialog = template("confirm").querySelector("dialog");
   cell(dialog, "question", question);

@@ -1,21 +1,20 @@
-// A call's sound in the page: answer a call that rings here, listen to one, take one over. Speaks the media-stream
-// protocol that carriers speak.
+// A call's audio in the page: answers a call that rings here, listens to a call or takes it over. Uses the media-stream
+// protocol of the carriers.
 import * as api from "./api.js";
 import { t } from "./text.js";
 
-/** Calls that were asked for on this page a moment ago: they are answered without another click. */
+/** Calls that this page placed a moment ago. They are answered without another click. */
 const expected = new Set();
 export const expectCall = (callID) => expected.add(callID);
 export const isExpected = (callID) => expected.delete(callID);
 
 async function microphone() {
-  if (!navigator.mediaDevices) throw new Error(
-    t("Browsers give pages a microphone only over https, or on the server's own machine.")
-  );
+  if (!navigator.mediaDevices) {
+    throw new Error(t("Browsers allow the microphone only over https, or on the server's own machine."));
+  }
   try {
-    return await navigator.mediaDevices.getUserMedia(
-      { audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } }
-    );
+    const audio = { echoCancellation: true, noiseSuppression: true, autoGainControl: true };
+    return await navigator.mediaDevices.getUserMedia({ audio });
   } catch (problem) {
     if (problem.name === "NotAllowedError") throw new Error(t("The browser was not allowed to use the microphone."));
     throw new Error(problem.name === "NotFoundError" ? t("There is no microphone.") : problem.message);
@@ -25,8 +24,8 @@ async function microphone() {
 const bytesOf = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 
 /**
- * One party's sound. Tells by events: `open`, `level` ({ side: "mine" | "theirs" | "ai", level 0–1 }), `close` ({
- * reason }).
+ * The audio of one call. Its events: `open`, `level` ({ side: "mine" | "theirs" | "ai", level: 0 to 1 }) and
+ * `close` ({ reason }).
  */
 export class Voice extends EventTarget {
   #context = null;
@@ -35,7 +34,7 @@ export class Voice extends EventTarget {
   #isOver = false;
   #downlinks = {};
 
-  /** With microphone and speaker: a call that rings for us, or one that is taken over. */
+  /** Joins with microphone and speaker: a call that rings in this browser, or a call that is taken over. */
   async join(callID) {
     this.#stream = await microphone();
     const ticket = await api.browserTicket(callID);
@@ -49,32 +48,17 @@ export class Voice extends EventTarget {
     socket.addEventListener("open", () => {
       const mediaFormat = { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 };
       this.#send({ event: "connected", protocol: "Call", version: "1.0.0" });
-      this.#send(
-        {
-          event: "start",
-          streamSid,
-          start: {
-            streamSid,
-            callSid: callID,
-            tracks: ["inbound"],
-            customParameters: { token: ticket.token },
-            mediaFormat,
-          },
-        }
-      );
+      const customParameters = { token: ticket.token };
+      const start = { streamSid, callSid: callID, tracks: ["inbound"], customParameters, mediaFormat };
+      this.#send({ event: "start", streamSid, start });
       this.dispatchEvent(new Event("open"));
     });
     uplink.port.onmessage = ({ data }) => {
       this.#level("mine", data.level);
       chunk += 1;
-      this.#send({
-        event: "media", streamSid, media: {
-          track: "inbound",
-          chunk: String(chunk),
-          timestamp: String(chunk * 20),
-          payload: btoa(String.fromCharCode(...data.frame)),
-        },
-      });
+      const payload = btoa(String.fromCharCode(...data.frame));
+      const media = { track: "inbound", chunk: String(chunk), timestamp: String(chunk * 20), payload };
+      this.#send({ event: "media", streamSid, media });
     };
     this.#downlinks.theirs.port.onmessage = ({ data }) => {
       if (data.mark !== undefined) this.#send({ event: "mark", streamSid, mark: { name: data.mark } });
@@ -83,7 +67,7 @@ export class Voice extends EventTarget {
     this.press = (digit) => this.#send({ event: "dtmf", streamSid, dtmf: { track: "inbound_track", digit } });
   }
 
-  /** Both sides of a call, as they hear each other. */
+  /** Plays both sides of a call. */
   async listen(callID) {
     await this.#listenWith();
     for (const side of ["theirs", "ai"]) {
@@ -93,7 +77,7 @@ export class Voice extends EventTarget {
     this.#open(api.listenSocket(callID)).addEventListener("open", () => this.dispatchEvent(new Event("open")));
   }
 
-  /** A key of the telephone; only in a call that was joined. */
+  /** Sends a DTMF digit. `join` replaces it. */
   press() {}
 
   set isMuted(isMuted) {
@@ -119,7 +103,7 @@ export class Voice extends EventTarget {
   #open(socket) {
     this.#socket = socket;
     socket.addEventListener("message", ({ data }) => this.#received(JSON.parse(data)));
-    socket.addEventListener("close", ({ code }) => this.#end(code === 1008 ? t("That is not possible now.") : ""));
+    socket.addEventListener("close", ({ code }) => this.#end(code === 1008 ? t("This is not possible now.") : ""));
     return socket;
   }
 

@@ -1,12 +1,12 @@
-// The recording as a picture: the far end above, the AI below, a mark where a turn was cut off; a click plays from
-// there.
+// The waveform of the recording: the far end above, the AI below, a mark where a turn was interrupted. A click plays
+// from that point.
 import { t } from "./text.js";
 import { duration } from "./view.js";
 
 const headerLength = 44;
 const longest = 64 << 20;
 
-/** Loudest sample of each column, both sides: [left, right]; null where it is no stereo WAV of 16 bits. */
+/** The loudest sample of each column, for both sides: [left, right]. Null unless the file is stereo WAV of 16 bits. */
 export function peaks(buffer, columns) {
   const view = new DataView(buffer);
   const isStereo = () => view.getUint32(0) === 0x52494646 && view.getUint16(22, true) === 2;
@@ -25,8 +25,8 @@ export function peaks(buffer, columns) {
 }
 
 /**
- * @param canvas where it is drawn, @param audio what it shows, @param turns entries of the transcript. @returns what to
- * do when the page is left.
+ * @param canvas where it is drawn, @param audio the player, @param turns entries of the transcript
+ * @returns a function to call when the page is left.
  */
 export async function waveform(canvas, audio, url, turns) {
   const answer = await fetch(url, { credentials: "same-origin" });
@@ -56,22 +56,14 @@ export async function waveform(canvas, audio, url, turns) {
       const above = Math.max(scale, levels[0][column] * middle);
       pen.fillRect(column * width, middle - above, Math.max(1, width - scale * 0.4), above);
       pen.fillStyle = color("--accent");
-      pen.fillRect(
-        column * width,
-        middle,
-        Math.max(1, width - scale * 0.4),
-        Math.max(scale, levels[1][column] * middle)
-      );
+      const below = Math.max(scale, levels[1][column] * middle);
+      pen.fillRect(column * width, middle, Math.max(1, width - scale * 0.4), below);
     }
     pen.globalAlpha = 1;
     pen.fillStyle = color("--bad");
     for (const turn of turns) {
-      if (turn.interrupted && turn.end != null) pen.fillRect(
-        (turn.end / seconds) * canvas.width,
-        0,
-        2 * scale,
-        canvas.height
-      );
+      if (!turn.interrupted || turn.end == null) continue;
+      pen.fillRect((turn.end / seconds) * canvas.width, 0, 2 * scale, canvas.height);
     }
     pen.fillStyle = color("--text");
     pen.fillRect((audio.currentTime / seconds) * canvas.width, 0, scale, canvas.height);

@@ -78,7 +78,7 @@ def test_an_agent_is_tried_in_the_browser(make_server, chromium, tmp_path):
     page.get_by_label("Callee").fill("sip:lee@127.0.0.1:9")
     page.get_by_label("Caller number shown").fill("025550100")
     page.get_by_text("Advanced settings").click()
-    page.get_by_label("Longest duration, s").fill("90")
+    page.get_by_label("Maximum duration, s").fill("90")
     page.get_by_label("Call again if nobody answers").uncheck()
     page.get_by_role("button", name="Call my browser first").click()
     expect(page).to_have_url(re.compile(r"/outbound/ob-[0-9a-f]{8}$"))
@@ -291,7 +291,7 @@ def test_an_operator_listens_in_and_takes_over(make_server, chromium, phone, tmp
     page, errors = log_in(chromium(quiet(speech(tmp_path / "mic.wav", words))), server)
     page.goto(f"{server.url}/inbound/{call_id}")
     page.get_by_role("button", name="Listen in").click()
-    expect(page.get_by_text("nobody hears you")).to_be_visible()
+    expect(page.get_by_text("They cannot hear you")).to_be_visible()
     for side in ("ai", "theirs"):
         moves(page, side)
     page.get_by_role("button", name="Leave").click()

@@ -71,7 +71,7 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     page.goto(server.url + "/")
     page.get_by_label("API key").fill("wrong")
     page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_text("This key is not known.")).to_be_visible()
+    expect(page.get_by_text("Unknown API key.")).to_be_visible()
     page.get_by_label("API key").fill(KEY)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_text("No calls yet.")).to_be_visible()
@@ -136,7 +136,7 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     row = page.locator("tbody tr").first
     expect(row).to_contain_text("Completed")
     page.get_by_placeholder("Search purpose").fill("nothing like this")
-    expect(page.get_by_text("No call fits the filter.")).to_be_visible()
+    expect(page.get_by_text("No calls match the filter.")).to_be_visible()
     assert errors == [], errors
 
     for path, name in ((path, "call"), ("/outbound", "list"), ("/outbound/new", "new")):
@@ -208,7 +208,7 @@ def test_incoming_calls(server, browser):
     page.goto(server.url + "/inbound")
     page.fill('input[name="api_key"]', KEY)
     page.click('button[type="submit"]')
-    page.wait_for_selector("text=Nobody has called yet.")
+    page.wait_for_selector("text=No inbound calls yet.")
     assert (
         page.locator("h1").inner_text() == "Incoming calls"
         and page.locator('[data-nav="inbound"][aria-current="page"]').count() == 1
@@ -321,7 +321,7 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     errors = []
     page = logged_in(browser, server)
     page.on("pageerror", lambda error: errors.append(str(error)))
-    expect(page.get_by_text("Nobody is on the line.")).to_be_visible()
+    expect(page.get_by_text("No live calls.")).to_be_visible()
 
     page.get_by_role("link", name="Templates").click()
     expect(page.get_by_text("No templates yet.")).to_be_visible()
@@ -355,7 +355,7 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     expect(live).to_contain_text("to prepare the dinner")
     expect(live.locator('[data-cell="clock"]')).to_have_text(re.compile(r"0:0[2-9]"), timeout=15_000)
     server.wait_for(call_id)
-    expect(page.get_by_text("Nobody is on the line.")).to_be_visible()
+    expect(page.get_by_text("No live calls.")).to_be_visible()
     expect(page.locator('[data-part="days"] li')).to_have_count(1)
     expect(page.locator('[data-figure="today"]')).to_have_text("1")
     expect(page.locator(".asked h3")).to_have_text([ATTEND])
@@ -397,7 +397,7 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     page.get_by_role("button", name="Save").click()
     expect(page.locator("tbody tr")).to_contain_text("asked for it")
     page.get_by_placeholder("Search").fill("0000")
-    expect(page.get_by_text("Nothing fits the filter.")).to_be_visible()
+    expect(page.get_by_text("No entries match the filter.")).to_be_visible()
     page.get_by_placeholder("Search").fill("")
     page.locator("tbody tr").get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Keep it").click()
@@ -483,8 +483,8 @@ def test_many_at_once_and_into_a_file(server, browser, callee):
     )
     for index in range(2):
         page.locator("tbody tr").nth(index).get_by_role("checkbox").check()
-    expect(page.get_by_text("2 chosen")).to_be_visible()
-    page.get_by_role("button", name="Call them again").click()
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    page.get_by_role("button", name="Call the selected numbers again").click()
     expect(page.locator(".bulk")).to_be_hidden()
     page.wait_for_function("document.querySelectorAll('tbody tr').length >= 3")
     retried = [

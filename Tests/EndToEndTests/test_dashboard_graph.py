@@ -1,4 +1,4 @@
-"""The path of the sound on a call's page: drawn from real calls, live and afterwards, and as tables."""
+"""The audio path on a call's page: drawn from real calls, live and afterwards, and as tables."""
 
 import pathlib
 import re

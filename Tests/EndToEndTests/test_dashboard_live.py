@@ -120,7 +120,7 @@ def test_a_list_of_some_days(server, page):
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(2)
     page.get_by_label("From").fill(day(1))
-    expect(page.get_by_text("No call fits the filter.")).to_be_visible()
+    expect(page.get_by_text("No calls match the filter.")).to_be_visible()
     expect(rows).to_have_count(0)
     page.get_by_label("From").fill(day(-1))
     expect(rows).to_have_count(2)
@@ -176,16 +176,16 @@ def test_a_form_is_checked_while_it_is_filled_in(server, page):
     page.get_by_label("Callee").fill("sip:lee@127.0.0.1:9")
     expect(page.locator('[data-error="callee_number"]')).to_have_text("")
     page.get_by_text("Advanced settings").click()
-    page.get_by_label("Longest duration, s").fill("5")
+    page.get_by_label("Maximum duration, s").fill("5")
     expect(page.locator('[data-error="max_duration"]')).to_contain_text("10")
     # A bad field that is folded away is brought to light.
     page.get_by_text("Advanced settings").click()
-    expect(page.get_by_label("Longest duration, s")).to_be_hidden()
+    expect(page.get_by_label("Maximum duration, s")).to_be_hidden()
     page.get_by_label("Purpose").fill("to ask")
     page.get_by_label("Caller number shown").fill("025550100")
     page.get_by_label("Question", exact=True).first.fill(ATTEND)
     page.get_by_role("button", name="Call", exact=True).click()
-    expect(page.get_by_label("Longest duration, s")).to_be_focused()
+    expect(page.get_by_label("Maximum duration, s")).to_be_focused()
     assert server.request("GET", "/api/outbound/")[1]["items"] == []
 
 
@@ -252,7 +252,7 @@ def test_documents_and_what_is_kept(server, page, tmp_path):
     assert "closed on Sundays" in found[0]["text"], found
     page.goto(server.url + "/settings/retention")
     row = page.locator("tbody tr", has_text="recordings are kept")
-    expect(row).to_contain_text("for ever")
+    expect(row).to_contain_text("forever")
 
 
 def test_who_comes_back_to_a_list_finds_it_as_it_was(server, page):
