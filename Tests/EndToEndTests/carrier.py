@@ -145,6 +145,13 @@ class Carrier:
         with self.lock:
             self.to_say += [sound[index : index + 160] for index in range(0, len(sound), 160)]
 
+    def say_a_turn(self, ms, silence_ms=1_000):
+        """Speaks, and is silent until the turn is over (`agent.vad.silence_duration_ms` is 600)."""
+        self.say(ms)
+        self.wait(lambda: not self.to_say, ms / 1000 + 10, what="the end of the sound")
+        end = self.chunk + silence_ms // 20
+        self.wait(lambda: self.chunk >= end, silence_ms / 1000 + 10, what="the end of the turn")
+
     def say_file(self, data):
         """A WAV file, 8 kHz, 16 bit."""
         with wave.open(io.BytesIO(data)) as file:
