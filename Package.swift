@@ -98,6 +98,7 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Pipeline", "Realtime", "Bridge", "Net"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        .testTarget(name: "LayoutTests", swiftSettings: strict),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "NetTests", dependencies: ["Net", "TestSupport"], swiftSettings: strict),
         .testTarget(

@@ -5,7 +5,7 @@ internal import Net
 public import Store
 internal import Synchronization
 
-/// What a key may do (SPEC §9).
+/// The role of a key or user, which decides what it may do.
 public enum Role: String, Sendable, Comparable {
     case viewer, `operator`, admin
     private var rank: Int {

@@ -1,8 +1,9 @@
+// Over 400 lines: one type reads every field of a call, and its rules refer to each other.
 internal import Calls
 internal import Foundation
 internal import Realtime
 
-/// `POST /api/outbound/` checked: every bad field is found before anything is stored (SPEC §1.1).
+/// `POST /api/outbound/` checked: every bad field is found before anything is stored.
 struct CallRequest {
     static let purposeLimit = 2_000
     static let questionLimit = 500

@@ -1,3 +1,4 @@
+// Over 400 lines: the routes of one resource, each a short method.
 internal import Bridge
 internal import Calls
 internal import Foundation

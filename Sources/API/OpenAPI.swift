@@ -1,3 +1,4 @@
+// Over 400 lines: a table that describes every route and schema.
 internal import Calls
 internal import Foundation
 internal import Net

@@ -4,7 +4,7 @@ internal import Net
 internal import Realtime
 internal import Store
 
-/// The two routes of the older orchestrator, so that what was built on it goes on working (SPEC §4).
+/// The two routes of the older orchestrator, kept for its clients (docs/api.md).
 struct OrchestratorRoutes: Sendable {
     /// Pairs of one request, and characters of an answer.
     static let pairLimit = 100

@@ -3,7 +3,7 @@ public import Foundation
 public import Realtime
 internal import Store
 
-/// Calls as JSON (SPEC §1.2, §1.4).
+/// Calls as JSON (docs/api.md).
 enum Payloads {
     static func time(_ date: Date?) -> JSONValue { .optional(date.map(Timestamp.text)) }
 

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Synchronization
 
-/// What a loop waits for between two looks at its work: that somebody rings, or that the time is over.
+/// Lets a loop wait for a wake-up or a time limit between two looks at its work.
 final class Alarm: Sendable {
     private struct State {
         var isRung = false
@@ -10,7 +10,7 @@ final class Alarm: Sendable {
     }
     private let state = Mutex(State())
 
-    /// A ring that came while nobody waited ends the next wait at once. For one waiter.
+    /// A ring without a waiter ends the next wait at once. For one waiter.
     func wait(seconds: TimeInterval) async {
         await withCheckedContinuation { continuation in
             let timer = Task { [self] in

@@ -69,18 +69,18 @@ public struct Call: Sendable, Equatable, Codable {
     public var graph: String?
     /// Rules that stood in the way, oldest first.
     public var blocks: [Block]?
-    /// Whom a call was for that came in for an operator.
+    /// The operator whom an inbound call was for.
     public var operatorName: String?
     /// Attempts to hand it to a person, oldest first.
     public var transfers: [Transfer]?
-    /// Answers that somebody changed by hand, oldest first.
+    /// Answers that were corrected by hand, oldest first.
     public var corrections: [Correction]?
 
     /// An attempt to hand the call to a person.
     public struct Transfer: Sendable, Equatable, Codable {
         public enum Outcome: String, Sendable, Codable { case ringing, connected, failed }
         public var at: Date
-        /// Whoever it was: an operator, or a number.
+        /// An operator's name, or a number.
         public var operatorID: String?
         public var name: String
         public var outcome: Outcome
@@ -89,7 +89,7 @@ public struct Call: Sendable, Equatable, Codable {
     /// Transfers of one call that are kept.
     static let transferLimit = 50
 
-    /// An answer as it was before somebody changed it.
+    /// An answer before a correction.
     public struct Correction: Sendable, Equatable, Codable {
         public var at: Date
         public var by: String
@@ -153,7 +153,7 @@ public struct Call: Sendable, Equatable, Codable {
     /// Every required question that was due is answered or refused.
     public var isTaskCompleted: Bool { brief.questions.allSatisfy { !$0.isRequired || $0.isSettled(by: answers) } }
 
-    /// Takes an answer that somebody gives by hand, and keeps what it was.
+    /// Replaces an answer by a corrected one, and keeps the old one.
     public mutating func correct(_ questionID: String, by who: String, at date: Date, _ change: (inout Answer) -> Void)
         throws(StoreError)
     {

@@ -1,7 +1,7 @@
 public import Store
 internal import Synchronization
 
-/// Hands stored events to whoever watches. A watcher that does not keep up is cut off, and comes back with `after=`.
+/// Publishes stored events to watchers. A watcher that falls behind is cut off, and comes back with `after=`.
 public final class EventFeed: Sendable {
     /// Events a watcher may be behind.
     public static let backlogLimit = 1_024

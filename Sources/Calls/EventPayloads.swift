@@ -70,7 +70,7 @@ extension Call {
 }
 
 extension CallEvent {
-    /// The event as everybody outside is told it (SPEC §1.6): the payload's members beside the envelope's.
+    /// The event as clients receive it (docs/api.md): the payload's members beside the envelope's.
     public var envelope: String {
         let inner = payload.dropFirst().dropLast()
         // Names, ids and times hold nothing that JSON would have escaped.

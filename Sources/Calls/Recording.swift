@@ -128,7 +128,7 @@ public final class Recording {
         callerEnd += EncodedFrame.byteCount
     }
 
-    /// A frame of the person who talks in the AI's place, as it was passed on at `now`.
+    /// A frame of the person who speaks in the AI's place, forwarded at `now`.
     public func person(_ frame: EncodedFrame, now: Int) {
         let passed = max(0, now) * Self.sampleRate / 1_000
         if abs(passed - personEnd) > Self.realignMs * Self.sampleRate / 1_000 { personEnd = passed }
@@ -155,7 +155,7 @@ public final class Recording {
         }
     }
 
-    /// Writes what is older than the window; call it every `flushMs`.
+    /// Writes samples older than the window. To be called every `flushMs`.
     public func flush(now: Int) {
         let safe = max(0, now - Self.windowMs) * Self.sampleRate / 1_000
         flush(samples: min(samples.count / 2, safe - base))

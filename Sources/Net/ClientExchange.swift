@@ -121,7 +121,7 @@ final class ClientExchange: @unchecked Sendable {
         let isFirst = state.withLock { state -> Bool in
             guard state.end == nil else { return false }
             state.end = result
-            // Whoever gave it up wants nothing more; an error comes after what was received.
+            // A cancelled reader gets nothing more; an error follows the data that was received.
             if case .failure(let error) = result, error is CancellationError { state.pieces = [] }
             return true
         }

@@ -165,7 +165,7 @@ final class CurlTransfer {
 
     init(_ exchange: ClientExchange) { self.exchange = exchange }
 
-    /// - Throws: `NetError.protocolViolation` for a request that is none.
+    /// - Throws: `NetError.protocolViolation` for an invalid request.
     func begin(_ multi: UnsafeMutableRawPointer, _ configuration: HTTPClient.Configuration) throws(NetError) {
         let request = exchange.request
         let scheme = request.url.lowercased()

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// A request to somebody else's server.
+/// A request to another server.
 public struct HTTPClientRequest: Sendable {
     public var method: String
     /// `http:` or `https:`.
@@ -11,7 +11,7 @@ public struct HTTPClientRequest: Sendable {
     public var connectTimeoutMs = 5_000
     /// Milliseconds from the start to the response's head.
     public var responseTimeoutMs = 30_000
-    /// Milliseconds between two pieces of the body, while somebody waits for them.
+    /// Maximum milliseconds between two pieces of the body, while a reader waits for them.
     public var stallTimeoutMs = 30_000
     /// Redirects that are followed, to http and https only.
     public var redirectLimit = 0
@@ -60,11 +60,11 @@ public struct HTTPClientReply: Sendable {
     public var isSuccess: Bool { (200..<300).contains(status) }
 }
 
-/// Pieces of a body, in the order they come. For one reader; when he stops, the transfer is aborted.
+/// The pieces of a body, in order. For one reader; the transfer is aborted when the reader stops.
 public struct HTTPBody: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
 
-    /// Ends the transfer when nobody can read it any more.
+    /// Ends the transfer when its reader is released.
     final class Reader: Sendable {
         let exchange: ClientExchange
         /// Whose end would be the end of the transfer.

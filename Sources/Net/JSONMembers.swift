@@ -4,7 +4,7 @@ internal import Foundation
 /// string is base64.
 ///
 /// The walk is checked: the object must be closed, strings must end, nothing may follow. What a value holds is not
-/// looked at; whoever needs more than a plain string takes it to a decoder.
+/// looked at; a caller that needs more than a plain string uses a decoder.
 public struct JSONMembers {
     public enum Kind: Sendable { case string, object, array, other }
 

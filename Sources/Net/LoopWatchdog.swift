@@ -70,7 +70,7 @@ public final class LoopWatchdog: Sendable {
         thread.start()
     }
 
-    /// What is wrong, in a line for people; nil while all loops turn.
+    /// The problem in one line; nil while all loops run.
     public var problem: String? { worst.withLock { $0 } }
 
     public func stop() { isStopped.store(true, ordering: .relaxed) }

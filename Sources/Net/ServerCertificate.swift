@@ -5,7 +5,7 @@ public import Foundation
 public struct ServerCertificate: Sendable {
     public enum Problem: Error, Equatable {
         case noCertificate, noKey
-        /// The key can only be read with a password, which nobody could type at the start of a service.
+        /// The key is protected by a password. A service cannot ask for it at its start.
         case encryptedKey
         /// The key is that of another certificate.
         case mismatch

@@ -64,7 +64,7 @@ public struct ServerSentEventParser: Sendable {
             data += value
         case "event": name = String(decoding: value, as: UTF8.self)
         case "id": if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
-        default: break  // `retry` is for those who reconnect; others are to be ignored
+        default: break  // `retry` concerns clients that reconnect; unknown fields are ignored (WHATWG HTML, 9.2.6)
         }
     }
 

@@ -72,14 +72,14 @@ public final class Edge<Payload: Sendable>: Sendable {
         for producer in producers { producer.resume(returning: true) }
     }
 
-    /// Barge-in: discards what is queued and tells the consumer.
+    /// Barge-in: discards queued payloads and signals the consumer.
     public func flush() {
         let action = state.withLock { $0.flush() }
         for producer in action.producers { producer.resume(returning: true) }
         action.consumer?.resume(returning: .flush)
     }
 
-    /// No more payloads; what is queued is still delivered.
+    /// No more payloads follow; queued payloads are still delivered.
     public func finish() {
         let action = state.withLock { $0.finish() }
         for producer in action.producers { producer.resume(returning: true) }

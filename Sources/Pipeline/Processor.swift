@@ -8,7 +8,7 @@ public protocol Processor<Input, Output>: ~Copyable {
     mutating func process(_ input: Input, into output: inout [Output]) throws
     /// Barge-in: forget buffered input.
     mutating func flush()
-    /// End of stream: emit what is still buffered.
+    /// End of stream: emits what is still buffered.
     mutating func finish(into output: inout [Output]) throws
 }
 

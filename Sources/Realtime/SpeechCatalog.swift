@@ -47,7 +47,7 @@ public struct LocalEngines: Sendable {
     public init() {}
 
     /// Loads what the settings name.
-    /// - Throws: `SpeechError` that says what is missing.
+    /// - Throws: `SpeechError` with the missing part.
     public init(_ settings: SpeechSettings, folder: String, workers: WorkerPool) throws(SpeechError) {
         guard settings.speechToText.contains("sherpa") || settings.textToSpeech.contains("sherpa") else { return }
         let pack = try SpeechPack(folder: folder)

@@ -16,7 +16,7 @@ public struct SpeechPack: Sendable {
     private let folder: String
     private var model: String { folder + "/" + Self.modelName }
 
-    /// - Throws: `SpeechError` that says what is missing, and how to get it.
+    /// - Throws: `SpeechError` with the missing part and how to get it.
     public init(folder: String) throws(SpeechError) {
         let advice =
             "run `make speech-pack`, or set speech.pack_dir to a folder with libsherpa-onnx-c-api.so, libonnxruntime.so and \(Self.modelName)"
@@ -54,7 +54,7 @@ public struct SpeechPack: Sendable {
     }
 
     /// The folders of `KIND/LANGUAGE`, each with all these files.
-    /// - Throws: `SpeechError` where there is none, or one lacks a file.
+    /// - Throws: `SpeechError` if the pack or one of its files is missing.
     func languages(of kind: String, files: [String]) throws(SpeechError) -> [(language: String, folder: String)] {
         let root = folder + "/" + kind
         let names = ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).filter {

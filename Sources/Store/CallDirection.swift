@@ -1,4 +1,4 @@
-/// Who began a call.
+/// The direction of a call, seen from this server.
 public enum CallDirection: String, Sendable, Codable, CaseIterable {
     /// We dialled the other party.
     case outbound

@@ -3,7 +3,7 @@ internal import Foundation
 /// Rows that cannot be opened: changed on the disk, put elsewhere, or encrypted with a key that is not known.
 extension Storage {
     /// All rows of a list that can be opened: a damaged one does not keep the others from being seen.
-    /// - Throws: what is wrong with the first, where none can be opened: then it is more than one row.
+    /// - Throws: the error of the first row if no row can be opened: the cause is then not a single damaged row.
     public static func opened<Rows: Collection, Value>(_ rows: Rows, _ open: (Rows.Element) throws -> Value) throws
         -> [Value]
     {

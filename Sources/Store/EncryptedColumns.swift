@@ -44,7 +44,7 @@ struct EncryptedColumn: Sendable {
     var match: SQL { keys.map { $0 + " = ?" }.joined(separator: " AND ") }
 }
 
-/// A key whose type only the database knows.
+/// A row's key, of the column's type in the database.
 private struct Key: Storable {
     let stored: Value
     init(stored: Value) { self.stored = stored }
@@ -54,8 +54,8 @@ extension Storage {
     /// Rows encrypted anew in one transaction, so that a running server is not kept from writing.
     private static let reencryptionGroup = 200
 
-    /// Encrypts with today's key what was encrypted with a former one, or not at all. Returns how many rows that were, and
-    /// how many could not be opened and were left as they are.
+    /// Encrypts values with the current key that are encrypted with a former key or not at all. Returns the number of
+    /// encrypted rows, and of rows that could not be decrypted and stay unchanged.
     public func reencrypt() async throws(StoreError) -> (encrypted: Int, failed: Int) {
         guard vault.encrypts else { throw StoreError(.conflict, "security.encryption_key is not set") }
         var count = (encrypted: 0, failed: 0)

@@ -32,7 +32,7 @@ struct Context: Sendable {
 
 /// One unit of work: the repositories of calls inside one transaction.
 ///
-/// What is done with it is on disk together, or not at all. Good only inside the closure that was given it.
+/// All changes made with it are stored together, or none is. Valid only inside the closure that receives it.
 public struct Work {
     let transaction: any Transaction
     let context: Context
@@ -168,7 +168,7 @@ public final class Storage: Sendable {
             pendingName, mark)
     }
 
-    /// Has the files forget what was erased. Where somebody else reads them for long, `finishErasure` goes on later.
+    /// Removes erased content from the files. If another reader blocks this, `finishErasure` continues later.
     public func forgetErased() async throws(StoreError) {
         do { try await forgetting.run { [self] in try await forget() } } catch { throw translate(error) }
     }
@@ -193,7 +193,7 @@ public final class Storage: Sendable {
     }
 }
 
-/// Runs that must not overlap: whoever asks while one is under way waits for the next, which is shared by all who do.
+/// Runs that must not overlap. Requests during a run share the next run.
 actor SharedRuns {
     private var current: Task<Void, any Error>?
     private var next: Task<Void, any Error>?

@@ -1,7 +1,7 @@
 internal import Crypto
 public import Foundation
 
-/// Encrypts what is kept of people: numbers, answers, transcripts, events. AES-256-GCM, bound to the row it
+/// Encrypts personal data: numbers, answers, transcripts, events. AES-256-GCM, bound to the row it
 /// stands in.
 ///
 ///     01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16        encrypted
@@ -58,7 +58,7 @@ public struct Vault: Sendable {
     private let former: [Key]
 
     /// - Parameters:
-    ///   - current: what is written from now on is encrypted with it; nil: it is written as it is.
+    ///   - current: the key for new data; nil: new data is not encrypted.
     ///   - former: what was encrypted with these can be read.
     public init(current: Key? = nil, former: [Key] = []) {
         self.current = current

@@ -3,7 +3,7 @@ import Calls
 import Foundation
 import Store
 
-/// What is in a backup, beside the files themselves.
+/// The manifest of a backup.
 private struct Manifest: Codable {
     static let name = "manifest.json"
     var version: String

@@ -1,3 +1,4 @@
+// Over 400 lines: a table with one entry for each setting.
 import Bridge
 import Calls
 import Foundation

@@ -10,7 +10,7 @@ import Store
 /// `trunkline doctor`
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Says what is wrong with this set-up, and what to do about it. Exits with 1 where something is.")
+        abstract: "Checks the set-up, and explains each problem. Exits with 1 if there is a problem.")
 
     /// Bytes of free disk below which recordings are in danger.
     private static let wantedDisk = 1 << 30

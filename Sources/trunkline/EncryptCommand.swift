@@ -6,7 +6,7 @@ import Store
 /// `trunkline encrypt`
 struct Encrypt: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Encrypts what is stored with today's key.",
+        abstract: "Encrypts stored data with the current key.",
         discussion: """
             After security.encryption_key was set for the first time, or changed with the old one in security.former_keys: when this is \
             done, the old one is not needed any more. A server may be running.

@@ -35,7 +35,7 @@ struct LineLogHandler: LogHandler {
     }
 }
 
-/// Errors in the log, for who watches over them.
+/// Counts the errors in the log, for alerts.
 final class ErrorCount: Sendable {
     static let shared = ErrorCount()
 

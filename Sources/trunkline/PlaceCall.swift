@@ -9,12 +9,12 @@ struct PlaceCall: AsyncParsableCommand {
         abstract: "Places a call through a running server, waits for its end and prints the result.",
         discussion: "Exits with 0 if the call completed and every required question was answered or refused.")
 
-    @Argument(help: "Whom to call: a number, or sip:user@host[:port].") var callee: String
+    @Argument(help: "The callee: a number, or sip:user@host[:port].") var callee: String
     @Option(help: "Why.") var purpose: String
     @Option(name: .customLong("question"), help: "What must be confirmed; may be given up to 20 times.") var questions:
         [String]
     @Option(help: "Number shown to the callee.") var caller = "025550100"
-    @Option(help: "For whom the AI says it calls.") var onBehalfOf = ""
+    @Option(help: "The name on whose behalf the AI calls.") var onBehalfOf = ""
     @Option(help: "Language, BCP 47.") var language: String?
     @Option(help: "The server.") var server = "http://127.0.0.1:8080"
     @Option(help: "API key; TRUNKLINE_API_KEY otherwise.") var apiKey: String?

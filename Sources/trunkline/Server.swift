@@ -1,3 +1,4 @@
+// Over 400 lines: the one place that builds all parts of the server and connects them.
 import API
 import Bridge
 import Calls

@@ -4,10 +4,10 @@ import Calls
 import Foundation
 import Store
 
-/// `trunkline users`: who logs in to the dashboard by name and password.
+/// `trunkline users`: the users that log in to the dashboard with name and password.
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "users", abstract: "Who logs in to the dashboard by name and password.",
+        commandName: "users", abstract: "Manages the users that log in to the dashboard with name and password.",
         subcommands: [List.self, Save.self, Remove.self])
 
     struct List: AsyncParsableCommand {
@@ -54,7 +54,7 @@ struct UsersCommand: AsyncParsableCommand {
     }
 
     struct Remove: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Takes a user away; his logins end within 5 s.")
+        static let configuration = CommandConfiguration(abstract: "Removes a user. Logins of the user end within 5 s.")
         @OptionGroup var options: ServerOptions
         @Argument(help: "The name.") var name: String
 

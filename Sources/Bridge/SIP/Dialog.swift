@@ -18,7 +18,7 @@ public enum DialogEvent: Sendable, Equatable {
     /// How the far end took our re-INVITE.
     case reanswered(sdp: String?)
     case reofferRefused(status: Int)
-    /// The far end asks us to call somebody else in its place (REFER, accepted); answer with `Dialog.report`.
+    /// The far end asks us to call another address in its place (REFER, accepted). Report with `Dialog.report`.
     case referralRequested(Referral)
     /// Somebody who may takes the far end's place (INVITE with Replaces, RFC 3891): hear him with `Dialog.listen`,
     /// answer or reject him, and hang up this dialog.
@@ -31,7 +31,7 @@ public enum DialogEvent: Sendable, Equatable {
     case ended(byRemote: Bool)
 }
 
-/// A request to call somebody else (REFER, RFC 3515).
+/// A request to call another address (REFER, RFC 3515).
 public struct Referral: Sendable, Equatable {
     /// A SIP URI without headers.
     public var target: String
@@ -92,7 +92,7 @@ public final class Dialog: Sendable, Equatable {
     }
     /// From now on the far end may refer us; others hear 603.
     public func acceptReferrals() { agent.acceptReferrals(id) }
-    /// Tells who referred us how the call goes that we placed for it (RFC 3515 §2.4.5).
+    /// Reports the progress of the referred call to the referrer (NOTIFY, RFC 3515 §2.4.5).
     public func report(_ status: Int, reference: UInt32) {
         let fragment = "SIP/2.0 \(status) \(status < 200 ? "Trying" : status < 300 ? "OK" : "Failed")"
         agent.command(id) { csofia_notify($0, reference, fragment, status >= 200 ? 1 : 0) }

@@ -23,7 +23,7 @@ public final class DigestAuthenticator: Sendable {
         }
     }
 
-    /// What is kept of a password: `user:realm:password`, hashed (RFC 7616 §3.4.2, A1).
+    /// The stored form of a password: the hash of `user:realm:password` (RFC 7616 §3.4.2, A1).
     public struct Secret: Sendable, Equatable, Codable {
         public var md5: String
         public var sha256: String
@@ -70,7 +70,7 @@ public final class DigestAuthenticator: Sendable {
 
     /// - Parameters:
     ///   - header: value of Authorization; nil: none came.
-    ///   - secret: of a user; who is unknown costs as much time as who gives a wrong password.
+    ///   - secret: of a user. An unknown user takes as much time as a wrong password.
     public func verify(_ header: String?, method: String, now: Date, secret: (_ user: String) -> Secret?) -> Verdict {
         guard let header else { return .challenge(challenges(at: now)) }
         // Another scheme is none of ours: that is no mistake (RFC 4475 §3.3.7).
@@ -93,7 +93,7 @@ public final class DigestAuthenticator: Sendable {
         guard Self.isEqual(expected, response.lowercased()), known != nil else {
             return .challenge(challenges(at: now))
         }
-        // Only who knows the password learns that his nonce is stale.
+        // Only a client that knows the password learns that its nonce is stale.
         guard let made = date(of: nonce), made <= Int(now.timeIntervalSince1970) + 1,
             Double(Int(now.timeIntervalSince1970) - made) < Self.nonceSeconds, isNew(nonce, made: made, count: number)
         else { return .challenge(challenges(at: now, isStale: true)) }

@@ -13,7 +13,7 @@ public struct Registration: Sendable {
             self.expires = expires
         }
     }
-    /// User part of To: who is to be registered.
+    /// The user part of To: the user to register.
     public var user: String
     public var callID: String
     public var sequence: UInt32
@@ -77,7 +77,7 @@ public final class Registrar: Sendable {
         var sequence: UInt32
     }
 
-    /// Seconds that a registration is kept: what is asked, within these.
+    /// Allowed expiry of a registration, in seconds.
     public static let expiry = 60...3_600
     /// Phones of one user.
     public static let contactLimit = 8
@@ -85,7 +85,7 @@ public final class Registrar: Sendable {
 
     private let authenticator: DigestAuthenticator
     private let secret: @Sendable (_ user: String) -> DigestAuthenticator.Secret?
-    /// Hears of a user whose first phone has come, or whose last has gone.
+    /// Called when a user's first phone registers, or the last one is gone.
     private let onChange: @Sendable (_ user: String, _ isRegistered: Bool) -> Void
     private let bindings = Mutex<[String: [Binding]]>([:])
 
@@ -98,7 +98,7 @@ public final class Registrar: Sendable {
         self.onChange = onChange
     }
 
-    /// Who is unknown and who gives a wrong password hear the same.
+    /// An unknown user and a wrong password get the same answer.
     public func answer(_ request: Registration, now: Date) -> (reply: SIPReply, isRefused: Bool) {
         let user: String
         switch authenticator.verify(request.authorization, method: "REGISTER", now: now, secret: secret) {
@@ -107,7 +107,7 @@ public final class Registrar: Sendable {
             return (SIPReply(401, challenges.map { .init("WWW-Authenticate", $0) }), request.authorization != nil)
         case .accepted(let known): user = known
         }
-        // Nobody registers for somebody else.
+        // A user may only register the own address of record.
         guard user == request.user else { return (SIPReply(403), true) }
         return (register(request, now: now), false)
     }
@@ -175,7 +175,7 @@ public final class Registrar: Sendable {
     /// Forgets a user's phones.
     public func forget(_ user: String) { bindings.withLock { $0[user] = nil } }
 
-    /// Tells of those whose registrations have run out. To be called now and then.
+    /// Reports expired registrations. To be called regularly.
     public func expire(now: Date) {
         let gone = bindings.withLock { all -> [String] in
             let gone = all.filter { $0.value.allSatisfy { $0.expiresAt <= now } }.map(\.key)

@@ -1,7 +1,7 @@
 public import Foundation
 internal import Synchronization
 
-/// The SIP messages of the calls in progress and of those that ended last, for whoever looks for what went wrong.
+/// The SIP messages of live calls and of the calls that ended last, for troubleshooting.
 /// Secrets are taken out before anything is kept.
 public final class SIPTrace: Sendable {
     public struct Message: Sendable, Equatable, Codable {
@@ -32,7 +32,7 @@ public final class SIPTrace: Sendable {
         var dialogs: [String: [Message]] = [:]
         var order: [String] = []
         var total = 0
-        // The message whose lines are coming.
+        // The message whose lines are being read.
         var head: (isSent: Bool, peer: String)?
         var lines: [String] = []
         var length = 0
@@ -113,7 +113,7 @@ public final class SIPTrace: Sendable {
         return line.hasSuffix(" SIP/2.0") ? String(line.dropLast(8)) : line
     }
 
-    /// What proves who somebody is, and what opens his media, is not kept.
+    /// Credentials and SRTP keys are removed.
     static func redacted(_ line: String) -> String {
         let name = line.prefix { $0 != ":" }.trimmingCharacters(in: .whitespaces).lowercased()
         if ["authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate", "authentication-info"]
@@ -127,7 +127,7 @@ public final class SIPTrace: Sendable {
         return line
     }
 
-    /// A ladder: who sent what to whom, and when.
+    /// A ladder diagram: time, direction and first line of each message.
     public static func ladder(_ messages: [Message]) -> String {
         guard let first = messages.first else { return "" }
         var peers: [String] = []

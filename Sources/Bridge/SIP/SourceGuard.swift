@@ -1,7 +1,7 @@
 public import Net
 internal import Synchronization
 
-/// Shuts out who scans for numbers, tries passwords or floods (SPEC §9): by address, first here, then in the kernel.
+/// Blocks sources that scan for numbers, guess passwords or flood: by address, here and in the kernel.
 public final class SourceGuard: Sendable {
     /// Failures within the window that shut a source out.
     static let failureLimit = 10
@@ -88,7 +88,7 @@ public final class SourceGuard: Sendable {
         }
     }
 
-    /// A wrong password, a number that is none.
+    /// A wrong password or an unknown number.
     public func failed(_ source: String) {
         guard !exempt.contains(source), !source.isEmpty else { return }
         let now = now()
@@ -102,7 +102,7 @@ public final class SourceGuard: Sendable {
         }
     }
 
-    /// A phone has proved who it is.
+    /// A phone has authenticated.
     public func trust(_ source: String) {
         let now = now()
         let wasTrusted = state.withLock { ($0.sources[source]?.trustedUntil ?? 0) > 0 }
@@ -118,7 +118,7 @@ public final class SourceGuard: Sendable {
         tell?(addresses)
     }
 
-    /// Lets in again whose time is over.
+    /// Unblocks sources whose time is over.
     public func expire() {
         let now = now()
         let trustedBefore = state.withLock { $0.sources.count { $0.value.trustedUntil > 0 } }

@@ -1,3 +1,4 @@
+// Over 400 lines: every callback of sofia-sip ends in this one type.
 internal import CSofia
 internal import Foundation
 public import Net

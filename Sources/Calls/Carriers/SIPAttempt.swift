@@ -1,3 +1,4 @@
+// Over 400 lines: one call attempt from INVITE to BYE, in the order of its states.
 internal import Bridge
 internal import Foundation
 internal import Logging

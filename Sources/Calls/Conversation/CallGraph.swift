@@ -1,3 +1,4 @@
+// Over 400 lines: one live call: its stages, edges and timers share the state of its loop.
 public import Bridge
 internal import Foundation
 public import Net

@@ -5,7 +5,8 @@ internal import Realtime
 ///
 ///     stream ─▶ receive ─▶ voice-activity ─▶ turns ─▶ barge-in ─┐             fused, on the call's loop
 ///                                                               │
-///     cascade   │heard│ ▶ speech-to-text ▶ │transcripts│ ▶ dialogue ▶ │requests│ ▶ language-model ▶ │responses│ ▶ dialogue
+///     cascade   │heard│ ▶ speech-to-text ▶ │transcripts│ ▶ dialogue
+///                                          dialogue ▶ │requests│ ▶ language-model ▶ │responses│ ▶ dialogue
 ///                                          dialogue ▶ │sentences│ ▶ text-to-speech ▶ │audio│
 ///     realtime  │heard│ ▶ speech-model
 ///                                                               │

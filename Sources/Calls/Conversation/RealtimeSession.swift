@@ -3,8 +3,8 @@ internal import Net
 internal import Pipeline
 internal import Realtime
 
-/// A speech model holds the conversation: `RealtimeMachine` decides, `SessionKeeper` keeps the session, and this carries
-/// sound and actions between them and the graph.
+/// A speech model holds the conversation: `RealtimeMachine` decides, `SessionKeeper` keeps the session, and this type
+/// carries sound and actions between them and the graph.
 ///
 ///     frame ─▶ │heard│ ─▶ (resample) ─▶ SpeechSession ─▶ resample, frame, encode ─▶ │speech│ ─▶ pacer
 final class RealtimeSession: AgentSession {

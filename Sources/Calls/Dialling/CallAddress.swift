@@ -26,7 +26,7 @@ public struct CallAddress: Sendable, Equatable {
     /// The number with the brackets of `+82 (0)10`, which only `NumberingPlan.e164` understands.
     let spelling: String?
 
-    /// - Returns: nil for what is none of the three.
+    /// - Returns: nil for other addresses.
     public init?(_ text: String) {
         guard text.count <= Self.lengthLimit else { return nil }
         guard text.prefix(4).lowercased() == "sip:" else {

@@ -68,7 +68,7 @@ public struct CallSettings: Sendable {
     public var operatorNumber: String?
     public var transferMode = TransferMode.attended
 
-    /// How callers are handed over where nobody says how.
+    /// How callers are transferred unless the request says otherwise.
     public enum TransferMode: String, Sendable, CaseIterable {
         /// We ring, tell what it is about, and join the two (RFC 3725).
         case attended

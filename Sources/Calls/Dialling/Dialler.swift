@@ -43,10 +43,10 @@ public actor Dialler {
     /// Begins to dial; `recover` comes first.
     public func start() { runner = Task { await self.dialLoop() } }
 
-    /// Restart recovery (SPEC §1.3): queued calls go on; dialing and ringing ones have used up that attempt; connected
+    /// Restart recovery: queued calls go on; dialing and ringing ones have used up that attempt; connected
     /// ones end as failed with what they had.
     ///
-    /// Before any request is served: nobody is to see a call that a crash left live.
+    /// To be called before any request is served, so that no client sees a call that a crash left live.
     public func recover() async throws(StoreError) {
         let at = now()
         let retry = RetryPolicy(settings.retry)
@@ -185,7 +185,7 @@ public actor Dialler {
         }
     }
 
-    /// Has the other party of a connected call handed to a person, who is told what it is about.
+    /// Transfers the other party of a connected call to an operator, with a spoken briefing.
     public func transfer(_ callID: String, to choice: TransferChoice, mode: CallSettings.TransferMode?)
         async throws(StoreError)
     {
@@ -200,7 +200,7 @@ public actor Dialler {
         }
     }
 
-    /// Whom a call may be handed to now.
+    /// The operators to whom a call can be transferred now.
     public nonisolated func canHand(to choice: TransferChoice) -> Bool {
         !line.targets(settings, choice: choice).isEmpty
     }
@@ -219,14 +219,14 @@ public actor Dialler {
         live[callID]?.attempt ?? line.calls.call(callID)
     }
 
-    /// A person at a media stream of his own takes the AI's place. False: it cannot be done now.
+    /// A person on another media stream takes the AI's place. False: not possible now.
     public func takeOver(_ callID: String, by name: String, _ stream: Confined<any MediaStream>, on loop: EventLoop)
         async -> Bool
     {
         await inProgress(callID)?.takeOver(StreamedPerson(name: name, stream: stream, loop: loop)) ?? false
     }
 
-    /// Somebody hears a connected call. False: it cannot be done now.
+    /// Adds a listener to a connected call. False: not possible now.
     public func listen(to callID: String, _ listener: CallListener) async -> Bool {
         await inProgress(callID)?.listen(listener) ?? false
     }

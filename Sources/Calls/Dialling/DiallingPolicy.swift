@@ -2,7 +2,7 @@ public import Foundation
 internal import Realtime
 internal import Store
 
-/// What may stand in the way of a dial (SPEC §2).
+/// The rules that can hold or block a call before it is dialled.
 public enum DialRule: String, Sendable, Codable, CaseIterable {
     // For good.
     case emergency = "emergency_number"
@@ -17,7 +17,7 @@ public enum DialRule: String, Sendable, Codable, CaseIterable {
     case duplicate = "duplicate_callee"
 }
 
-/// When and whom we dial. A value: the clock and what was dialled before are told to it.
+/// Decides whether and when a call may be dialled. A pure value: time and history are passed in.
 public struct DiallingPolicy: Sendable {
     /// Seconds for which dials are remembered: two days hold every window and every day.
     static let historySeconds: TimeInterval = 2 * 86_400
@@ -70,7 +70,7 @@ public struct DiallingPolicy: Sendable {
     func verdict(on call: Call, history: History, at now: Date) -> Verdict {
         if history.isOnDoNotCallList { return .block(.doNotCall, detail: "the callee is on the do-not-call list") }
         do throws(Routing.Refusal) {
-            // Who tries an agent on himself disturbs nobody.
+            // Calls to the requester's own browser disturb no callee.
             if case .browser = try routing.route(to: call.remoteNumber) { return .dial }
         } catch {
             return .block(error.code.rule ?? .noRoute, detail: error.message)

@@ -158,7 +158,7 @@ public struct NumberingPlan: Sendable, Equatable {
         return stripped
     }
 
-    /// `+` and 5 to 15 digits; nil for what is none: short numbers, letters, too many digits.
+    /// `+` and 5 to 15 digits; nil for other texts: short numbers, letters, too many digits.
     ///
     ///     "010-1234-5678", "+82 (0)10 1234 5678", "00182 10 1234 5678"  →  "+821012345678"      (home: KR)
     public func e164(_ text: String) -> String? {
@@ -219,7 +219,7 @@ public struct NumberingPlan: Sendable, Equatable {
         return country.premium.contains { number.dropFirst(1 + country.code.count).hasPrefix($0) }
     }
 
-    /// All time zones that the callee may be in; empty where his number does not tell.
+    /// All time zones that the callee may be in; empty if the number does not tell.
     func zones(of callee: String) -> [TimeZone] {
         guard let spelling = CallAddress(callee)?.spelling, let number = e164(spelling),
             let country = Self.country(of: number)

@@ -4,7 +4,7 @@ internal import Net
 
 /// Where a number leads.
 public struct Routing: Sendable, Equatable {
-    /// Who takes numbers.
+    /// The gateway for telephone numbers.
     public enum Gateway: Sendable, Equatable {
         /// In the order in which they are tried.
         case sip([Trunk])
@@ -57,14 +57,14 @@ public struct Routing: Sendable, Equatable {
         case sip(SIPRoute)
         /// To a number in E.164, by Twilio.
         case twilio(to: String)
-        /// To a page in the browser of whoever asked for the call.
+        /// To a page in the requester's browser.
         case browser
     }
     public struct SIPRoute: Sendable, Equatable {
         public var requestURI: String
         public var proxy: String?
         public var credentials: Invitation.Credentials?
-        /// Address of the trunk; nil: straight to whoever it is.
+        /// Address of the trunk; nil: directly to the callee.
         public var trunk: String?
         /// Where else it may be tried.
         public var alternatives: [SIPRoute] = []
@@ -162,7 +162,7 @@ public struct Routing: Sendable, Equatable {
     /// Without its port.
     private static func bare(_ host: String) -> String { host.split(separator: ":").first.map(String.init) ?? host }
 
-    /// Redirections (3xx) are followed: off, for whoever answers could send our calls to numbers that cost money.
+    /// Whether redirections (3xx) are followed. Off by default: a callee could redirect calls to premium-rate numbers.
     public var followsRedirects = false
 
     /// Where a 3xx leads; nil: it is not followed. Only to hosts that we call anyway.
@@ -193,7 +193,7 @@ public struct Routing: Sendable, Equatable {
         guard let normalized = Self.normalize(caller) else {
             throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits")
         }
-        // Nobody's telephone shows it.
+        // No telephone shows it.
         if case .browser? = route { return }
         if case .twilio? = route, plan.e164(caller) == nil {
             throw Refusal(code: .invalid, message: "Twilio wants a number in E.164, e.g. +821098765432")

@@ -1,6 +1,6 @@
 internal import Store
 
-/// What is done when an answering machine has the call.
+/// What happens when an answering machine answers.
 public enum VoicemailAction: String, Sendable, Codable, CaseIterable {
     /// The call is ended.
     case hangUp = "hang_up"
@@ -35,7 +35,7 @@ extension CallSettings {
             && call.attemptsThisRound <= call.maxRetries
     }
 
-    /// What is left on a machine in this attempt; nil: the call is ended.
+    /// The message to leave in this attempt; nil: the call is ended.
     func voicemailMessage(of call: Call) -> String? {
         let (action, message) = voicemail(of: call)
         return action == .hangUp || retriesVoicemail(of: call) ? nil : message

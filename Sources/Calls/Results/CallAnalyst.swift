@@ -4,10 +4,10 @@ internal import Net
 public import Realtime
 public import Store
 
-/// What is done with every call that has ended: a model sums it up, and the older orchestrator is told.
+/// Handles every call that has ended: a model summarises it, and the older orchestrator gets its callback.
 ///
 /// A call's end never waits for it: the call has its template summary until the model's is there (`outbound_analyzed`).
-/// What is still to be done is on disk, in the transaction that ended the call, so that a restart goes on with it.
+/// The work is stored in the transaction that ends the call, so that a restart continues it.
 public actor CallAnalyst {
     public struct Settings: Sendable {
         /// nil: summaries stay those of the template.
@@ -25,7 +25,7 @@ public actor CallAnalyst {
     private static let concurrency = 4
     /// Milliseconds for a review.
     private static let timeoutMs = 30_000
-    /// Seconds between two looks when nobody rings.
+    /// Seconds between two looks without a wake-up.
     private static let longestNap: TimeInterval = 30
 
     private let settings: Settings
@@ -139,7 +139,7 @@ public actor CallAnalyst {
     }
 }
 
-/// A result in the form of the older orchestrator (SPEC §4): its own members back, the pairs, and what was made of the
+/// A result in the form of the older orchestrator (docs/api.md): its own members back, the pairs, and what was made of the
 /// call.
 enum OrchestratorResult {
     static func body(of call: Call, transcript: [TranscriptEntry]) -> String {

@@ -3,7 +3,7 @@ public import Realtime
 
 /// What one unit of a component costs.
 public struct Price: Sendable, Equatable {
-    /// What is charged for.
+    /// The quantity that is charged for.
     public enum Unit: String, Sendable, CaseIterable {
         /// By the millisecond, told by the minute.
         case minute
@@ -94,7 +94,7 @@ public struct PriceList: Sendable, Equatable {
 
     private func item(_ used: ComponentUsage) -> Cost.Component {
         let mine = prices.filter { $0.component == used.component }
-        // Who charges for time charges for nothing else.
+        // A component with a price for time is not charged for anything else.
         let byTime = mine.first { $0.unit.counted == .milliseconds }
         var lines: [Cost.Line] = []
         var sum = Decimal(0)
@@ -138,7 +138,7 @@ public struct PriceList: Sendable, Equatable {
 /// What a call cost, by component. Amounts are decimals as text: no binary fraction comes near them.
 public struct Cost: Sendable, Equatable, Codable {
     public struct Line: Sendable, Equatable, Codable {
-        /// What is charged for; where there is no price, what was counted.
+        /// The charged quantities; without a price, the counted ones.
         public var unit: String
         public var quantity: String
         public var price: String?

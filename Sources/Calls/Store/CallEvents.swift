@@ -2,7 +2,7 @@ public import Foundation
 public import Store
 internal import Synchronization
 
-/// Who is told of events by HTTP, beside those whom a call names itself.
+/// The webhook endpoints for the events of all calls. A call may name another one.
 public struct WebhookSubscribers: Sendable, Equatable {
     public struct Endpoint: Sendable, Equatable {
         public var url: String
@@ -49,7 +49,7 @@ extension CallStore {
         subscribers.withLock { $0.endpoints = endpoints }
     }
 
-    /// Stores an event, and puts it into the outbox of whoever is told of it.
+    /// Stores an event, and a message for each of its webhook endpoints.
     /// - Parameter call: whose event it is, where its webhook is to be told; nil: it is looked up where it must be.
     func append(_ event: CallEvent, of call: Call?, _ work: Work) throws -> CallEvent {
         let stored = try work.events.append(event)

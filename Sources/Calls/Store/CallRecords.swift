@@ -21,7 +21,7 @@ extension CallStore {
     /// - Parameters:
     ///   - window: seconds between two calls to one number; 0: any number of calls may wait for it; nil: the call came
     ///     by itself, and no rule is asked.
-    ///   - audit: who asked; stored with it.
+    ///   - audit: the entry of the audit log, stored with it.
     public func insert(
         _ call: Call, events: [CallEvent], request: RepeatableRequest? = nil, window: TimeInterval? = nil,
         audit: AuditEntry? = nil, at now: Date = Date()
@@ -40,7 +40,7 @@ extension CallStore {
         }
     }
 
-    /// Before the request is stored: the list of those who must not be called, and calls to the same number.
+    /// Checks the do-not-call list and calls to the same number before the request is stored.
     private static func block(on call: Call, window: TimeInterval, at now: Date, _ work: Work) throws -> Insertion? {
         let number = call.remoteNumber
         if try work.dials.isOnDoNotCallList(number) {
@@ -165,7 +165,7 @@ extension CallStore {
         try await storage.read { try $0.texts.transcript(of: callID) }
     }
 
-    // MARK: The list of calls that have ended and that nobody has looked at since (`CallAnalyst`)
+    // MARK: The list of ended calls that are not analysed yet (`CallAnalyst`)
 
     /// Whether calls are put on that list as they end.
     func keepEnded(_ keeps: Bool) { subscribers.withLock { $0.wantsEndedCalls = keeps } }

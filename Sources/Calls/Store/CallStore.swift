@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// Calls in the store: what `Storage` keeps as rows and JSON, as values of this room.
 ///
-/// A change of a call, the events that tell of it and the messages for whoever is told by HTTP are one unit of work.
+/// A change of a call, its events and its webhook messages are one unit of work.
 public final class CallStore: Sendable {
     public let feed = EventFeed()
     public let storage: Storage
@@ -13,10 +13,10 @@ public final class CallStore: Sendable {
     public var numbers: NumberLists { storage.numbers }
     public var audit: AuditLog { storage.audit }
     var vault: Vault { storage.vault }
-    /// What is kept is encrypted.
+    /// Whether stored data is encrypted.
     public var isEncrypted: Bool { vault.encrypts }
     let plan: NumberingPlan
-    /// Who is told of every event by HTTP; in the same transaction.
+    /// The webhook endpoints for all events. Messages are stored in the transaction of the event.
     let subscribers = Mutex(WebhookSubscribers())
     /// Of the calls that the statistics looked at last: pages ask again and again, and few records have changed.
     let samples = Mutex<[String: AnswerSample]>([:])

@@ -3,8 +3,8 @@ public import Net
 internal import Pipeline
 public import Store
 
-/// A recording that is encrypted: pieces of PCM, each encrypted for its place in its file. Its WAV header is made when it is
-/// read.
+/// An encrypted recording: pieces of PCM, each encrypted for its place in its file. The WAV header is made when the
+/// recording is read.
 ///
 ///     │ piece 0, 8 192 bytes and what encrypting adds │ piece 1 │ … │ the last one, shorter │
 public struct EncryptedRecording: ByteSource {
@@ -65,7 +65,7 @@ public struct EncryptedRecording: ByteSource {
 }
 
 extension CallStore {
-    /// Where a recording's bytes come from; nil: there is none.
+    /// The source of a recording's bytes; nil if the recording does not exist.
     public func recording(_ name: String, in folder: String) -> (any ByteSource)? {
         name.hasSuffix(EncryptedRecording.suffix)
             ? EncryptedRecording(folder: folder, name: name, vault: vault) : FileSource(path: folder + "/" + name)

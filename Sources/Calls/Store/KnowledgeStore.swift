@@ -10,7 +10,7 @@ public struct KnowledgeStore: Knowledge {
     private static let candidates = 20
     /// Words of a question that are searched for.
     private static let wordLimit = 32
-    /// Milliseconds for a question's vector: somebody waits on the phone.
+    /// Milliseconds for a question's vector: the caller waits for the answer.
     private static let vectorTimeoutMs = 700
     /// Likeness of vectors below which a piece says nothing.
     private static let vectorMinimum: Float = 0.3

@@ -5,8 +5,8 @@ internal import Store
 /// The record of a call as JSON, as it stands in the database.
 ///
 /// Records up to schema 10 have other names: `outboundID`, `callID` (the provider's), and `callerNumber` for our own
-/// number, `calleeNumber` for the other party's, whoever called. They may be encrypted, and there may be millions of them:
-/// no step of the schema writes them anew. A call that changes is written with today's names.
+/// number, `calleeNumber` for the other party's number, in both directions. There may be millions of encrypted records,
+/// so no migration rewrites them. A call that changes is written with the current names.
 enum StoredCall {
     private static let renamed = [
         "outboundID": "id", "callID": "providerCallID", "callerNumber": "localNumber", "calleeNumber": "remoteNumber",

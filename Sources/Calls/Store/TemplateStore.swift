@@ -11,7 +11,7 @@ public struct CallTemplate: Sendable, Equatable, Codable {
     public var questions: [Question]
     public var language: String?
     public var callerDisplayName: String
-    /// Said first to who calls a number of the template; nil: that of all incoming calls.
+    /// The greeting of calls to a number with this template; nil: the greeting of all inbound calls.
     public var greeting: String?
     public var createdAt: Date
     public var updatedAt: Date
@@ -48,7 +48,7 @@ extension CallStore {
 
     public func removeTemplate(_ id: String) async throws(StoreError) { try await storage.templates.remove(id) }
 
-    /// Numbers with a template of their own, and what is to be done for their callers.
+    /// The numbers that have a template, with their templates.
     func assignments() async throws(StoreError) -> [String: CallTemplate] {
         let templates = Dictionary(try await templates().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         var found: [String: CallTemplate] = [:]

@@ -75,7 +75,7 @@ public actor AlertWatch {
         public init(url: String) { self.url = url }
     }
 
-    /// What is looked at.
+    /// What the watch observes.
     public struct Sources: Sendable {
         /// Folder on the disk that is watched.
         public var folder: String
@@ -147,7 +147,7 @@ public actor AlertWatch {
 
     public func stop() { task?.cancel() }
 
-    /// One look at everything; posts what is new.
+    /// Checks all sources once and posts changes.
     public func look() async {
         let at = now()
         let current = alerts(at: at)

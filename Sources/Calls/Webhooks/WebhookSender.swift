@@ -40,7 +40,7 @@ public struct WebhookSecret: Sendable, Equatable {
     }
 }
 
-/// Empties the outbox: posts what happened to who wants to know, signed, in each call's order, again and again for a
+/// Sends the messages of the outbox as signed webhooks, in the order of each call's events, with retries for a
 /// day.
 public actor WebhookSender {
     public struct Settings: Sendable {
@@ -61,7 +61,7 @@ public actor WebhookSender {
     private static let concurrencyPerHost = 8
     /// Milliseconds for an answer.
     private static let timeoutMs = 15_000
-    /// Seconds between two looks when nobody rings.
+    /// Seconds between two looks without a wake-up.
     private static let longestNap: TimeInterval = 5
     /// Seconds that a receiver may ask for with `Retry-After`.
     private static let retryAfterLimit: TimeInterval = 3_600
@@ -113,7 +113,7 @@ public actor WebhookSender {
     /// Characters of an address.
     public static let urlLimit = 2_048
 
-    /// What is wrong with an address that a user gives; nil if it may be posted to.
+    /// The reason why an address cannot be a webhook endpoint; nil if it can.
     public static func problem(with url: String, settings: Settings) -> String? {
         guard isURI(url) else { return "holds a character that stands in no URL unless it is percent-encoded" }
         guard url.count <= urlLimit, let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty,

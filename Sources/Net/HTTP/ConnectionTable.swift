@@ -41,7 +41,7 @@ struct ConnectionTable {
     enum Admission: Equatable {
         /// Let in; these give way.
         case admitted(closing: [ID])
-        /// There is no room, and nobody who could give way.
+        /// The table is full, and no connection may be closed.
         case full
     }
 

@@ -185,7 +185,7 @@ final class HTTPConnection {
         parser.bodyLimit = server.bodyLimit(of: head.request.path)
         isHeadRequest = head.request.method == "HEAD"
         let isRefused = if case .known(let length) = head.bodyLength { length > parser.bodyLimit } else { false }
-        // Who has begun to send does not wait for it.
+        // A client that has begun to send its body does not wait for it.
         guard head.expectsContinue, !isRefused, parser.unreadCount == 0 else { return }
         _ = write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
     }

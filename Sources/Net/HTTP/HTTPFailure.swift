@@ -3,7 +3,7 @@
 public struct HTTPFailure: Error, Sendable, Equatable {
     /// 0: the connection is closed without an answer.
     public var status: Int
-    /// For people: what is wrong, and nothing that the client sent.
+    /// A reason for people. Contains nothing that the client sent.
     public var detail: String
 
     public init(_ status: Int, _ detail: String) {

@@ -9,7 +9,7 @@ struct HTTPFields: Sendable {
         "sec-websocket-key", "sec-websocket-version",
     ]
 
-    /// - Throws: `HTTPFailure` 400 for what is no field.
+    /// - Throws: `HTTPFailure` 400 for a malformed field.
     mutating func add(_ line: ArraySlice<UInt8>) throws(HTTPFailure) {
         guard let first = line.first, first != 0x20, first != 0x09 else {
             throw .badRequest("a header field goes over two lines")
@@ -79,7 +79,7 @@ public struct HTTPRequestHead: Sendable {
     /// The client waits for 100 before it sends the body (RFC 9110 §10.1.1).
     public var expectsContinue: Bool
 
-    /// - Throws: `HTTPFailure` for what is not one request and no other.
+    /// - Throws: `HTTPFailure` for a malformed or ambiguous request.
     init(_ line: RequestLine, _ fields: HTTPFields) throws(HTTPFailure) {
         let target = try RequestTarget(line.target[...], method: line.method)
         var headers = fields.values

@@ -16,7 +16,7 @@ public struct HTTPRequestParser: Sendable {
     public static let trailerLimit = 4_096
     /// Empty lines before a request that are passed over (RFC 9112 §2.2).
     public static let emptyLineLimit = 4
-    /// Bytes of a method; a longer one is nobody's.
+    /// Maximum bytes of a method; no registered method is longer.
     static let methodLimit = 24
 
     public enum Step: Sendable {
@@ -24,7 +24,7 @@ public struct HTTPRequestParser: Sendable {
         case incomplete
         /// A request's head is complete. Set `bodyLimit` for it before the next step.
         case head(HTTPRequestHead)
-        /// The body of that request, empty where there is none: the request is complete.
+        /// The body of that request, possibly empty: the request is complete.
         case body([UInt8])
         /// The connection cannot be read any further; every later step is the same failure.
         case failure(HTTPFailure)

@@ -13,7 +13,7 @@ struct RequestTarget: Equatable {
         a.path == b.path && a.authority == b.authority && a.query.elementsEqual(b.query) { $0 == $1 }
     }
 
-    /// - Throws: `HTTPFailure` 400 for what is no request target, 414 for too many query items, 501 for CONNECT.
+    /// - Throws: `HTTPFailure` 400 for a malformed request target, 414 for too many query items, 501 for CONNECT.
     init(_ bytes: ArraySlice<UInt8>, method: String) throws(HTTPFailure) {
         guard method != "CONNECT" else { throw HTTPFailure(501, "this server is no proxy: CONNECT is not possible") }
         // Only visible ASCII without "#" (RFC 3986 §2).

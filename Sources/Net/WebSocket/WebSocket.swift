@@ -1,10 +1,11 @@
+// Over 400 lines: client and server share one state machine of a connection.
 internal import CLibwebsockets
 internal import Foundation
 
 /// One WebSocket connection, either end. Confined to its loop.
 ///
 /// The client's end is libwebsockets' own. On the server's end frames are read and written here: libwebsockets takes
-/// unmasked frames and loses close codes, and tells nobody.
+/// unmasked frames and loses close codes without an error.
 ///
 /// Backpressure both ways: `send` refuses once `sendQueueLimit` bytes wait, and `pauseReading` stops the kernel's
 /// buffer from being read, so that TCP slows the peer. Messages are delivered whole, however they were fragmented.
@@ -261,7 +262,7 @@ public final class WebSocket {
     /// Server: bytes of frames, which are unmasked in place.
     func received(_ bytes: UnsafeMutableRawBufferPointer) -> Int32 {
         guard wsi != nil else { return -1 }
-        isAwaitingPong = false  // whoever sends is alive
+        isAwaitingPong = false  // any received frame shows that the peer is alive
         guard !isReadingPaused, !isReading, unread.isEmpty else {
             unread.append(contentsOf: bytes)
             return 0
@@ -295,7 +296,7 @@ public final class WebSocket {
 
     private func take(_ event: WebSocketFrameParser.Event, _ payload: UnsafeBufferPointer<UInt8>) {
         switch event {
-        // Messages that were on their way when we closed are nobody's any more.
+        // Messages that arrive after our close are dropped.
         case .text: if !isClosing { onMessage?(payload, .text) }
         case .binary: if !isClosing { onMessage?(payload, .binary) }
         case .pong: ponged()
@@ -332,7 +333,7 @@ public final class WebSocket {
     /// Client: a piece of a message.
     func received(_ bytes: UnsafeRawPointer?, _ count: Int) -> Int32 {
         guard let wsi else { return -1 }
-        isAwaitingPong = false  // whoever sends is alive
+        isAwaitingPong = false  // any received frame shows that the peer is alive
         let base = bytes?.assumingMemoryBound(to: UInt8.self)
         let remaining = Int(clamping: lws_remaining_packet_payload(wsi))
         let isLast = lws_is_final_fragment(wsi) != 0 && remaining == 0

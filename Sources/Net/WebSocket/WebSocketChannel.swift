@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// A WebSocket of ours for code that waits: opened, read and closed from any task, while the socket stays on its loop.
 ///
-/// Whoever opens it closes it. Messages wait for their reader in a bounded queue; while that is half full the socket is
-/// not read, so that TCP slows the peer.
+/// The code that opens it also closes it. Messages wait for their reader in a bounded queue; while it
+/// is half full the socket is not read, so that TCP slows the peer.
 public final class WebSocketChannel: Sendable {
     public enum Message: Sendable, Equatable {
         case text([UInt8])

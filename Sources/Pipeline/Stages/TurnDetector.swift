@@ -2,11 +2,11 @@
 public enum TurnEvent: Sendable, Equatable {
     /// Speech began; `frames` of it are already past.
     case speechStarted
-    /// Nobody has spoken for `pauseMs` within a turn.
+    /// Silence for `pauseMs` within a turn.
     case paused
     /// Silence long enough to take the turn; `spokenMs` from the first to the last frame of speech.
     case speechEnded(spokenMs: Int)
-    /// Somebody speaks without a pause, as an answering machine does.
+    /// Speech without a pause, as of an answering machine.
     case monologue(spokenMs: Int)
 }
 

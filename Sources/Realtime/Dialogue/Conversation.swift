@@ -85,7 +85,7 @@ public enum DialogueTool {
     }
 }
 
-/// Why a connected call ended (SPEC §1.3).
+/// Why a connected call ended.
 public enum EndReason: String, Sendable, Codable, CaseIterable {
     case taskCompleted = "task_completed"
     case calleeHangup = "callee_hangup"

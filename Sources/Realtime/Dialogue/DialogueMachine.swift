@@ -1,3 +1,4 @@
+// Over 400 lines: one state machine: each event needs all of its state.
 internal import Foundation
 internal import Pipeline
 

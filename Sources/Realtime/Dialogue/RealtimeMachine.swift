@@ -1,8 +1,9 @@
+// Over 400 lines: one state machine: each event needs all of its state.
 internal import Foundation
 
 /// Decides how a conversation with a speech model goes on. Events in, actions out; it waits for nothing and reads no
-/// clock. The model speaks by itself; the machine asks it for what it would not say, watches over its answers, and knows
-/// when the call is over.
+/// clock. The model speaks by itself; the machine asks it for what it would not say, watches over its answers, and
+/// knows when the call is over.
 public struct RealtimeMachine: Sendable {
     public enum Action: Sendable, Equatable {
         /// Ask for a response; instructions hold for it alone.

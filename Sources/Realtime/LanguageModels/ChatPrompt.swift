@@ -2,7 +2,7 @@ internal import Foundation
 
 /// The conversation as a chat model is told it: what was heard, and nothing that was not.
 struct ChatPrompt {
-    /// Tokens of the conversation that are sent word for word; what is older is summarised.
+    /// Tokens of the conversation that are sent verbatim; older turns are summarised.
     static let tokenBudget = 3_000
 
     /// Characters of one piece of knowledge.
@@ -116,7 +116,7 @@ public struct ConversationSummary: Sendable, Equatable {
     }
 }
 
-/// Summaries of the conversations in progress, made while nobody waits for them.
+/// Summaries of live conversations, made between two turns.
 actor ConversationSummaries {
     /// Conversations remembered.
     private static let limit = 4_096

@@ -62,6 +62,6 @@ public struct LanguageModelService: Service {
             } catch let error where !(error is CancellationError) {
                 try await output.send(ModelReply(generation: request.generation, piece: .failed("\(error)")))
             }
-        } catch {}  // cancelled: nobody waits for the reply
+        } catch {}  // cancelled: the reply is not needed any more
     }
 }

@@ -21,7 +21,7 @@ public struct OpenAIChat: LanguageModel {
     private static let roundLimit = 3
     /// Pieces that cannot be understood, in one response.
     private static let errorLimit = 20
-    /// Characters of one response; what goes on is cut off: nobody listens that long.
+    /// Maximum characters of one response; the rest is cut off.
     private static let textLimit = 8_000
     /// Bytes of one tool call's arguments, and calls in one response.
     private static let argumentsLimit = 65_536
@@ -231,7 +231,7 @@ public struct OpenAIChat: LanguageModel {
     private func add(_ piece: Chunk.Choice.Delta.ToolCall, to calls: inout [Call]) {
         // Some servers send each call whole, without an index.
         let index = piece.index ?? (piece.id == nil ? max(0, calls.count - 1) : calls.count)
-        // What a caller talks a model into must not end his call: what is beyond the limits is ignored.
+        // A prompt injection by the caller must not end the call: values beyond the limits are ignored.
         guard (0..<Self.toolCallLimit).contains(index) else { return }
         while calls.count <= index { calls.append(Call()) }
         if let id = piece.id, calls[index].id.isEmpty { calls[index].id = id }
@@ -278,7 +278,7 @@ public struct OpenAIChat: LanguageModel {
             text, tokens: Self.summaryTokens)
     }
 
-    /// One answer to one text, for what is not spoken.
+    /// One answer to one text, for text that is not spoken.
     func complete(instructions: String, _ text: String, tokens: Int, asJSON: Bool = false) async throws -> String? {
         let messages: [[String: Any]] = [
             ["role": "system", "content": instructions], ["role": "user", "content": text],

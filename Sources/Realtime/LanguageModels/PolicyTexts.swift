@@ -47,7 +47,7 @@ struct PolicyTexts: Sendable, Decodable {
     }
 }
 
-/// What is said where no conversation is held any more.
+/// Announcements for calls whose conversation has ended.
 public enum SpokenText {
     /// The text, and its language with a region as carriers' own voices want it.
     public static func nobodyAvailable(language: String) -> (text: String, locale: String) {
@@ -55,7 +55,7 @@ public enum SpokenText {
         return (PolicyTexts.of(known)("nobody_available"), ["ko": "ko-KR", "ru": "ru-RU"][known] ?? "en-US")
     }
 
-    /// What a person is told before a caller is put through to him.
+    /// The briefing of an operator before a transfer.
     public static func briefing(
         number: String, purpose: String?, answers: [(question: String, answer: String)], lastWords: String?,
         language: String
@@ -71,7 +71,7 @@ public enum SpokenText {
         return lines + [texts("briefing_end")]
     }
 
-    /// How callers are greeted who cannot reach an operator.
+    /// The greeting of callers who cannot reach an operator.
     public static func away(operator name: String, language: String) -> String {
         PolicyTexts.of(language)("operator_away", ["operator": name])
     }

@@ -258,7 +258,7 @@ struct CartesiaMessage: Decodable {
         return decoder
     }()
 
-    /// - Throws: `SpeechError` for what is no such message.
+    /// - Throws: `SpeechError` for a malformed message.
     init(parsing bytes: [UInt8]) throws(SpeechError) {
         guard let message = try? Self.decoder.decode(Self.self, from: Data(bytes)) else {
             throw SpeechError("\(CartesiaSpeech.service) sent what cannot be understood", .broken)

@@ -65,7 +65,7 @@ public struct FallbackSpeech: TextToSpeech {
             }
         }
 
-        /// What is left to say goes to the next voice. Returns the sentences of which nothing is left.
+        /// The rest goes to the next voice. Returns the sentences that are complete.
         func attach(_ edge: Edge<Sentence>) -> [Int] {
             state.withLock { state in
                 state.inner = edge

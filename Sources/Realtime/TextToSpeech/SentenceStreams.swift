@@ -20,7 +20,7 @@ struct SentenceStreams: Sendable {
     var sampleRate: Int32
     /// Sentences asked for beyond the one being spoken.
     var ahead = 1
-    /// Makes one sentence's speech; its end is the sentence's. Cancelled where nobody wants it any more.
+    /// Synthesises one sentence, and ends with it. Cancelled after a flush.
     var synthesize: @Sendable (_ sentence: Sentence, _ pieces: Edge<VoicePiece>) async throws -> Void
 
     private final class Job: Sendable {
@@ -101,7 +101,7 @@ struct SentenceStreams: Sendable {
         func flush() {
             waiting.removeAll()
             for job in started { job.cancel() }
-            // The one being spoken is taken out by whoever speaks it.
+            // The sentence being spoken is removed by its own task.
             started.removeAll()
         }
 

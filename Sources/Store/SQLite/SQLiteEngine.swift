@@ -27,7 +27,7 @@ final class SQLiteEngine: Engine {
         var configuration = GRDB.Configuration()
         configuration.busyMode = .timeout(busyTimeout)
         configuration.prepareDatabase { db in
-            // What is deleted is overwritten.
+            // Deleted content is overwritten with zeros.
             try db.execute(sql: "PRAGMA secure_delete = ON")
         }
         PrivateFiles.prepare(database: path)

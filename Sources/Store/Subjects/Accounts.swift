@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Somebody who logs in by name and password.
+/// A user that logs in with name and password.
 public struct User: Sendable, Equatable {
     public var name: String
     public var role: String
@@ -47,7 +47,7 @@ public struct StoredSession: Sendable, Equatable {
     /// SHA-256 of the cookie's token; the token itself is nowhere.
     public var hash: String
     public var name: String
-    /// Of the API key behind it; empty for who came by a password.
+    /// The hash of the API key behind it; empty for a login by password.
     public var keyID: String
     public var role: String
     public var expiresAt: Date

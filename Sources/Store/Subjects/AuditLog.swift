@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Who did what. Holds no number, no text and no key.
+/// An entry of the audit log. Contains no number, no text and no key.
 public struct AuditEntry: Sendable, Equatable {
     public var id: Int64 = 0
     public var at: Date

@@ -164,7 +164,7 @@ public struct CallRows {
         ).map { try $0["id"] }
     }
 
-    // MARK: The list of calls that have ended and that nobody has looked at since
+    // MARK: The list of ended calls that are not analysed yet
 
     public func noteEnded(_ id: String) throws {
         try transaction.run("INSERT INTO ended_calls (call_id) VALUES (?) ON CONFLICT (call_id) DO NOTHING", id)

@@ -6,7 +6,7 @@ public struct KnowledgeItem: Sendable, Equatable, Codable {
     /// `kn-` and 8 hex digits.
     public var id: String
     public var kind: Kind
-    /// What is named as the source: the document's title, or the question.
+    /// The name of the source: the document's title, or the question.
     public var title: String
     public var answer: String?
     public var createdAt: Date

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Somebody who must not be called.
+/// An entry of the do-not-call list.
 public struct DoNotCallEntry: Sendable, Equatable, Codable {
     public var number: String
     public var reason: String
@@ -20,7 +20,7 @@ public struct CallerNumber: Sendable, Equatable, Codable {
     public var label: String
     /// Calls in a day; nil: the policy's.
     public var dailyCap: Int?
-    /// What the AI does for who calls the number; nil: it is no number of the AI's, or one of `inbound.numbers`.
+    /// The template for calls to the number; nil: the AI does not answer the number, or it is in `inbound.numbers`.
     public var templateID: String?
     public var addedAt: Date
     public var addedBy: String

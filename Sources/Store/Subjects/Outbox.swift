@@ -31,7 +31,7 @@ public struct OutboxRows {
     private static let keptDays = 30.0
     /// Messages that wait; beyond it the oldest are given up.
     static let pendingLimit = 200_000
-    /// What is over is looked for once in so many.
+    /// One message in so many triggers the removal of old ones.
     private static let sweep: Int64 = 1_000
 
     private struct Message: Codable {

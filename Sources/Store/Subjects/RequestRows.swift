@@ -6,11 +6,11 @@ public struct RepeatableRequest: Sendable, Equatable {
     public static let hours = 24.0
     /// Bytes of the client's key.
     public static let keyLimit = 255
-    /// Who asked, and the client's key.
+    /// The principal that sent the request, and the client's idempotency key.
     public var key: String
     /// What was asked, hashed.
     public var request: String
-    /// What is answered.
+    /// The stored answer.
     public var answer: String
     public init(key: String, request: String, answer: String) {
         self.key = key

@@ -7,7 +7,7 @@ import Realtime
 /// `trunkline bench recognition`: the embedded recogniser over synthetic telephone speech.
 struct BenchRecognition: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "recognition", abstract: "Short answers, and what is none, through the embedded recogniser.")
+        commandName: "recognition", abstract: "Short answers and other sentences through the embedded recogniser.")
 
     @Flag(help: "Print every utterance.") var verbose = false
     @Option(help: "Share of the line's packets that are lost, 0-1.") var loss = 0.0

@@ -5,7 +5,7 @@ import Realtime
 struct BenchTurns: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "turns",
-        abstract: "How often a caller is cut off, and how long he waits, by the words he says and by silence alone.")
+        abstract: "How often callers are interrupted and how long they wait, by words and by silence alone.")
 
     @Option(help: "The plain silence, ms.") var silence = 700
 

@@ -7,7 +7,7 @@ import Realtime
 struct DemoScript {
     struct Item {
         var text: String
-        /// What is said, and the value the result must then show.
+        /// The spoken answer, and the value that the result must show.
         var cooperative: (say: String, value: Answer.Value)
         var opposite: (say: String, value: Answer.Value)
     }
