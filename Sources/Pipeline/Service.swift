@@ -2,6 +2,6 @@
 public protocol Service<Input, Output>: Sendable {
     associatedtype Input: Sendable
     associatedtype Output: Sendable
-    /// Runs until `input` ends or the task is cancelled. Whoever calls it finishes `output` afterwards.
+    /// Runs until `input` ends or the task is cancelled. The caller finishes `output` afterwards.
     func run(from input: Edge<Input>, to output: Edge<Output>) async throws
 }

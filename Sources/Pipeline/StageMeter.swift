@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Counts what a stage takes in and how long it takes. Owned by whoever runs the stage.
+/// Counts what a stage takes in and how long it takes. Owned by the code that runs the stage.
 public struct StageMeter: Sendable {
     public private(set) var frames = 0
     private var timed = 0
