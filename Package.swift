@@ -58,6 +58,7 @@ let package = Package(
             name: "Realtime",
             dependencies: [
                 "Pipeline", "Net", "CFlite", "CPocketSphinx", "CSherpa",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: [.copy("Resources")],

@@ -14,6 +14,10 @@ extension EventLoop {
         return loop
     }
 
+    /// Runs what must not hold up the loop; nil: the shared threads. A manual loop does it itself, so that a test knows
+    /// what is done when.
+    public var background: (any TaskExecutor)? { manualMs == nil ? nil : self }
+
     /// Does something on the loop, and all that it posts there.
     public func run<Result>(_ body: () throws -> Result) rethrows -> Result {
         precondition(manualMs != nil, "\(name) has a thread of its own")

@@ -18,7 +18,7 @@ struct EdgeStateMachine<Payload: Sendable>: Sendable {
     private(set) var peak = 0
     private(set) var waits = 0
     private var items: Deque<(payload: Payload, since: ContinuousClock.Instant)> = []
-    private var waitingProducers: [Waiting] = []
+    private var waitingProducers: Deque<Waiting> = []
     private var cancelledTickets: Set<UInt64> = []
     private var nextTicket: UInt64 = 0
     private var waitingConsumer: Consumer?

@@ -35,6 +35,9 @@ public struct HeardLedger: Sendable {
 
     public private(set) var utterances: [Utterance] = []
 
+    /// The highest number of a turn; 0: there is none yet.
+    public var lastTurn: Int32 { utterances.lazy.map(\.turn).max() ?? 0 }
+
     public init() {}
 
     public mutating func begin(turn: Int32, text: String) -> Int {

@@ -70,6 +70,34 @@ public final class ProviderHealth: Sendable {
         }
     }
 
+    /// Runs engines of a kind, best first: when one fails, the next one goes on. Ends when an engine ends.
+    /// - Parameters:
+    ///   - kind: for the error's text, e.g. `voice`.
+    ///   - body: runs one engine; calls `worked` when it has done a piece of work, so that all may be tried again.
+    /// - Throws: `SpeechError` when all have failed since one worked.
+    func run<Engine>(
+        _ engines: [NamedEngine<Engine>], kind: String, report: EngineReport,
+        _ body: (NamedEngine<Engine>, _ worked: () -> Void) async throws -> Void
+    ) async throws {
+        var tried: Set<String> = []
+        while true {
+            guard
+                let next = order(engines).first(where: { !tried.contains($0.name) })
+                    ?? engines.first(where: { !tried.contains($0.name) })
+            else { throw SpeechError("no \(kind) works: \(tried.sorted().joined(separator: ", "))") }
+            do {
+                return try await body(next) {
+                    succeeded(next.name)
+                    tried.removeAll()
+                }
+            } catch is CancellationError { throw CancellationError() } catch {
+                tried.insert(next.name)
+                failed(next.name, error)
+                report("\(error)")
+            }
+        }
+    }
+
     /// Those that may be asked, in their order; where none may, all of them: better a try than silence.
     func order<Engine>(_ engines: [NamedEngine<Engine>]) -> [NamedEngine<Engine>] {
         let usable = engines.filter { isUsable($0.name) }

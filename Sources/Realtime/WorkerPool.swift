@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Foundation
 
 /// Threads for work that would block a loop: recognition, synthesis. Bounded in threads and in waiting jobs.
@@ -11,7 +12,7 @@ public final class WorkerPool: @unchecked Sendable {
     private static let niceness: Int32 = 10
 
     private let condition = NSCondition()
-    private var jobs: [() -> Void] = []
+    private var jobs: Deque<() -> Void> = []
     private var isStopped = false
 
     /// - Parameter threads: usually the number of cores.

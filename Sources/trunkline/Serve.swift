@@ -118,13 +118,12 @@ struct ServerOptions: ParsableArguments {
 
 /// SIGINT and SIGTERM as something to wait for.
 enum Signals {
-    /// One element for each signal, from now on: take it before anybody can know that we run, or a signal may be lost.
+    /// An element for a signal, from now on: take it before anybody can know that we run, or a signal may be lost.
     static func stop() -> AsyncStream<Void> {
         signal(SIGPIPE, SIG_IGN)
-        let stream = AsyncStream<Void> { continuation in
-            let watch = watch([SIGINT, SIGTERM]) { continuation.yield() }
-            continuation.onTermination = { _ in watch.cancel() }
-        }
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingOldest(1))
+        let watch = watch([SIGINT, SIGTERM]) { continuation.yield() }
+        continuation.onTermination = { _ in watch.cancel() }
         return stream
     }
 

@@ -22,7 +22,6 @@ import Testing
             let loop = try EventLoop.manual()
             self.loop = loop
             var settings = CallGraph.Settings()
-            settings.canTransfer = true
             settings.policy.canTransfer = true
             change(&settings)
             let brief = Brief(purpose: "to ask", questions: [Question(id: "q1", text: "Will you come?")], maxTurns: 50)
@@ -212,6 +211,8 @@ import Testing
         }
         #expect(call.wait { call.outcome != nil })
         #expect(call.outcome?.endReason == .silence)
+        #expect(call.outcome?.transcript.map(\.text) == ["Hello?", "Hello?", "Hello?", "Hello?"])
+        #expect(call.caller.playedMs == 1_600, "the goodbye is played to its end")
     }
 
     @Test func keysReachTheModel() throws {

@@ -367,29 +367,6 @@ def test_keys_reach_the_model(make_server, model):
     assert "pressed the key 7" in json.dumps(mock.messages("conversation.item.create"))
 
 
-def test_a_silent_caller_is_prompted_twice_then_left(make_server, model):
-    mock = model(
-        [
-            {"text": "Good morning.", "ms": 400},
-            {"text": "Are you there?", "ms": 400},
-            {"text": "Hello?", "ms": 400},
-            {"text": "Goodbye.", "ms": 400},
-        ]
-    )
-    server = make_server(**realtime(mock, TRUNKLINE_AGENT_SILENCE_PROMPT_MS="1000"))
-    carrier = stream(server)
-    carrier.wait(lambda: not carrier.open, what="the end of the call")
-    call_id = ended(server)
-    assert server.call(call_id)["end_reason"] == "silence" and server.call(call_id)["state"] == "completed"
-    assert [entry["text"] for entry in server.result(call_id)["transcript"]] == [
-        "Good morning.",
-        "Are you there?",
-        "Hello?",
-        "Goodbye.",
-    ]
-    assert carrier.played_ms() == 1600, "the goodbye is played to its end"
-
-
 def test_a_dead_carrier_and_a_hang_up_end_the_call(make_server, model):
     mock = model([{"text": "Good morning.", "ms": 600}] * 2)
     server = make_server(**realtime(mock, TRUNKLINE_AGENT_MEDIA_TIMEOUT_MS="1000"))

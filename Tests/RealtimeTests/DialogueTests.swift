@@ -36,7 +36,8 @@ import Testing
                     perform(machine.turnHeard(said.joined(separator: " "), turn: turn, isInterrupted: false, at: now))
                 case .expect(let hints): expects.append(hints)
                 case .hangUp(let reason): ended = reason
-                case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence, .source, .press, .transfer:
+                case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence, .source, .press, .warning,
+                    .transfer, .fail:
                     break
                 }
             }
@@ -242,11 +243,12 @@ import Testing
         talk.now = 0
     }
 
-    @Test func aSilentModelEndsTheCall() {
+    @Test func aModelThatNeverAnswersIsGivenUp() {
         var machine = DialogueMachine(brief: Brief(purpose: "x", questions: two), canRecognizeSpeech: true)
         _ = machine.mediaStarted(at: 0)
         let before = machine.tick(at: 14_999)
         let after = machine.tick(at: 15_000)
-        #expect(before == [] && after == [.hangUp(.providerError)])
+        #expect(before == [])
+        #expect(after == [.cancelModel, .fail("language-model: no response within 15000 ms")])
     }
 }

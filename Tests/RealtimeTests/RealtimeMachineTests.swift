@@ -17,9 +17,9 @@ import Testing
 
         init(_ change: (inout ConversationPolicy) -> Void = { _ in }, canTransfer: Bool = true) {
             var policy = ConversationPolicy()
+            policy.canTransfer = canTransfer
             change(&policy)
-            machine = RealtimeMachine(
-                brief: RealtimeMachineTests.brief, policy: policy, name: "model", canTransfer: canTransfer)
+            machine = RealtimeMachine(brief: RealtimeMachineTests.brief, policy: policy, name: "model")
         }
 
         var moment: RealtimeMachine.Moment { .init(now: now, isSpeaking: isSpeaking, transcriptCount: entries) }
@@ -197,6 +197,34 @@ import Testing
         _ = talk.machine.responseStarted(isRequested: false, talk.moment)
         let called = talk.machine.called("transfer_to_operator", "{}", callID: "c", talk.moment)
         #expect(called == [.finishTool(callID: "c", output: #"{"error":"there is no such tool"}"#)])
+    }
+
+    @Test func aReportThatEndsTheCallIsFollowedByTheGoodbye() {
+        var talk = Talk()
+        talk.greet()
+        _ = talk.machine.responseStarted(isRequested: false, talk.moment)
+        _ = talk.machine.called("report_task_state", #"{"should_end_call":true}"#, callID: "c", talk.moment)
+        #expect(
+            talk.machine.responseFinished(.completed, talk.moment).last == .respond(RealtimeInstructions.goodbye))
+        #expect(talk.machine.flow.closing == .taskCompleted)
+        talk.isSpeaking = true
+        _ = talk.machine.responseStarted(isRequested: true, talk.moment)
+        _ = talk.machine.sounded(at: talk.now)
+        _ = talk.machine.responseFinished(.completed, talk.moment)
+        #expect(
+            talk.machine.turnHeard(turn: talk.machine.turn, isInterrupted: false, talk.moment)
+                == [.hangUp(.taskCompleted)])
+    }
+
+    @Test func keysAreAnsweredWhenTheLineHasTakenThem() {
+        var talk = Talk()
+        talk.greet()
+        _ = talk.machine.responseStarted(isRequested: false, talk.moment)
+        #expect(
+            talk.machine.called("send_dtmf", #"{"digits":"12"}"#, callID: "c", talk.moment)
+                == [.press("12", callID: "c")])
+        let odd = talk.machine.called("send_dtmf", #"{"digits":"one"}"#, callID: "d", talk.moment)
+        #expect(odd == [.finishTool(callID: "d", output: #"{"error":"these are no keys"}"#)])
     }
 
     @Test func responsesThatFailAreAskedForAgainThreeTimes() {

@@ -111,8 +111,7 @@ import Testing
         time.run(time.machine.speechStarted(at: 3_000))
         time.run(time.machine.transcript(.pause("in London"), at: 3_400))
         let generation = time.requests[1].generation
-        #expect(time.machine.isSpeculative(generation: generation))
-        time.run(time.machine.modelFailed(generation: generation, at: 3_500))
+        #expect(time.machine.modelFailed("busy", generation: generation, at: 3_500) == [.cancelModel])
         time.run(time.machine.speechEnded(spokenMs: 400, at: 4_000))
         time.run(time.machine.transcript(.final(text: "in London", confidence: 1), at: 4_100))
         time.answer("London it is.", at: 4_200)

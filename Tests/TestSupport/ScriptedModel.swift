@@ -64,7 +64,11 @@ public final class ScriptedSession: SpeechSession {
     public func truncate(item: Int, heardMs: Int) { told.append(.truncate(item: item, heardMs: heardMs)) }
     public func finishTool(callID: String, output: String) { told.append(.tool(output)) }
     public func note(_ text: String) { told.append(.note(text)) }
-    public func close() { told.append(.close) }
+    public func close() {
+        told.append(.close)
+        onEvent = nil
+        onAudio = nil
+    }
 
     /// A whole response, faster than it is spoken.
     public func say(_ text: String, ms: Int, isRequested: Bool = true, tool: (name: String, arguments: String)? = nil) {

@@ -3,7 +3,7 @@ public import Foundation
 public import Pipeline
 public import Realtime
 
-/// A conversation by turns, for trunks that cannot stream media: our turn is played from a file, what the caller says
+/// A turn-based conversation, for trunks that cannot stream media: our turn is played from a file, what the caller says
 /// after it is recorded, and each recording is transcribed, answered, and the answer synthesised.
 ///
 /// The same `DialogueMachine` decides as on a stream. Its clock is that of the recording we make: our turns and the
@@ -42,11 +42,10 @@ public actor TurnBasedCall: CarriedConversation {
     private static let prefixFrames = 15
 
     private let call: Call
-    private let engines: SpeechEngines
-    private let settings: CallSettings
+    private let conversation: CallGraph.Settings
     private let journal: CallJournal
     private let onEnd: @Sendable () -> Void
-    /// Has the provider hang up, where nobody else does.
+    /// Has the provider hang up, where nothing else does.
     private let release: (@Sendable () async -> Void)?
     private var machine: DialogueMachine
     private let recording: Recording?
@@ -66,6 +65,7 @@ public actor TurnBasedCall: CarriedConversation {
 
     // The same stages and engines as on a stream, for the whole call.
     private let cascade: Cascade
+    private let turnEngines: CascadeTurns
     private var feed: RecognizerFeed
     private let scene = QuietScene()
     private var callerChain: CallerChain
@@ -79,20 +79,20 @@ public actor TurnBasedCall: CarriedConversation {
         onEnd: @escaping @Sendable () -> Void
     ) {
         self.call = call
-        self.engines = engines
-        self.settings = settings
         self.journal = journal
         self.onEnd = onEnd
         self.release = release
+        conversation = settings.conversation(of: call, canTransfer: false)
         machine = DialogueMachine(
             brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
-            policy: settings.conversation(of: call, canTransfer: false).policy)
+            policy: conversation.policy, silenceMs: conversation.detector.silenceMs)
         recording = journal.recordingName.flatMap {
             Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
         }
-        cascade = Cascade(engines)
+        cascade = Cascade(engines, heard: CallLayout.heardFromFile)
+        turnEngines = CascadeTurns(cascade: cascade, limitMs: Self.thinkLimitMs)
         feed = RecognizerFeed(to: cascade.heard, sampleRate: engines.speechToText.sampleRate, prefixMs: 0)
-        callerChain = CallerChain(CallLayout.callerStages(settings.conversation, scene: scene))
+        callerChain = CallerChain(CallLayout.callerStages(conversation, scene: scene))
     }
 
     /// Our turn is a file: nobody cuts it off.
@@ -142,7 +142,7 @@ public actor TurnBasedCall: CarriedConversation {
             await perform(machine.mediaStarted(at: clock), &latency)
         } else {
             await spokenIsHeard(&latency)
-            if startedAt.duration(to: .now) > .seconds(min(call.maxDuration, settings.maxCallDuration)) {
+            if Self.milliseconds(since: startedAt) > conversation.maxDurationMs {
                 await perform(machine.timeIsUp(at: clock), &latency)
             } else if ending == nil {
                 await take(heard, &latency)
@@ -175,8 +175,8 @@ public actor TurnBasedCall: CarriedConversation {
             isLast: isLast)
     }
 
-    /// Whoever asks for the next turn has heard the last one to its end. One who hung up has heard as much as there was
-    /// time for.
+    /// A request for the next turn means that the last one has been heard to its end. A caller who hung up has heard as
+    /// much as there was time for.
     private func spokenIsHeard(_ latency: inout TurnLatency, isCutOff: Bool = false) async {
         guard let spoken else { return }
         self.spoken = nil
@@ -197,7 +197,7 @@ public actor TurnBasedCall: CarriedConversation {
         switch heard {
         case .silence:
             clock += Self.endSilenceMs
-            await perform(machine.tick(at: clock + settings.conversation.policy.silencePromptMs), &latency)
+            await perform(machine.tick(at: clock + conversation.policy.silencePromptMs), &latency)
         case .keys(let keys):
             for key in keys.prefix(32) { await perform(machine.key(key, at: clock), &latency) }
             // No more will follow: a number is complete.
@@ -254,17 +254,12 @@ public actor TurnBasedCall: CarriedConversation {
     }
 
     private func recognize(_ frames: ArraySlice<EncodedFrame>) async -> String? {
-        for frame in frames { feed.recognize(frame) }
+        var sound: [AudioFrame] = []
+        for frame in frames { feed.convert(frame, into: &sound) }
+        feed.forget()
         meters.speechToText.count(frames.count)
-        feed.endTurn()
         let began = ContinuousClock.now
-        let transcripts = cascade.transcripts
-        let text: String? = await Self.within(Self.thinkLimitMs) {
-            while let signal = await transcripts.next() {
-                if case .data(.final(let text, _)) = signal { return text }
-            }
-            return nil
-        }
+        let text = await turnEngines.transcript(of: sound)
         meters.speechToText.took(milliseconds: Self.milliseconds(since: began))
         return text
     }
@@ -283,82 +278,45 @@ public actor TurnBasedCall: CarriedConversation {
             case .progress(let tracker): journal.progress(tracker)
             case .customerSaid(let entry): append(entry)
             case .hangUp(let reason): ending = ending ?? reason
-            // one response is awaited after the other
-            case .cancelModel, .turnComplete, .awaitSilence, .source, .press, .transfer: break
+            case .fail(let reason): failed(reason)
+            // A file cannot press keys.
+            case .press: await perform(machine.pressed(false), &latency)
+            // One response is awaited after the other.
+            case .cancelModel, .turnComplete, .awaitSilence, .source, .warning, .transfer: break
             }
         }
     }
 
     private func request(_ conversation: Conversation, _ generation: Int, _ latency: inout TurnLatency) async {
         let began = ContinuousClock.now
-        let responses = cascade.responses
         meters.languageModel.count()
-        cascade.requests.offer(ModelRequest(conversation: conversation, generation: generation))
-        let events: [LanguageModelEvent]? = await Self.within(Self.thinkLimitMs) {
-            var events: [LanguageModelEvent] = []
-            while case .data(let reply)? = await responses.next() {
-                guard reply.generation == generation else { continue }
-                switch reply.piece {
-                case .event(let event): events.append(event)
-                case .finished: return events
-                case .failed: return nil
-                }
-            }
-            return nil
-        }
+        let events = await turnEngines.response(
+            to: ModelRequest(conversation: conversation, generation: generation))
         meters.languageModel.took(milliseconds: Self.milliseconds(since: began))
         latency.languageModelMs += Self.milliseconds(since: began)
         guard let events else {
-            failure = "language-model: no response"
-            return await perform(machine.modelFailed(generation: generation, at: clock), &latency)
+            return await perform(machine.modelFailed("no response", generation: generation, at: clock), &latency)
         }
         for event in events { await perform(machine.model(event, generation: generation, at: clock), &latency) }
         await perform(machine.modelFinished(generation: generation, at: clock), &latency)
     }
 
     private func synthesize(_ latency: inout TurnLatency) async -> [AudioFrame] {
-        let began = ContinuousClock.now
         let texts = pending
         guard !texts.isEmpty, !isOver else { return [] }
-        for (index, text) in texts.enumerated() {
-            cascade.sentences.offer(
-                Sentence(utterance: index, turn: machine.turn, text: text, language: call.brief.language))
-            meters.textToSpeech.count()
-        }
-        let audio = cascade.audio
-        let frames: [AudioFrame]? = await Self.within(Self.thinkLimitMs) {
-            var frames: [AudioFrame] = []
-            while let signal = await audio.next() {
-                switch signal {
-                case .data(.audio(let frame, _)): frames.append(frame)
-                case .data(.words): break
-                case .data(.finished(let utterance)): if utterance == texts.count - 1 { return frames }
-                case .flush: break
-                case .end: return nil
-                }
-            }
-            return nil
-        }
+        let began = ContinuousClock.now
+        meters.textToSpeech.count(texts.count)
+        let frames = await turnEngines.sound(of: texts, turn: machine.turn, language: call.brief.language)
         latency.textToSpeechMs = Self.milliseconds(since: began)
         meters.textToSpeech.took(milliseconds: latency.textToSpeechMs)
-        if frames == nil {
-            failure = failure ?? "text-to-speech: no speech"
-            ending = .providerError
-        }
+        if frames == nil { failed("text-to-speech: no speech") }
         return frames ?? []
     }
 
     private func failed(_ reason: String) {
         guard !isOver else { return }
-        failure = reason
+        failure = failure ?? reason
         ending = .providerError
-    }
-
-    /// The result, or nil when it takes too long.
-    private static func within<Result: Sendable>(_ limitMs: Int, _ body: @escaping @Sendable () async -> Result?) async
-        -> Result?
-    {
-        (try? await Deadline.wait(milliseconds: limitMs, body)) ?? nil
     }
 
     private static func milliseconds(since start: ContinuousClock.Instant) -> Int {
@@ -373,13 +331,9 @@ public actor TurnBasedCall: CarriedConversation {
 
     var reading: GraphReading? {
         let caller = callerChain.names
-        var edges = cascade.edges
-        for index in edges.indices where edges[index].from == CallLayout.endOfCallerStages {
-            edges[index].from = caller.last ?? ""
-        }
         return GraphReading(
             mode: "turn-based", stages: callerChain.readings + meters.readings + spokenChain.readings,
-            links: LinkReading.chain(caller), edges: edges)
+            links: LinkReading.chain(caller), edges: CallLayout.edges(cascade.edges, behind: caller))
     }
 
     // MARK: The end

@@ -15,8 +15,8 @@ public enum ConversationMode: Sendable {
     }
 }
 
-/// The mind behind a call: is told what the caller does, and speaks through the graph's `Speaker`. Confined to the
-/// loop.
+/// The AI's part of a call in one mode: it is told what the caller does, and speaks through the graph's `Speaker`. A
+/// session performs what a pure machine decides. Confined to the loop.
 ///
 /// Times are milliseconds since the answer.
 protocol AgentSession: AnyObject {
@@ -37,28 +37,28 @@ protocol AgentSession: AnyObject {
     func speechStarted(at now: Int)
     /// `spokenMs` from the first to the last speech of the turn; `lastSpeechAt` is when that ended.
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int)
-    /// The caller makes a pause within his turn.
+    /// The caller makes a pause within a turn.
     func paused(at now: Int)
-    /// Words of the caller's turn in progress, where a recogniser tells them.
+    /// Words of the caller's turn in progress; nil where no recogniser tells them.
     var callerWords: Int? { get }
-    /// Somebody speaks without a pause, as an answering machine does.
+    /// The caller speaks without a pause, as an answering machine does.
     func monologue(at now: Int)
     /// The caller took the turn; the graph has silenced us already.
     func interrupted(at now: Int)
-    /// A sound of the caller's was none that took the turn; our speech goes on.
+    /// A sound of the caller's did not take the turn; our speech goes on.
     func resumed(at now: Int)
     func key(_ digit: Character, at now: Int)
     /// A turn of ours has been heard, to its end or until it was cut off.
     func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int)
-    /// Whoever carries the call says that an answering machine has it.
+    /// The carrier says that an answering machine has the call.
     func answeringMachine(at now: Int)
     /// An operator wants this said now.
     func say(_ text: String, at now: Int)
     /// The longest duration is reached.
     func timeIsUp(at now: Int)
-    /// An operator wants the caller handed over: he is told, and then handed over.
+    /// An operator wants the caller handed over: the caller is told first.
     func transferRequested(at now: Int)
-    /// The caller could not be handed to an operator, and is ours again.
+    /// The caller could not be handed to an operator: the conversation goes on.
     func transferFailed(at now: Int)
     /// The speaker takes audio again after it was full.
     func speakerHasRoom()

@@ -29,10 +29,31 @@ enum CallLayout {
         ]
     }
 
-    /// The last stage of the caller's side, whichever that is.
+    /// Stands for the last stage of the caller's side, whichever that is.
     static let endOfCallerStages = "caller"
 
+    /// Edges with the name of the caller's last stage in place of `endOfCallerStages`.
+    /// - Parameter caller: the stages of the caller's side, in flow order.
+    static func edges(_ edges: [EdgeReading], behind caller: [String]) -> [EdgeReading] {
+        edges.map { edge in
+            guard edge.from == endOfCallerStages, let last = caller.last else { return edge }
+            var edge = edge
+            edge.from = last
+            return edge
+        }
+    }
+
     // MARK: The conversation
+
+    /// The session that holds the conversation in a mode.
+    static func session(
+        _ mode: ConversationMode, of graph: CallGraph, brief: Brief, tracker: TaskTracker?
+    ) -> any AgentSession {
+        switch mode {
+        case .cascade(let engines): CascadeSession(graph: graph, engines: engines, brief: brief, tracker: tracker)
+        case .realtime(let model): RealtimeSession(graph: graph, model: model, brief: brief, tracker: tracker)
+        }
+    }
 
     static let speechToText = "speech-to-text"
     static let dialogue = "dialogue"
@@ -43,6 +64,9 @@ enum CallLayout {
     /// The caller's sound, 10 s of it: live, so that a recogniser that falls behind loses the oldest.
     static let heard = EdgePlan(
         "heard", from: endOfCallerStages, to: speechToText, limit: 500, whenFull: .dropOldest)
+    /// The same from a recording, in a turn-based call: a file can wait.
+    static let heardFromFile = EdgePlan(
+        "heard", from: endOfCallerStages, to: speechToText, limit: 500, whenFull: .wait)
     /// The same for a speech model; filled while it has no session, or takes nothing in.
     static let heardByModel = EdgePlan(
         "heard", from: endOfCallerStages, to: speechModel, limit: 500, whenFull: .dropOldest)
@@ -52,6 +76,10 @@ enum CallLayout {
     static let sentences = EdgePlan("sentences", from: dialogue, to: textToSpeech, limit: 128, whenFull: .wait)
     /// 5 s of what the voice makes.
     static let audio = EdgePlan("audio", from: textToSpeech, to: SpokenChain.encode, limit: 256, whenFull: .wait)
+
+    /// 30 s of a speech model's response that waits until it is decided whether the caller's sound was worth our
+    /// sentence; then its connection is not read.
+    static let undecided = EdgePlan("undecided", from: speechModel, to: pacer, limit: 1_500, whenFull: .pauseSource)
 
     // MARK: The AI's side
 

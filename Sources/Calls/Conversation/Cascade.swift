@@ -1,18 +1,26 @@
 internal import Pipeline
 internal import Realtime
 
-/// Recogniser, language model and voice between their queues: the one wiring of a cascade. Streams and turn-based calls
-/// use the same. What the dialogue does with the far ends of the queues is theirs.
+/// Recogniser, language model and voice between their queues: the one wiring of a cascade, of streams and of turn-based
+/// calls. The dialogue stands at the other ends of the queues.
 struct Cascade: Sendable {
-    let heard = Edge<RecognizerInput>(CallLayout.heard)
+    let heard: Edge<RecognizerInput>
     let transcripts = Edge<TranscriptEvent>(CallLayout.transcripts)
     let requests = Edge<ModelRequest>(CallLayout.requests)
     let responses = Edge<ModelReply>(CallLayout.responses)
     let sentences = Edge<Sentence>(CallLayout.sentences)
     let audio = Edge<SynthesizedAudio>(CallLayout.audio)
     private let engines: SpeechEngines
+    private let background: (any TaskExecutor)?
 
-    init(_ engines: SpeechEngines) { self.engines = engines }
+    /// - Parameters:
+    ///   - heard: the queue of the caller's sound: live, or from a file.
+    ///   - background: runs what must not hold up the call's loop; nil: the shared threads.
+    init(_ engines: SpeechEngines, heard: EdgePlan = CallLayout.heard, background: (any TaskExecutor)? = nil) {
+        self.heard = Edge(heard)
+        self.engines = engines
+        self.background = background
+    }
 
     /// Depth, age, drops and waits of every queue, in flow order.
     var edges: [EdgeReading] {
@@ -21,11 +29,13 @@ struct Cascade: Sendable {
         ]
     }
 
-    /// The engines as stages, to be run by one task. Whoever runs them adds what reads their results.
+    /// The engines as stages, to be run by one task, together with the stages that read their results.
     func stages() -> Graph {
         var graph = Graph()
         graph.add(CallLayout.speechToText, engines.speechToText, from: heard, to: transcripts)
-        graph.add(CallLayout.languageModel, LanguageModelService(engines.languageModel), from: requests, to: responses)
+        graph.add(
+            CallLayout.languageModel, LanguageModelService(engines.languageModel, background: background),
+            from: requests, to: responses)
         graph.add(CallLayout.textToSpeech, engines.textToSpeech, from: sentences, to: audio)
         return graph
     }

@@ -4,7 +4,7 @@ internal import Realtime
 
 /// Recogniser, language model and voice, one after the other (`Cascade`), with `DialogueMachine` deciding.
 ///
-/// What computes is called straight through; a bounded queue stands only where something waits.
+/// It performs the machine's actions and tells it what happens; it decides nothing.
 final class CascadeSession: AgentSession {
     private unowned let graph: CallGraph
     private let loop: EventLoop
@@ -18,32 +18,32 @@ final class CascadeSession: AgentSession {
     private var speakerWaiter: CheckedContinuation<Void, Never>?
     private var services: Task<Void, Never>?
     private var isStopped = false
-    /// The utterance that nobody may cut off.
+    /// The utterance of a disclosure that has not been heard to its end.
     private var disclosure: Int?
-    private var isDisclosing: Bool {
-        guard let disclosure else { return false }
-        if graph.speaker.ledger.isFullyHeard(disclosure) { self.disclosure = nil }
-        return self.disclosure != nil
-    }
 
-    init(
-        graph: CallGraph, loop: EventLoop, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?,
-        settings: CallGraph.Settings
-    ) {
+    init(graph: CallGraph, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?) {
+        let settings = graph.settings
         self.graph = graph
-        self.loop = loop
+        loop = graph.loop
         language = brief.language
         machine = DialogueMachine(
             brief: brief, canRecognizeSpeech: engines.speechToText.recognizes(language: brief.language),
             tracker: tracker,
-            history: tracker == nil ? [] : graph.history, policy: settings.policy,
+            history: tracker == nil ? [] : graph.transcript.history, turns: graph.speaker.ledger.lastTurn,
+            policy: settings.policy,
             silenceMs: settings.detector.silenceMs)
-        cascade = Cascade(engines)
+        cascade = Cascade(engines, background: loop.background)
         feed = RecognizerFeed(
             to: cascade.heard, sampleRate: engines.speechToText.sampleRate, prefixMs: settings.prefixMs)
     }
 
-    var isInterruptible: Bool { machine.isInterruptible && !isDisclosing }
+    var isInterruptible: Bool {
+        if let disclosure, graph.speaker.ledger.isFullyHeard(disclosure) {
+            self.disclosure = nil
+            machine.disclosureHeard()
+        }
+        return machine.isInterruptible
+    }
     var tracker: TaskTracker { machine.conversation.tracker }
     var answeredBy: AnsweredBy { machine.answeredBy }
     var speechPlan: EdgePlan { CallLayout.speech }
@@ -102,13 +102,8 @@ final class CascadeSession: AgentSession {
         countHeard()
         graph.latency.begin(speechEndedAt: lastSpeechAt, now: now)
         meters.turnEnded(now)
+        if machine.conversation.canRecognizeSpeech { feed.endTurn() } else { feed.forget() }
         perform(machine.speechEnded(spokenMs: spokenMs, at: now))
-        if machine.conversation.canRecognizeSpeech {
-            feed.endTurn()
-        } else {
-            feed.forget()
-            perform(machine.transcript(.final(text: "", confidence: nil), at: now))
-        }
     }
 
     /// What the recogniser was given since the last time.
@@ -127,12 +122,12 @@ final class CascadeSession: AgentSession {
     func timeIsUp(at now: Int) { perform(machine.timeIsUp(at: now)) }
 
     func tick(at now: Int) {
-        machine.transcriptLength(graph.transcript.count)
+        machine.transcriptLength(graph.transcript.entries.count)
         perform(machine.tick(at: now))
     }
 
     func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int) {
-        machine.transcriptLength(graph.transcript.count)
+        machine.transcriptLength(graph.transcript.entries.count)
         perform(machine.turnHeard(heard, turn: turn, isInterrupted: isInterrupted, at: now))
     }
 
@@ -175,10 +170,12 @@ final class CascadeSession: AgentSession {
         case .progress(let tracker): graph.report(.progress(tracker))
         case .customerSaid(let entry):
             graph.append(entry)
-            machine.transcriptLength(graph.transcript.count)
-        case .press(let keys): if !graph.press(keys) { graph.report(.warning("this line takes no keys")) }
+            machine.transcriptLength(graph.transcript.entries.count)
+        case .press(let keys): perform(machine.pressed(graph.press(keys)))
+        case .warning(let text): graph.report(.warning(text))
         case .transfer: graph.transfer()
         case .hangUp(let reason): graph.finish(reason)
+        case .fail(let reason): graph.sessionFailed(reason)
         }
     }
 
@@ -208,12 +205,7 @@ final class CascadeSession: AgentSession {
         switch reply.piece {
         case .event(let event): perform(machine.model(event, generation: reply.generation, at: now))
         case .finished: perform(machine.modelFinished(generation: reply.generation, at: now))
-        case .failed(let reason):
-            guard machine.isCurrent(generation: reply.generation) else { return }
-            if machine.isSpeculative(generation: reply.generation) {
-                return perform(machine.modelFailed(generation: reply.generation, at: now))
-            }
-            graph.sessionFailed("language-model: \(reason)")
+        case .failed(let reason): perform(machine.modelFailed(reason, generation: reply.generation, at: now))
         }
     }
 

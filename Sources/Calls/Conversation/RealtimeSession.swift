@@ -3,8 +3,8 @@ internal import Net
 internal import Pipeline
 internal import Realtime
 
-/// A speech model holds the conversation: `RealtimeMachine` decides, `SessionKeeper` keeps the session, and this type
-/// carries sound and actions between them and the graph.
+/// A conversation with a speech model: `RealtimeMachine` decides, `SessionKeeper` keeps the connection, and this session
+/// carries sound and actions between them and the graph. It decides nothing.
 ///
 ///     frame ─▶ │heard│ ─▶ (resample) ─▶ SpeechSession ─▶ resample, frame, encode ─▶ │speech│ ─▶ pacer
 final class RealtimeSession: AgentSession {
@@ -12,14 +12,10 @@ final class RealtimeSession: AgentSession {
     /// then.
     static let quietAfterMs = 1_000
     static let quietFrames = 5
-    /// Frames of a response that waits for a decision, from which on the model is not read: 30 s.
-    static let heldLimit = 1_500
 
     private unowned let graph: CallGraph
-    private let loop: EventLoop
     private let model: any SpeechModel
     private let brief: Brief
-    private let policy: ConversationPolicy
     private let keeper: SessionKeeper
     private var machine: RealtimeMachine
     private var isStopped = false
@@ -42,23 +38,19 @@ final class RealtimeSession: AgentSession {
     /// The ledger's utterances of the session's items.
     private var utterances: [Int: Int] = [:]
     /// Sound of a response that waits for a decision.
-    private var held: [(frame: EncodedFrame, utterance: Int)] = []
+    private var held = LocalEdge<(frame: EncodedFrame, utterance: Int)>(CallLayout.undecided)
     /// The model's connection is not read: enough of its speech waits to be spoken.
     private var isPaused = false
     private var meter = StageMeter()
     private var turnEndedAt: Int?
 
-    init(
-        graph: CallGraph, loop: EventLoop, model: any SpeechModel, brief: Brief, tracker: TaskTracker?,
-        policy: ConversationPolicy
-    ) {
+    init(graph: CallGraph, model: any SpeechModel, brief: Brief, tracker: TaskTracker?) {
         self.graph = graph
-        self.loop = loop
         self.model = model
         self.brief = brief
-        self.policy = policy
+        let policy = graph.settings.policy
         machine = RealtimeMachine(
-            brief: brief, policy: policy, name: model.name, canTransfer: graph.canTransfer, tracker: tracker)
+            brief: brief, policy: policy, name: model.name, tracker: tracker, turns: graph.speaker.ledger.lastTurn)
         keeper = SessionKeeper(policy: policy)
     }
 
@@ -68,7 +60,7 @@ final class RealtimeSession: AgentSession {
 
     private var moment: RealtimeMachine.Moment {
         RealtimeMachine.Moment(
-            now: graph.now, isSpeaking: graph.speaker.isSpeaking, transcriptCount: graph.transcript.count)
+            now: graph.now, isSpeaking: graph.speaker.isSpeaking, transcriptCount: graph.transcript.entries.count)
     }
 
     // MARK: The session
@@ -92,8 +84,8 @@ final class RealtimeSession: AgentSession {
             SpeechSessionSetup(
                 instructions: RealtimeInstructions.text(brief, tracker: tracker),
                 tools: DialogueTool.definitions(brief, canTransfer: graph.canTransfer),
-                language: brief.language, history: graph.history, resumptionHandle: resumptionHandle),
-            on: loop)
+                language: brief.language, history: graph.transcript.history, resumptionHandle: resumptionHandle),
+            on: graph.loop)
         if case .pcm(let input, _) = session.format {
             upward = try? MuLawDecoder().then(Resampler(from: 8_000, to: input))
         }
@@ -244,7 +236,7 @@ final class RealtimeSession: AgentSession {
         case .commitTurn: session?.commitTurn()
         case .finishTool(let callID, let output): session?.finishTool(callID: callID, output: output)
         case .press(let keys, let callID):
-            session?.finishTool(callID: callID, output: RealtimeMachine.pressed(graph.press(keys)))
+            session?.finishTool(callID: callID, output: DialogueDecision.pressed(graph.press(keys)))
         case .answerAwaited:
             let now = graph.now
             turnEndedAt = now
@@ -299,12 +291,12 @@ final class RealtimeSession: AgentSession {
     private func emit(_ frame: EncodedFrame, of utterance: Int) {
         guard !graph.speaker.ledger.utterances[utterance].isInterrupted else { return }
         guard machine.isHolding else { return graph.say(frame, of: utterance) }
-        if held.count < 2 * Self.heldLimit { held.append((frame, utterance)) }
+        held.push((frame, utterance), at: graph.now)
     }
 
     private func release(isInterrupting: Bool) {
-        let frames = held
-        held.removeAll()
+        var frames: [(frame: EncodedFrame, utterance: Int)] = []
+        while let next = held.popFirst() { frames.append(next) }
         if isInterrupting { graph.interruptForResponse(keeping: Set(frames.map(\.utterance))) }
         for item in frames { graph.say(item.frame, of: item.utterance) }
     }
@@ -331,16 +323,16 @@ final class RealtimeSession: AgentSession {
 
     // MARK: Backpressure
 
-    /// The model speaks faster than one can listen: what is beyond the limit stays on its side of the connection.
+    /// The model sends its speech faster than it is spoken: beyond the limit its connection is not read.
     private func pauseIfFull() {
-        guard !isPaused, graph.speaker.isFull || held.count >= Self.heldLimit else { return }
+        guard !isPaused, graph.speaker.isFull || held.isFull else { return }
         isPaused = true
         graph.speaker.sourceWaits()
         keeper.session?.pauseReading()
     }
 
     func speakerHasRoom() {
-        guard isPaused, held.count < Self.heldLimit / 2 else { return }
+        guard isPaused, held.count < held.plan.limit / 2 else { return }
         isPaused = false
         machine.signOfLife(at: graph.now)
         keeper.session?.resumeReading()

@@ -1,9 +1,10 @@
+internal import DequeModule
 internal import Pipeline
 internal import Realtime
 
 /// What of the caller's sound a recogniser gets, in its format: speech with a short past and a short tail.
 ///
-/// Nothing while nobody speaks. Of a silence inside a turn only the beginning is recognised as it comes, for it may be
+/// It gets nothing while nobody speaks. Of a silence inside a turn only the beginning is recognised as it comes, for it may be
 /// the turn's end, and then no more than that is wanted; the rest follows when speech goes on.
 struct RecognizerFeed: ~Copyable {
     /// Silence at a turn's end that is still recognised, frames (200 ms).
@@ -12,14 +13,14 @@ struct RecognizerFeed: ~Copyable {
     private let input: Edge<RecognizerInput>
     /// Frames kept from before the detected start of speech.
     private let prefixFrames: Int
-    private var prefix: [EncodedFrame] = []
+    private var prefix: Deque<EncodedFrame> = []
     private var heldSilence: [EncodedFrame] = []
     private var silentFrames = 0
     private var decoder = MuLawDecoder()
     /// Where the recogniser wants another rate than the line's.
     private var resampler: Resampler?
     private var decoded: [AudioFrame] = []
-    private var resampled: [AudioFrame] = []
+    private var converted: [AudioFrame] = []
     private var heardFrames = 0
 
     init(to input: Edge<RecognizerInput>, sampleRate: Int32, prefixMs: Int) {
@@ -46,21 +47,24 @@ struct RecognizerFeed: ~Copyable {
         }
     }
 
-    /// One frame, whatever is in it.
-    mutating func recognize(_ frame: EncodedFrame) {
-        decoded.removeAll(keepingCapacity: true)
+    private mutating func recognize(_ frame: EncodedFrame) {
+        // Taken out for the call: `convert` changes this value too.
+        var pieces = converted
+        converted = []
+        pieces.removeAll(keepingCapacity: true)
+        convert(frame, into: &pieces)
+        for piece in pieces { input.offer(.audio(piece)) }
+        converted = pieces
+    }
+
+    /// Appends a frame, whatever is in it, in the recogniser's format.
+    mutating func convert(_ frame: EncodedFrame, into output: inout [AudioFrame]) {
         let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
-        decoder.process(spoken, into: &decoded)
         heardFrames += 1
-        for piece in decoded {
-            guard resampler != nil else {
-                input.offer(.audio(piece))
-                continue
-            }
-            resampled.removeAll(keepingCapacity: true)
-            try? resampler?.process(piece, into: &resampled)
-            for piece in resampled { input.offer(.audio(piece)) }
-        }
+        guard resampler != nil else { return decoder.process(spoken, into: &output) }
+        decoded.removeAll(keepingCapacity: true)
+        decoder.process(spoken, into: &decoded)
+        for piece in decoded { try? resampler?.process(piece, into: &output) }
     }
 
     /// The turn is over: the recogniser is to report it.

@@ -20,11 +20,11 @@ final class SessionKeeper {
         var now: () -> Int
     }
 
-    /// Taken back when the session stops.
+    /// nil once the session has stopped.
     var handlers: Handlers?
     private(set) var session: (any SpeechSession)?
     private let policy: ConversationPolicy
-    /// It is to take over.
+    /// A session that takes over as soon as it is ready.
     private var successor: (any SpeechSession)?
     private var isExpiring = false
     private var reopenAt: Int?
@@ -98,8 +98,8 @@ final class SessionKeeper {
         reopenAt = handlers.map { $0.now() + policy.reconnectDelayMs << (failures - 1) }
     }
 
-    /// It takes the place of the session whose time is running out, if it is quiet still: what the caller has begun to
-    /// say, and the answer to it, are the old one's.
+    /// The successor takes the place of the session whose time is running out, unless somebody has begun to speak
+    /// meanwhile: what the caller says, and the answer to it, belong to the old session.
     private func successorSays(_ event: SpeechSessionEvent) {
         switch event {
         case .ready:

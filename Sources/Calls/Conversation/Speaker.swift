@@ -46,7 +46,7 @@ final class Speaker {
     private var dropped = 0
     private var waits = 0
     private var message: [EncodedFrame] = []
-    private var inFlight: [Sent] = []
+    private var inFlight: Deque<Sent> = []
     /// When the last frame sent ends, were there no network: the clock we send by.
     private var playsUntil = 0
     private var burst = 0

@@ -83,7 +83,6 @@ public struct CallSettings: Sendable {
     func conversation(of call: Call, canTransfer: Bool) -> CallGraph.Settings {
         var settings = conversation
         settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
-        settings.canTransfer = canTransfer
         settings.policy.canTransfer = canTransfer
         settings.policy.detectsMachines = call.direction == .outbound
         settings.policy.voicemailMessage = voicemailMessage(of: call)

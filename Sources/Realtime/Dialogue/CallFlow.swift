@@ -1,4 +1,4 @@
-/// What every conversation goes through, however it is held: greeting, silence, an answering machine, the transfer to a
+/// What every conversation goes through, whatever its mode: greeting, silence, an answering machine, the transfer to a
 /// person, the goodbye. A value: it reads no clock; times are milliseconds since the answer.
 ///
 ///     waiting ─▶ talking ─┬─▶ leavingMessage ─▶ closing ─▶ ended
@@ -11,8 +11,9 @@ public struct CallFlow: Sendable {
         case talking
         /// An answering machine has the call: its greeting is waited out.
         case leavingMessage(VoicemailMessage)
-        /// The caller is being told that they are put through; `deadline`: then they are, whatever was said.
-        case announcingTransfer(deadline: Int)
+        /// The caller is being told that they are put through; `deadline`: then they are, whatever was said. `isSaid`:
+        /// the announcement has been made, or asked for.
+        case announcingTransfer(deadline: Int, isSaid: Bool)
         /// With a person, or on the way to one.
         case transferring
         /// The goodbye; cut at `deadline`.
@@ -44,6 +45,8 @@ public struct CallFlow: Sendable {
     public var isClosing: Bool { closing != nil }
     public var isLeavingMessage: Bool { if case .leavingMessage = phase { true } else { false } }
     public var isAnnouncingTransfer: Bool { if case .announcingTransfer = phase { true } else { false } }
+    /// The caller has been told, or is to be, that they are put through.
+    public var isTransferSaid: Bool { if case .announcingTransfer(_, let isSaid) = phase { isSaid } else { false } }
     /// Why the goodbye is being said.
     public var closing: EndReason? { if case .closing(let reason, _) = phase { reason } else { nil } }
 
@@ -134,8 +137,14 @@ public struct CallFlow: Sendable {
     /// The caller is told that they are put through. False: the call is past that.
     public mutating func announceTransfer(at now: Int) -> Bool {
         guard phase == .talking else { return false }
-        phase = .announcingTransfer(deadline: now + policy.closingLimitMs)
+        phase = .announcingTransfer(deadline: now + policy.closingLimitMs, isSaid: false)
         return true
+    }
+
+    /// The announcement has been made, or asked for.
+    public mutating func transferSaid() {
+        guard case .announcingTransfer(let deadline, _) = phase else { return }
+        phase = .announcingTransfer(deadline: deadline, isSaid: true)
     }
 
     public mutating func transferBegan() {
@@ -170,7 +179,7 @@ public struct CallFlow: Sendable {
     public mutating func due(at now: Int, isQuiet: Bool) -> Due {
         switch phase {
         case .closing(let reason, let deadline): if now >= deadline { return .hangUp(reason) }
-        case .announcingTransfer(let deadline): if now >= deadline { return .transfer }
+        case .announcingTransfer(let deadline, _): if now >= deadline { return .transfer }
         case .leavingMessage(let message):
             switch message.step(at: now) {
             case .wait: return .nothing

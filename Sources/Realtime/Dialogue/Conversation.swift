@@ -18,6 +18,8 @@ public enum ConversationItem: Sendable, Equatable {
     case screened
     /// The caller's turn was a voice menu's.
     case menu
+    /// The keys we wanted to press could not be sent.
+    case keysRefused
     /// Nobody could take the call that the caller wanted to be handed over.
     case transferFailed
     /// The longest duration is near: say goodbye.
@@ -61,7 +63,7 @@ public struct Conversation: Sendable, Equatable {
         for item in items.reversed() {
             switch item {
             case .silence: count += 1
-            case .assistant: continue
+            case .assistant, .keysRefused: continue
             case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .transferFailed, .timeIsUp:
                 return count
             }
@@ -70,19 +72,6 @@ public struct Conversation: Sendable, Equatable {
     }
 
     public var callerTurns: Int { items.count { if case .caller = $0 { true } else { false } } }
-}
-
-/// Names of the tools every model may call.
-public enum DialogueTool {
-    /// Arguments: `TaskReport`.
-    public static let reportTaskState = "report_task_state"
-    /// Arguments: `EndCall`.
-    public static let endCall = "end_call"
-
-    public struct EndCall: Sendable, Codable, Equatable {
-        public var reason: String
-        public init(reason: EndReason) { self.reason = reason.rawValue }
-    }
 }
 
 /// Why a connected call ended.

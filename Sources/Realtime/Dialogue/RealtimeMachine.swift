@@ -2,8 +2,14 @@
 internal import Foundation
 
 /// Decides how a conversation with a speech model goes on. Events in, actions out; it waits for nothing and reads no
-/// clock. The model speaks by itself; the machine asks it for what it would not say, watches over its answers, and
-/// knows when the call is over.
+/// clock. The model answers the caller by itself; the machine asks for everything else that is to be said (greeting,
+/// prompts, goodbye), holds back or replaces responses, and ends the call.
+///
+/// `CallFlow` holds what every conversation goes through. Beside it stand four states, whose cases carry their data and
+/// deadlines:
+///
+///     session   opening ⇄ ready          response  none ─▶ awaited ─▶ active ─▶ none
+///     greeting  due ─▶ begun ─▶ heard    held      no ⇄ undecided
 public struct RealtimeMachine: Sendable {
     public enum Action: Sendable, Equatable {
         /// Ask for a response; instructions hold for it alone.
@@ -54,70 +60,87 @@ public struct RealtimeMachine: Sendable {
         }
     }
 
-    private enum Response: Equatable, Sendable {
+    enum Session: Equatable, Sendable {
+        /// It is being opened. `owesAnswer`: a question of the caller, or our greeting, was lost with the one before.
+        case opening(owesAnswer: Bool)
+        case ready
+    }
+
+    enum Greeting: Equatable, Sendable {
+        /// It waits for media and a session.
+        case due
+        /// It has been asked for, or it is the caller's to speak first.
+        case begun
+        /// A turn of ours has been heard to its end.
+        case heard
+    }
+
+    enum Response: Equatable, Sendable {
         case none
         /// It must begin by then.
         case awaited(deadline: Int)
         case active(Active)
 
         struct Active: Equatable, Sendable {
+            /// When the session last showed that it is alive.
+            var lastSign: Int
             var hasSound = false
             var toolCalls = 0
+            /// The model's report says that the call is over.
+            var endsCall = false
         }
     }
 
     /// A response that came while we were speaking: is the caller's sound worth our sentence?
-    private enum Held: Equatable, Sendable {
+    enum Held: Equatable, Sendable {
         case no
         case undecided(deadline: Int, isComplete: Bool)
     }
 
-    private let brief: Brief
-    private let policy: ConversationPolicy
-    private let canTransfer: Bool
-    private let name: String
-    public private(set) var flow: CallFlow
-    public private(set) var tracker: TaskTracker
+    let brief: Brief
+    let policy: ConversationPolicy
+    let name: String
+    public internal(set) var flow: CallFlow
+    public internal(set) var tracker: TaskTracker
     /// Our turns, counted from 1.
-    public private(set) var turn: Int32 = 0
+    public internal(set) var turn: Int32
 
-    private var isReady = false
-    private var hasGreeted = false
-    /// A question of the caller, or our greeting, was lost with the session before.
-    private var owesAnswer = false
-    private var response = Response.none
-    private var held = Held.no
+    var session = Session.opening(owesAnswer: false)
+    var greeting = Greeting.due
+    var response = Response.none
+    var held = Held.no
     /// The response of this turn had sound.
-    private var turnHasSound = false
-    private var failures = 0
-    private var turnsSpoken = 0
-    private var lastSign = 0
-    private var isCallerSpeaking = false
-    private var hasDisclosed = false
-    private var hasAnnouncedTransfer = false
-    private var lastEvidence: Answer.Evidence?
+    var turnHasSound = false
+    /// Responses in a row that failed.
+    var failures = 0
+    var turnsSpoken = 0
+    var isCallerSpeaking = false
+    /// Where the caller's last words stand.
+    var lastEvidence: Answer.Evidence?
 
     /// - Parameters:
     ///   - name: of the model, for the operator.
     ///   - tracker: what is known already, where the conversation takes over from another way of holding it.
+    ///   - turns: of ours, so far.
     public init(
-        brief: Brief, policy: ConversationPolicy, name: String, canTransfer: Bool, tracker: TaskTracker? = nil
+        brief: Brief, policy: ConversationPolicy, name: String, tracker: TaskTracker? = nil, turns: Int32 = 0
     ) {
+        turn = turns
         self.brief = brief
         self.policy = policy
         self.name = name
-        self.canTransfer = canTransfer
         self.tracker = tracker ?? TaskTracker(questions: brief.questions)
         flow = CallFlow(policy: policy, language: brief.language)
     }
 
     /// Our speech may be cut off: not the disclosure, which is in our first turn, and not the goodbye.
     public var isInterruptible: Bool {
-        flow.isTalking && (policy.disclosure == nil || !policy.speaksFirst || hasDisclosed)
+        flow.isTalking && (policy.disclosure == nil || !policy.speaksFirst || greeting == .heard)
     }
     public var isHolding: Bool { held != .no }
     public var isResponding: Bool { if case .active = response { true } else { false } }
-    private var isAwaiting: Bool { if case .awaited = response { true } else { false } }
+    var isReady: Bool { session == .ready }
+    var isAwaiting: Bool { if case .awaited = response { true } else { false } }
     /// A session may be replaced now.
     public func isQuiet(_ moment: Moment) -> Bool {
         response == .none && !isHolding && !isCallerSpeaking && !moment.isSpeaking
@@ -133,17 +156,14 @@ public struct RealtimeMachine: Sendable {
     }
 
     public mutating func sessionReady(_ moment: Moment) -> [Action] {
-        isReady = true
-        lastSign = moment.now
-        let greeting = greet(moment)
-        guard greeting.isEmpty, owesAnswer, hasGreeted else { return greeting }
-        owesAnswer = false
-        return ask(moment.transcriptCount == 0 ? self.greeting : nil, moment)
+        let owesAnswer = session == .opening(owesAnswer: true)
+        session = .ready
+        guard greeting != .due else { return greet(moment) }
+        return owesAnswer ? ask(moment.transcriptCount == 0 ? greetingWords : nil, moment) : []
     }
 
     public mutating func sessionLost(_ moment: Moment) -> [Action] {
-        isReady = false
-        owesAnswer = owesAnswer || response != .none
+        session = .opening(owesAnswer: response != .none || session == .opening(owesAnswer: true))
         var actions: [Action] = isHolding ? [.dropSpeech] : []
         held = .no
         actions.append(endSpeech())
@@ -151,31 +171,37 @@ public struct RealtimeMachine: Sendable {
         return actions
     }
 
-    private var greeting: String { RealtimeInstructions.greeting(brief, disclosure: policy.disclosure) }
+    private var greetingWords: String { RealtimeInstructions.greeting(brief, disclosure: policy.disclosure) }
 
     private mutating func greet(_ moment: Moment) -> [Action] {
-        guard isReady, !flow.isWaiting, !hasGreeted else { return [] }
-        hasGreeted = true
-        owesAnswer = false
-        return policy.speaksFirst ? ask(greeting, moment) : []
+        guard isReady, !flow.isWaiting, greeting == .due else { return [] }
+        greeting = .begun
+        return policy.speaksFirst ? ask(greetingWords, moment) : []
     }
 
-    private mutating func ask(_ instructions: String?, _ moment: Moment) -> [Action] {
+    mutating func ask(_ instructions: String?, _ moment: Moment) -> [Action] {
         if !isResponding { response = .awaited(deadline: moment.now + policy.responseTimeoutMs) }
         return [.respond(instructions)]
     }
 
+    /// The session shows that it is alive.
+    public mutating func signOfLife(at now: Int) {
+        guard case .active(var active) = response else { return }
+        active.lastSign = now
+        response = .active(active)
+    }
+
     // MARK: The caller
 
-    /// By the model's server or by our own detector.
+    /// As the model's server or our own detector finds.
     public mutating func callerBegan() {
         isCallerSpeaking = true
         flow.callerBegan()
     }
 
-    /// By our own detector.
+    /// As our own detector finds.
     /// - Parameters:
-    ///   - isReported: the model's server tells it too, and is believed.
+    ///   - isReported: the model's server tells it too; then that counts.
     ///   - isCommitted: the model waits for us to end the turn.
     public mutating func callerEnded(isReported: Bool, isCommitted: Bool, _ moment: Moment) -> [Action] {
         // The model's server may not have taken it for speech at all.
@@ -189,11 +215,11 @@ public struct RealtimeMachine: Sendable {
         return (isCommitted ? [.commitTurn] : []) + callerStopped(moment)
     }
 
-    /// By the model's server.
+    /// As the model's server finds.
     public mutating func callerStopped(_ moment: Moment) -> [Action] {
         isCallerSpeaking = false
         flow.callerAnswered()
-        lastSign = moment.now
+        signOfLife(at: moment.now)
         guard !flow.isLeavingMessage, !moment.isSpeaking else { return [] }
         if !isResponding { response = .awaited(deadline: moment.now + policy.responseTimeoutMs) }
         return [.answerAwaited]
@@ -201,7 +227,7 @@ public struct RealtimeMachine: Sendable {
 
     /// The transcript of a turn; it comes late.
     public mutating func callerSaid(_ text: String, startMs: Int, endMs: Int, _ moment: Moment) -> [Action] {
-        lastSign = moment.now
+        signOfLife(at: moment.now)
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
         let talk = flow.read(text, mayBeMachine: mayBeMachine)
         var actions: [Action] = []
@@ -235,226 +261,12 @@ public struct RealtimeMachine: Sendable {
         return actions + [.flushSound]
     }
 
-    // MARK: Responses
-
-    public mutating func responseStarted(isRequested: Bool, _ moment: Moment) -> [Action] {
-        lastSign = moment.now
-        let isUnwanted = flow.isTransferring || flow.isLeavingMessage
-        response = .active(.init())
-        turnHasSound = false
-        flow.cancelSilence()
-        turn += 1
-        var actions: [Action] = isUnwanted ? [.cancelResponse, .flushSound] : [.flushSound]
-        // The server answers a sound that did not stop us: wait for its words.
-        if !isRequested, moment.isSpeaking {
-            held = .undecided(deadline: moment.now + policy.decisionMs, isComplete: false)
-            actions.append(.holdSpeech)
-        }
-        return actions
-    }
-
-    /// Sound of the response.
-    /// - Returns: whether it is the first.
-    public mutating func sounded(at now: Int) -> Bool {
-        lastSign = now
-        guard case .active(var active) = response, !active.hasSound else {
-            turnHasSound = true
-            return false
-        }
-        active.hasSound = true
-        response = .active(active)
-        turnHasSound = true
-        turnsSpoken += 1
-        return true
-    }
-
-    /// The server shows that it is alive.
-    public mutating func signOfLife(at now: Int) { lastSign = now }
-
-    /// An item of the response has been generated to its end.
-    public mutating func itemFinished() {
-        if case .undecided(let deadline, _) = held { held = .undecided(deadline: deadline, isComplete: true) }
-    }
-
-    public mutating func responseFinished(_ status: SpeechResponseStatus, _ moment: Moment) -> [Action] {
-        lastSign = moment.now
-        guard case .active(let active) = response else { return [] }
-        let ended = endSpeech()
-        response = .none
-        switch status {
-        case .cancelled: return [ended]
-        case .failed(let code):
-            failures += 1
-            guard failures <= policy.reconnects else { return [ended, .fail("\(name): response failed: \(code)")] }
-            return [ended] + ask(nil, moment)
-        case .completed, .incomplete: return [ended] + completed(active, moment)
-        }
-    }
-
-    private mutating func completed(_ active: Response.Active, _ moment: Moment) -> [Action] {
-        failures = 0
-        if flow.isAnnouncingTransfer { return announceTransfer(active, moment) }
-        if flow.isClosing, !active.hasSound, !moment.isSpeaking { return end() }
-        var actions: [Action] = []
-        if active.toolCalls > 0, !active.hasSound {
-            actions += ask(flow.isClosing ? RealtimeInstructions.goodbye : nil, moment)
-        }
-        if flow.isTalking, turnsSpoken >= brief.maxTurns { actions += beginClosing(.maxTurns, moment) }
-        if !active.hasSound, active.toolCalls == 0, !flow.isClosing { flow.awaitCaller(at: moment.now) }
-        return actions
-    }
-
-    /// What is spoken of this turn ends here, unless it waits for a decision.
-    private func endSpeech() -> Action {
-        .speechEnded(turn: turn, isTurnOver: turnHasSound && !isHolding)
-    }
-
-    private mutating func drop() -> [Action] {
-        held = .no
-        return isResponding ? [.dropSpeech, .cancelResponse] : [.dropSpeech]
-    }
-
-    private mutating func release(interrupting: Bool) -> [Action] {
-        guard case .undecided(_, let isComplete) = held else { return [] }
-        held = .no
-        let released = Action.releaseSpeech(interrupting: interrupting)
-        guard isComplete || !isResponding else { return [released] }
-        return [released, .speechEnded(turn: turn, isTurnOver: turnHasSound)]
-    }
-
-    /// A turn of ours has been heard, to its end or until it was cut off.
-    public mutating func turnHeard(turn: Int32, isInterrupted: Bool, _ moment: Moment) -> [Action] {
-        guard !isInterrupted else { return [] }
-        hasDisclosed = true
-        if turn == self.turn, !isResponding {
-            if flow.isClosing { return end() }
-            if flow.isAnnouncingTransfer { return transfer() }
-        }
-        if !isResponding, !isCallerSpeaking { flow.awaitCaller(at: moment.now) }
-        return []
-    }
-
-    // MARK: Tools
-
-    public mutating func called(_ tool: String, _ arguments: String, callID: String, _ moment: Moment) -> [Action] {
-        lastSign = moment.now
-        if case .active(var active) = response {
-            active.toolCalls += 1
-            response = .active(active)
-        }
-        switch tool {
-        case DialogueTool.reportTaskState:
-            let changed = tracker.apply(json: arguments)
-            if let lastEvidence { tracker.attach(lastEvidence, to: changed) }
-            return [
-                .progress(tracker), .finishTool(callID: callID, output: RealtimeInstructions.state(of: tracker)),
-            ]
-        case DialogueTool.endCall:
-            let request = try? JSONDecoder().decode(DialogueTool.EndCall.self, from: Data(arguments.utf8))
-            let reason = request.flatMap { EndReason(rawValue: $0.reason) } ?? .taskCompleted
-            let finished = Action.finishTool(callID: callID, output: #"{"ok":true}"#)
-            if reason == .voicemail, policy.voicemailMessage != nil { return [finished] + answeringMachine(moment) }
-            flow.close(reason, at: moment.now)
-            return [finished]
-        case DialogueTool.transferToOperator where canTransfer && !flow.isClosing:
-            if flow.announceTransfer(at: moment.now) { hasAnnouncedTransfer = false }
-            return [.finishTool(callID: callID, output: #"{"ok":true,"status":"they are being put through"}"#)]
-        case DialogueTool.sendDTMF:
-            guard let keys = DialogueTool.SendDTMF.keys(in: arguments) else {
-                return [.finishTool(callID: callID, output: Self.noKeys)]
-            }
-            return [.press(keys, callID: callID)]
-        default: return [.finishTool(callID: callID, output: #"{"error":"there is no such tool"}"#)]
-        }
-    }
-
-    /// What the model is told of keys it had pressed.
-    public static func pressed(_ isTaken: Bool) -> String { isTaken ? #"{"ok":true}"# : noKeys }
-    private static let noKeys = #"{"error":"this line takes no keys"}"#
-
-    // MARK: Transfer
-
-    /// The other party is told before it is handed over; where the model said nothing, it is asked to, once.
-    private mutating func announceTransfer(_ active: Response.Active, _ moment: Moment) -> [Action] {
-        if active.hasSound {
-            hasAnnouncedTransfer = true
-            return []
-        }
-        guard !hasAnnouncedTransfer else { return moment.isSpeaking ? [] : transfer() }
-        hasAnnouncedTransfer = true
-        return ask(RealtimeInstructions.puttingThrough, moment)
-    }
-
-    private mutating func transfer() -> [Action] {
-        if isAwaiting { response = .none }
-        flow.transferBegan()
-        return [.transfer]
-    }
-
-    /// An operator wants the caller handed over.
-    public mutating func transferRequested(_ moment: Moment) -> [Action] {
-        guard flow.announceTransfer(at: moment.now) else { return [] }
-        hasAnnouncedTransfer = true
-        let actions: [Action] = isResponding ? [.flushSpeech, .cancelResponse] : [.flushSpeech]
-        return actions + (isReady ? ask(RealtimeInstructions.puttingThrough, moment) : transfer())
-    }
-
-    /// Nobody took the caller, who is ours again.
-    public mutating func transferFailed(_ moment: Moment) -> [Action] {
-        guard flow.transferFailed() else { return [] }
-        guard isReady else {
-            owesAnswer = true
-            return []
-        }
-        return [.note(RealtimeInstructions.transferFailed)] + ask(nil, moment)
-    }
-
-    // MARK: The end
-
-    public mutating func answeringMachine(_ moment: Moment) -> [Action] {
-        guard let leavesMessage = flow.foundMachine(isSpeaking: isCallerSpeaking, at: moment.now) else { return [] }
-        guard leavesMessage else { return hangUp(.voicemail) }
-        if isAwaiting { response = .none }
-        return interrupted() + [.flushSpeech]
-    }
-
-    /// An operator's words, in place of what we were saying.
-    public mutating func say(_ text: String, _ moment: Moment) -> [Action] {
-        guard !flow.isClosing, !flow.isEnded, isReady else { return [] }
-        return interrupted() + [.flushSpeech] + ask(RealtimeInstructions.say(text), moment)
-    }
-
-    public mutating func timeIsUp(_ moment: Moment) -> [Action] {
-        guard flow.isTalking else {
-            // Nobody is to be said goodbye to.
-            return flow.isWaiting || flow.isLeavingMessage ? hangUp(.maxDuration) : []
-        }
-        return beginClosing(.maxDuration, moment)
-    }
-
-    private mutating func beginClosing(_ reason: EndReason, _ moment: Moment) -> [Action] {
-        guard flow.close(reason, at: moment.now) else { return [] }
-        var actions: [Action] = []
-        if reason == .maxDuration {
-            if isResponding { actions.append(.cancelResponse) }
-            actions.append(.flushSpeech)
-        }
-        return actions + (isReady ? ask(RealtimeInstructions.goodbye, moment) : end())
-    }
-
-    private mutating func end() -> [Action] { hangUp(flow.closing ?? .taskCompleted) }
-
-    private mutating func hangUp(_ reason: EndReason) -> [Action] {
-        flow.end()
-        return [.hangUp(reason)]
-    }
-
     // MARK: Deadlines
 
     /// Once a tick.
     /// - Parameter isPaused: the model's connection is not read, for enough of its speech waits to be spoken.
     public mutating func tick(_ moment: Moment, isPaused: Bool = false) -> [Action] {
-        if isPaused { lastSign = moment.now }
+        if isPaused { signOfLife(at: moment.now) }
         var actions: [Action] = []
         if case .undecided(let deadline, _) = held {
             if !moment.isSpeaking {
@@ -483,9 +295,9 @@ public struct RealtimeMachine: Sendable {
         switch response {
         case .none: return []
         case .awaited(let deadline): guard moment.now >= deadline else { return [] }
-        case .active: guard moment.now > lastSign + policy.responseTimeoutMs else { return [] }
+        case .active(let active):
+            guard moment.now > active.lastSign + policy.responseTimeoutMs else { return [] }
         }
-        owesAnswer = true
         let reason = "no response within \(policy.responseTimeoutMs) ms"
         return [
             .warning("\(name): a response did not come within \(policy.responseTimeoutMs) ms"), .restartSession(reason),

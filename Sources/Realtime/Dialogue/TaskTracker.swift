@@ -156,8 +156,6 @@ public struct TaskTracker: Sendable, Equatable {
         }.map(\.id)
     }
 
-    public var settledCount: Int { answers.count { $0.status != .pending } }
-
     /// Takes a report as JSON. Returns the ids of the questions whose answer changed.
     @discardableResult
     public mutating func apply(json: String) -> [String] {

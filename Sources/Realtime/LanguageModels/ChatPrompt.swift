@@ -79,6 +79,7 @@ struct ChatPrompt {
                 "user",
                 "[This is a voice menu. Press the key that leads to a person with \(DialogueTool.sendDTMF), and say nothing.]"
             )
+        case .keysRefused: ("user", "[This line takes no keys: they could not be pressed.]")
         case .transferFailed: ("user", RealtimeInstructions.transferFailed)
         case .timeIsUp: ("user", "[The time is up. \(RealtimeInstructions.goodbye)]")
         }

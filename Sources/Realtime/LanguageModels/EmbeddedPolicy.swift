@@ -109,7 +109,7 @@ public struct EmbeddedPolicy: LanguageModel {
         private var wasScreened: Bool {
             for item in conversation.items.dropLast(conversation.sinceLastTurn.count).reversed() {
                 switch item {
-                case .assistant, .silence: continue
+                case .assistant, .silence, .keysRefused: continue
                 case .screened, .menu: return true
                 case .connected, .takenOver, .caller, .keys, .monologue, .transferFailed, .timeIsUp: return false
                 }

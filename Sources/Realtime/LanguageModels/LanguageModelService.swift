@@ -31,8 +31,14 @@ public struct ModelReply: Sendable, Equatable {
 /// A language model as a stage of the graph: one response at a time; a new request, or a flush, ends the one before.
 public struct LanguageModelService: Service {
     private let model: any LanguageModel
+    private let background: (any TaskExecutor)?
 
-    public init(_ model: any LanguageModel) { self.model = model }
+    /// - Parameter background: runs the responses, for reading them must not hold up the call's loop; nil: the shared
+    ///   threads.
+    public init(_ model: any LanguageModel, background: (any TaskExecutor)? = nil) {
+        self.model = model
+        self.background = background
+    }
 
     public func run(from input: Edge<ModelRequest>, to output: Edge<ModelReply>) async throws {
         var current: Task<Void, Never>?
@@ -42,8 +48,9 @@ public struct LanguageModelService: Service {
             current = nil
             switch signal {
             case .data(let request):
-                // Of the shared threads: reading a reply must not hold up the call's loop.
-                current = Task { [model] in await Self.respond(to: request, with: model, output) }
+                current = Task(executorPreference: background) { [model] in
+                    await Self.respond(to: request, with: model, output)
+                }
             case .flush: break
             case .end: return
             }

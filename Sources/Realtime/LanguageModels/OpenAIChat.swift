@@ -62,15 +62,13 @@ public struct OpenAIChat: LanguageModel {
             // Tools alone: the model is told what they gave, and speaks then.
             messages.append(["role": "assistant", "content": NSNull(), "tool_calls": answer.calls.map(\.object)])
             for call in answer.calls {
-                var result = #"{"ok":true}"#
-                if call.name == DialogueTool.reportTaskState {
-                    tracker.apply(json: call.arguments)
-                    result = RealtimeInstructions.state(of: tracker)
-                } else if call.name == DialogueTool.endCall {
-                    isEnding = true
-                    result = #"{"ok":true,"next":"say goodbye in one short sentence"}"#
-                }
-                messages.append(["role": "tool", "tool_call_id": call.id, "content": result])
+                let decision = DialogueDecision(
+                    tool: call.name, arguments: call.arguments, canTransfer: conversation.canTransfer)
+                if case .report(let json, _) = decision { tracker.apply(json: json) }
+                if case .end = decision { isEnding = true }
+                messages.append([
+                    "role": "tool", "tool_call_id": call.id, "content": decision.output(tracker, wantsGoodbye: true),
+                ])
             }
         }
     }
@@ -167,9 +165,6 @@ public struct OpenAIChat: LanguageModel {
         func pass() async throws {
             for event in events {
                 if case .text(let text) = event, text.contains(where: { !$0.isWhitespace }) { hasText = true }
-                if case .toolCall(_, let arguments) = event, Self.wantsEnd(arguments) {
-                    try await tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
-                }
                 try await tell(event)
             }
             events.removeAll(keepingCapacity: true)
@@ -219,11 +214,6 @@ public struct OpenAIChat: LanguageModel {
         calls.removeAll(where: \.isTooBig)
         for call in calls {
             try await tell(.toolCall(name: call.name, arguments: call.arguments))
-            if call.name == DialogueTool.reportTaskState, Self.wantsEnd(call.arguments),
-                !calls.contains(where: { $0.name == DialogueTool.endCall })
-            {
-                try await tell(.toolCall(name: DialogueTool.endCall, arguments: Self.completed))
-            }
         }
         return (calls, hasText)
     }
@@ -242,12 +232,6 @@ public struct OpenAIChat: LanguageModel {
             }
             calls[index].arguments += arguments
         }
-    }
-
-    private static let completed = #"{"reason":"task_completed"}"#
-
-    private static func wantsEnd(_ arguments: String) -> Bool {
-        (try? JSONDecoder().decode(TaskReport.self, from: Data(arguments.utf8)))?.shouldEndCall == true
     }
 
     private static func tools(_ conversation: Conversation) throws -> [[String: Any]] {

@@ -54,7 +54,7 @@ final class GeminiLiveSession: SpeechSession {
     private var isDropping = false
     private var wasInterrupted = false
     private var requests = 0
-    private var waiting: [String] = []
+    private var waiting = WaitingRequests<String>()
     private var heard = ""
     private var toolNames: [String: String] = [:]
 

@@ -39,6 +39,8 @@ public struct OpenAIRealtime: SpeechModel {
 
 /// One session. Confined to its loop.
 final class OpenAIRealtimeSession: SpeechSession {
+    private typealias Read = OpenAIRealtimeReading
+
     /// Items remembered by number.
     static let itemLimit = 4_096
     var onEvent: ((SpeechSessionEvent) -> Void)?
@@ -57,7 +59,7 @@ final class OpenAIRealtimeSession: SpeechSession {
     // Responses: at most one active, the next ones wait.
     private var activeResponse: [UInt8]?
     private var isRequested = false
-    private var waiting: [String?] = []
+    private var waiting = WaitingRequests<String?>()
     private var cancelled: [UInt8] = []
     private var items: [String] = []
     private var currentItem: [UInt8] = []
@@ -259,89 +261,6 @@ final class OpenAIRealtimeSession: SpeechSession {
         socket.decode(text) { onAudio?($0, number) }
     }
 
-    /// An error as the vendor tells it.
-    private struct Failure: Decodable {
-        var type: String?
-        var code: String?
-        var message: String?
-        var summary: String { code ?? type ?? message ?? "unknown" }
-    }
-
-    private struct Response {
-        var id: String?
-        var status: String?
-        var failure: Failure?
-        var usage: TokenUsage?
-    }
-
-    /// The string members of an object that are wanted, by name.
-    private func strings(_ names: [StaticString], in bytes: UnsafeBufferPointer<UInt8>) -> [String?] {
-        var result = [String?](repeating: nil, count: names.count)
-        _ = JSONMembers.forEach(in: bytes) { key, value in
-            guard value.kind == .string, let index = names.firstIndex(where: { JSONMembers.equals(key, $0) }) else {
-                return
-            }
-            result[index] = JSONMembers.text(value, in: bytes)
-        }
-        return result
-    }
-
-    private func number(_ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Int? {
-        var result: Int?
-        _ = JSONMembers.forEach(in: bytes) { key, value in
-            guard value.kind == .other, JSONMembers.equals(key, name) else { return }
-            result = Double(String(decoding: bytes[value.range], as: UTF8.self)).map { Int(clampingDouble: $0) }
-        }
-        return result
-    }
-
-    private func object<Value>(
-        _ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>, _ read: (UnsafeBufferPointer<UInt8>) -> Value?
-    ) -> Value? {
-        var found: JSONMembers.Value?
-        _ = JSONMembers.forEach(in: bytes) { key, value in
-            if value.kind == .object, JSONMembers.equals(key, name) { found = value }
-        }
-        return found.flatMap { read(UnsafeBufferPointer(rebasing: bytes[$0.range])) }
-    }
-
-    private func failure(in bytes: UnsafeBufferPointer<UInt8>) -> Failure? {
-        object("error", in: bytes) { try? JSONDecoder().decode(Failure.self, from: Data($0)) }
-    }
-
-    private func response(in bytes: UnsafeBufferPointer<UInt8>) -> Response? {
-        object("response", in: bytes) { inner in
-            let found = strings(["id", "status"], in: inner)
-            return Response(
-                id: found[0], status: found[1],
-                failure: found[1] == "failed" ? object("status_details", in: inner) { failure(in: $0) } : nil,
-                usage: object("usage", in: inner) { usage(in: $0) })
-        }
-    }
-
-    /// platform.openai.com/docs/api-reference/realtime-server-events/response/done: `usage`.
-    private func usage(in bytes: UnsafeBufferPointer<UInt8>) -> TokenUsage? {
-        func count(_ name: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Int {
-            max(0, number(name, in: bytes) ?? 0)
-        }
-        var usage = TokenUsage(input: count("input_tokens", in: bytes), output: count("output_tokens", in: bytes))
-        let input = object("input_token_details", in: bytes) { details in
-            (
-                audio: count("audio_tokens", in: details), cached: count("cached_tokens", in: details),
-                cachedAudio: object("cached_tokens_details", in: details) { count("audio_tokens", in: $0) } ?? 0
-            )
-        }
-        if let input {
-            usage.cachedInput = min(input.cached, usage.input)
-            usage.audioInput = max(0, input.audio - input.cachedAudio)
-            usage.input = max(0, usage.input - usage.cachedInput - usage.audioInput)
-        }
-        usage.audioOutput = min(
-            object("output_token_details", in: bytes) { count("audio_tokens", in: $0) } ?? 0, usage.output)
-        usage.output = max(0, usage.output - usage.audioOutput)
-        return usage
-    }
-
     private func other(_ type: String, _ bytes: UnsafeBufferPointer<UInt8>) {
         switch type {
         case "session.updated":
@@ -349,36 +268,36 @@ final class OpenAIRealtimeSession: SpeechSession {
             socket.isReady = true
             onEvent?(.ready)
             next()
-        case "error": failed(failure(in: bytes))
+        case "error": failed(Read.failure(in: bytes))
         case "input_audio_buffer.speech_started":
-            if let id = strings(["item_id"], in: bytes)[0] {
-                heardItems[id, default: (nil, nil)].start = number("audio_start_ms", in: bytes)
+            if let id = Read.strings(["item_id"], in: bytes)[0] {
+                heardItems[id, default: (nil, nil)].start = Read.number("audio_start_ms", in: bytes)
             }
             onEvent?(.callerSpeechStarted)
         case "input_audio_buffer.speech_stopped":
-            if let id = strings(["item_id"], in: bytes)[0] {
-                heardItems[id, default: (nil, nil)].end = number("audio_end_ms", in: bytes)
+            if let id = Read.strings(["item_id"], in: bytes)[0] {
+                heardItems[id, default: (nil, nil)].end = Read.number("audio_end_ms", in: bytes)
             }
             onEvent?(.callerSpeechStopped)
         case "conversation.item.input_audio_transcription.completed":
-            transcribed(strings(["item_id", "transcript"], in: bytes))
+            transcribed(Read.strings(["item_id", "transcript"], in: bytes))
         case "conversation.item.input_audio_transcription.failed":
-            transcribed([strings(["item_id"], in: bytes)[0], ""])
-            onEvent?(.warning("transcription failed: \(failure(in: bytes)?.summary ?? "unknown")"))
+            transcribed([Read.strings(["item_id"], in: bytes)[0], ""])
+            onEvent?(.warning("transcription failed: \(Read.failure(in: bytes)?.summary ?? "unknown")"))
         case "response.created":
             let wasRequested = isRequested
             isRequested = false
-            activeResponse = Array((response(in: bytes)?.id ?? "").utf8)
+            activeResponse = Array((Read.response(in: bytes)?.id ?? "").utf8)
             onEvent?(.responseStarted(isRequested: wasRequested))
         case "response.output_audio.done":
-            let found = strings(["response_id", "item_id"], in: bytes)
+            let found = Read.strings(["response_id", "item_id"], in: bytes)
             guard !isCancelled(found[0]), let id = found[1] else { return }
             onEvent?(.itemFinished(item: number(of: id)))
         case "response.function_call_arguments.done":
-            let found = strings(["response_id", "call_id", "name", "arguments"], in: bytes)
+            let found = Read.strings(["response_id", "call_id", "name", "arguments"], in: bytes)
             guard !isCancelled(found[0]), let callID = found[1], let name = found[2] else { return }
             onEvent?(.toolCall(callID: callID, name: name, arguments: found[3] ?? "{}"))
-        case "response.done": responseDone(response(in: bytes))
+        case "response.done": responseDone(Read.response(in: bytes))
         default: break  // of no use to us, or of a later version
         }
     }
@@ -410,7 +329,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         return response.utf8.elementsEqual(cancelled)
     }
 
-    private func responseDone(_ response: Response?) {
+    private func responseDone(_ response: Read.Response?) {
         let id = response?.id.map { Array($0.utf8) }
         let wasCancelled = id != nil && id == cancelled
         if id == nil || id == activeResponse || activeResponse?.isEmpty == true { activeResponse = nil }
@@ -435,13 +354,13 @@ final class OpenAIRealtimeSession: SpeechSession {
         respond(waiting.removeFirst())
     }
 
-    private func failed(_ failure: Failure?) {
+    private func failed(_ failure: Read.Failure?) {
         let code = failure?.summary ?? "unknown"
         switch code {
         case "conversation_already_has_active_response":
             // Ours crossed the server's own: ask again when that one is done.
             isRequested = false
-            waiting.insert(nil, at: 0)
+            waiting.prepend(nil)
         case "response_cancel_not_active":
             cancelled = []
         case "session_expired": socket.end("session_expired", isFatal: false)
@@ -452,12 +371,5 @@ final class OpenAIRealtimeSession: SpeechSession {
             onEvent?(.warning("the model reports \(code)"))
             if !socket.isReady { socket.end(code, isFatal: true) }
         }
-    }
-}
-
-extension Int {
-    /// A number from outside, which may be anything.
-    init(clampingDouble value: Double) {
-        self = value.isFinite ? Int(Swift.max(-9e15, Swift.min(9e15, value))) : 0
     }
 }

@@ -1,3 +1,4 @@
+internal import DequeModule
 public import Net
 
 /// The speech-to-speech kind: a model that hears the caller and speaks itself.
@@ -116,6 +117,22 @@ public enum SpeechSessionEvent: Sendable, Equatable {
 public enum SpeechResponseStatus: Sendable, Equatable {
     case completed, cancelled, incomplete
     case failed(String)
+}
+
+/// Requests for responses that wait until the session can take them.
+struct WaitingRequests<Request> {
+    /// The most that wait; then the oldest is given up, for what it was about is long past.
+    static var limit: Int { 16 }
+    private var requests: Deque<Request> = []
+
+    var isEmpty: Bool { requests.isEmpty }
+    mutating func append(_ request: Request) {
+        if requests.count >= Self.limit { requests.removeFirst() }
+        requests.append(request)
+    }
+    mutating func prepend(_ request: Request) { if requests.count < Self.limit { requests.prepend(request) } }
+    mutating func removeFirst() -> Request { requests.removeFirst() }
+    mutating func removeAll() { requests.removeAll() }
 }
 
 /// A tool as every vendor wants it told: a name, what it is for, a JSON Schema of its arguments.

@@ -1,3 +1,4 @@
+internal import DequeModule
 public import Pipeline
 
 /// Recognisers in order: when one fails, the next hears the turn in progress again from its begin, and goes on.
@@ -29,7 +30,7 @@ public struct FallbackRecognizer: SpeechToText {
 
     /// What was heard of the turn in progress.
     private actor Turn {
-        private var kept: [RecognizerInput] = []
+        private var kept: Deque<RecognizerInput> = []
         private var hints: RecognizerInput?
         private let sampleRate: Int32
         private var inner: Edge<RecognizerInput>?
@@ -100,37 +101,24 @@ public struct FallbackRecognizer: SpeechToText {
     }
 
     private func recognize(_ turn: Turn, _ output: Edge<TranscriptEvent>) async throws {
-        var tried: Set<String> = []
-        while true {
-            guard
-                let next = health.order(engines).first(where: { !tried.contains($0.name) })
-                    ?? engines.first(where: { !tried.contains($0.name) })
-            else { throw SpeechError("no recogniser works: \(tried.sorted().joined(separator: ", "))") }
+        try await health.run(engines, kind: "recogniser", report: report) { next, worked in
             let edge = Edge<RecognizerInput>("toRecognizer", limit: Self.keptLimit + 500, whenFull: .dropOldest)
+            let transcripts = Edge<TranscriptEvent>("transcripts", limit: 64, whenFull: .wait)
             usage?.use(.speechToText, next.name)
-            do {
-                try await turn.attach(edge, sampleRate: next.engine.sampleRate)
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    let transcripts = Edge<TranscriptEvent>("transcripts", limit: 64, whenFull: .wait)
-                    group.addTask {
-                        defer { transcripts.finish() }
-                        try await next.engine.run(from: edge, to: transcripts)
-                    }
-                    while case .data(let event)? = await transcripts.next() {
-                        if case .final = event {
-                            await turn.told()
-                            health.succeeded(next.name)
-                            tried.removeAll()
-                        }
-                        try await output.send(event)
-                    }
-                    try await group.waitForAll()
+            try await turn.attach(edge, sampleRate: next.engine.sampleRate)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    defer { transcripts.finish() }
+                    try await next.engine.run(from: edge, to: transcripts)
                 }
-                return
-            } catch is CancellationError { throw CancellationError() } catch {
-                tried.insert(next.name)
-                health.failed(next.name, error)
-                report("\(error)")
+                while case .data(let event)? = await transcripts.next() {
+                    if case .final = event {
+                        await turn.told()
+                        worked()
+                    }
+                    try await output.send(event)
+                }
+                try await group.waitForAll()
             }
         }
     }

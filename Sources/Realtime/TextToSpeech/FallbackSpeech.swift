@@ -29,6 +29,8 @@ public struct FallbackSpeech: TextToSpeech {
 
     /// Sentences that have not been spoken to their end.
     private final class Unspoken: Sendable {
+        /// More sentences are not spoken: a turn has not so many.
+        static let limit = 256
         private struct State {
             var sentences: [(sentence: Sentence, spokenMs: Int)] = []
             var inner: Edge<Sentence>?
@@ -36,10 +38,13 @@ public struct FallbackSpeech: TextToSpeech {
         }
         private let state = Mutex(State())
 
-        func add(_ sentence: Sentence) {
+        /// False: there is no room for it.
+        func add(_ sentence: Sentence) -> Bool {
             state.withLock { state in
+                guard state.sentences.count < Self.limit else { return false }
                 state.sentences.append((sentence, 0))
                 state.inner?.offer(sentence)
+                return true
             }
         }
         func flush() {
@@ -100,7 +105,10 @@ public struct FallbackSpeech: TextToSpeech {
             group.addTask {
                 while let signal = await input.next() {
                     switch signal {
-                    case .data(let sentence): unspoken.add(sentence)
+                    case .data(let sentence):
+                        if !unspoken.add(sentence) {
+                            try await output.send(.finished(utterance: sentence.utterance))
+                        }
                     case .flush:
                         unspoken.flush()
                         output.flush()
@@ -122,44 +130,31 @@ public struct FallbackSpeech: TextToSpeech {
     }
 
     private func speak(_ unspoken: Unspoken, _ output: Edge<SynthesizedAudio>) async throws {
-        var tried: Set<String> = []
-        while true {
-            guard
-                let voice = health.order(voices).first(where: { !tried.contains($0.name) })
-                    ?? voices.first(where: { !tried.contains($0.name) })
-            else { throw SpeechError("no voice works: \(tried.sorted().joined(separator: ", "))") }
+        try await health.run(voices, kind: "voice", report: report) { voice, worked in
             usage?.use(.textToSpeech, voice.name)
-            let sentences = Edge<Sentence>("sentences", limit: 256, whenFull: .wait)
+            let sentences = Edge<Sentence>("sentences", limit: Unspoken.limit, whenFull: .wait)
             let audio = Edge<SynthesizedAudio>("audio", limit: 64, whenFull: .wait)
             for utterance in unspoken.attach(sentences) { try await output.send(.finished(utterance: utterance)) }
-            do {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask {
-                        defer { audio.finish() }
-                        try await voice.engine.run(from: sentences, to: audio)
-                    }
-                    while let signal = await audio.next() {
-                        guard case .data(let piece) = signal else {
-                            if case .end = signal { break }
-                            continue
-                        }
-                        switch piece {
-                        case .audio(_, let utterance): unspoken.spoken(EncodedFrame.milliseconds, of: utterance)
-                        case .words: break
-                        case .finished(let utterance):
-                            unspoken.finished(utterance)
-                            health.succeeded(voice.name)
-                            tried.removeAll()
-                        }
-                        try await output.send(piece)
-                    }
-                    try await group.waitForAll()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    defer { audio.finish() }
+                    try await voice.engine.run(from: sentences, to: audio)
                 }
-                return
-            } catch is CancellationError { throw CancellationError() } catch {
-                tried.insert(voice.name)
-                health.failed(voice.name, error)
-                report("\(error)")
+                while let signal = await audio.next() {
+                    guard case .data(let piece) = signal else {
+                        if case .end = signal { break }
+                        continue
+                    }
+                    switch piece {
+                    case .audio(_, let utterance): unspoken.spoken(EncodedFrame.milliseconds, of: utterance)
+                    case .words: break
+                    case .finished(let utterance):
+                        unspoken.finished(utterance)
+                        worked()
+                    }
+                    try await output.send(piece)
+                }
+                try await group.waitForAll()
             }
         }
     }

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Pipeline
 internal import Synchronization
 
@@ -47,9 +48,11 @@ struct SentenceStreams: Sendable {
     }
 
     private actor Queue {
+        /// Sentences that wait; a turn has not so many, and what is beyond is not spoken.
+        static let limit = 256
         private let ahead: Int
         private let synthesize: @Sendable (Sentence, Edge<VoicePiece>) async throws -> Void
-        private var waiting: [Sentence] = []
+        private var waiting: Deque<Sentence> = []
         private var started: [Job] = []
         private var reader: CheckedContinuation<Job?, Never>?
         private var isEnded = false
@@ -59,9 +62,12 @@ struct SentenceStreams: Sendable {
             self.synthesize = synthesize
         }
 
-        func add(_ sentence: Sentence) {
+        /// False: there is no room for it.
+        func add(_ sentence: Sentence) -> Bool {
+            guard waiting.count < Self.limit else { return false }
             waiting.append(sentence)
             startMore()
+            return true
         }
 
         private func startMore() {
@@ -117,7 +123,10 @@ struct SentenceStreams: Sendable {
             group.addTask {
                 while let signal = await input.next() {
                     switch signal {
-                    case .data(let sentence): await queue.add(sentence)
+                    case .data(let sentence):
+                        if !(await queue.add(sentence)) {
+                            try await output.send(.finished(utterance: sentence.utterance))
+                        }
                     case .flush:
                         await queue.flush()
                         output.flush()

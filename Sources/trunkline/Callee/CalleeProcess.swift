@@ -3,6 +3,8 @@ import Foundation
 /// `trunkline callee` as a child process: its own SIP socket, its own recognition.
 final class CalleeProcess: Sendable {
     private let process: Process
+    /// Lines of the callee that wait to be taken; what is beyond is not shown.
+    private static let lineLimit = 1_000
 
     /// Returns when the callee has said that it is ready; `onLine` gets every line after that.
     init(persona: Persona, port: UInt16, onLine: @escaping @Sendable (Data) -> Void) async throws {
@@ -13,7 +15,7 @@ final class CalleeProcess: Sendable {
         let pipe = Pipe()
         process.standardOutput = pipe
         do { try process.run() } catch { throw ConfigurationError("cannot start the callee: \(error)") }
-        let lines = AsyncStream<Data> { continuation in
+        let lines = AsyncStream<Data>(bufferingPolicy: .bufferingOldest(Self.lineLimit)) { continuation in
             let handle = pipe.fileHandleForReading
             Thread.detachNewThread {
                 var pending = Data()

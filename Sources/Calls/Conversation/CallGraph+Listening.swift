@@ -1,0 +1,93 @@
+internal import Bridge
+internal import Pipeline
+internal import Realtime
+
+/// From the caller: messages of the stream, frames through the caller's stages, what the stages find.
+extension CallGraph {
+    func received(_ message: MediaStreamMessage) {
+        guard !isOver else { return }
+        switch message {
+        case .connected, .clear: break
+        case .start: mediaStarted()
+        case .media(let frame): heard(frame)
+        case .dtmf(let digit): pressed(digit)
+        case .mark(let name):
+            let now = now
+            if let turn = speaker.reached(mark: name, at: now) { turnHeard(turn, at: now) }
+        case .stop: farEndLeft()
+        }
+    }
+
+    func mediaStarted() {
+        guard !hasMedia else { return }
+        hasMedia = true
+        session?.mediaStarted(at: now)
+    }
+
+    private func pressed(_ digit: Character) {
+        switch floor {
+        case .agent: session?.key(digit, at: now)
+        case .waiting: break
+        case .person(let person): person.send(.dtmf(digit))
+        }
+    }
+
+    private func heard(_ frame: EncodedFrame) {
+        let now = now
+        lastFrameAt = now
+        receiving.count()
+        recording?.caller(frame, now: now)
+        tell(frame, .inbound)
+        switch floor {
+        case .agent: break
+        case .waiting: return levels.far(peak: frame.peak)
+        case .person(let person):
+            levels.far(peak: frame.peak)
+            person.send(.media(frame))
+            return
+        }
+        heardFrame.begin(frame)
+        callerChain.process(&heardFrame)
+        let activity = heardFrame.activity
+        levels.far(decibels: activity.level)
+        if activity.isSpeech { lastSpeechMs = now }
+        session?.heard(heardFrame, at: now)
+        // Most frames bring neither.
+        for event in heardFrame.turns where !isOver { handle(event, at: now) }
+        for interruption in heardFrame.interruptions where !isOver { handle(interruption, at: now) }
+    }
+
+    private func handle(_ event: TurnEvent, at now: Int) {
+        switch event {
+        case .speechStarted:
+            endOfTurnSilenceMs = nil
+            session?.speechStarted(at: now - settings.detector.startFrames * EncodedFrame.milliseconds)
+        case .paused: session?.paused(at: now)
+        case .speechEnded(let spokenMs):
+            session?.speechEnded(spokenMs: spokenMs, lastSpeechAt: now - heardFrame.silentMs, at: now)
+        case .monologue: session?.monologue(at: now)
+        }
+    }
+
+    private func handle(_ interruption: Interruption, at now: Int) {
+        switch interruption {
+        case .pause: speaker.pause(now: now)
+        case .resume:
+            speaker.resume()
+            session?.resumed(at: now)
+        case .interrupt:
+            interruptionCount += 1
+            session?.interrupted(at: now)
+            flushSpeech()
+        }
+    }
+
+    /// So long a silence ends the caller's turn in progress, ms.
+    func awaitSilence(ms: Int) { if heardFrame.isInTurn { endOfTurnSilenceMs = ms } }
+
+    /// The carrier has found out that an answering machine has the call.
+    public func answeringMachine() {
+        guard !isOver, !isTransferring else { return }
+        session?.answeringMachine(at: now)
+    }
+}

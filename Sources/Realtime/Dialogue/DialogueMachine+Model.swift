@@ -1,0 +1,168 @@
+/// What the language model does: responses, responses on speculation, tools.
+extension DialogueMachine {
+    // MARK: Asking
+
+    mutating func requestModel(at now: Int) -> [Action] {
+        let cancelled = cancelModel()
+        generation += 1
+        languageModel = .responding(response(at: now))
+        beginTurn()
+        return cancelled + [.requestModel(conversation, generation: generation)]
+    }
+
+    private func response(at now: Int) -> Response {
+        let fills = policy.fillerMs > 0 && conversation.callerTurns > 0
+        return Response(
+            progress: .awaited(deadline: now + policy.modelTimeoutMs, fillerAt: fills ? now + policy.fillerMs : nil))
+    }
+
+    /// Nothing that the model still says counts.
+    mutating func cancelModel() -> [Action] {
+        guard !languageModel.isIdle else { return [] }
+        languageModel = .idle
+        generation += 1
+        return [.cancelModel]
+    }
+
+    mutating func update(_ change: (inout Response) -> Void) {
+        guard case .responding(var response) = languageModel else { return }
+        change(&response)
+        languageModel = .responding(response)
+    }
+
+    /// The caller has waited long for the model's first word.
+    mutating func fill(deadline: Int) -> [Action] {
+        update {
+            $0.progress = .awaited(deadline: deadline, fillerAt: nil)
+            $0.hasFilled = true
+        }
+        spokenTurn.speakAside()
+        return speak([PolicyTexts.of(conversation.brief.language)("one_moment")])
+    }
+
+    // MARK: Speculating
+
+    /// Asks the model for its answer to what is known of the turn, before it is known that this is all.
+    mutating func speculate() -> [Action] {
+        guard policy.speculates, isOpen, !flow.isLeavingMessage, languageModel.isIdle, !spokenTurn.isSpeaking,
+            keying == nil,
+            let words
+        else { return [] }
+        switch EndOfTurnPolicy.ending(of: words, expecting: hints, language: conversation.brief.language) {
+        case .dangling, .dictation: return []
+        case .finished, .open: break
+        }
+        var supposed = conversation
+        supposed.items.append(.caller(words))
+        generation += 1
+        languageModel = .speculating(SpeculativeResponse(to: words))
+        return [.requestModel(supposed, generation: generation)]
+    }
+
+    mutating func dropSpeculation(unlessTo text: String? = nil) -> [Action] {
+        guard let speculation = languageModel.speculation, text.map({ !speculation.answers($0) }) ?? true else {
+            return []
+        }
+        return cancelModel()
+    }
+
+    /// It was all: what the model has said to it counts.
+    mutating func takeSpeculation(_ speculation: SpeculativeResponse, at now: Int) -> [Action] {
+        languageModel = .responding(response(at: now))
+        beginTurn()
+        var actions: [Action] = []
+        for event in speculation.events { actions += model(event, generation: generation, at: now) }
+        if speculation.isFinished { actions += modelFinished(generation: generation, at: now) }
+        return actions
+    }
+
+    // MARK: The response
+
+    public mutating func model(_ event: LanguageModelEvent, generation: Int, at now: Int) -> [Action] {
+        guard generation == self.generation, !flow.isEnded else { return [] }
+        switch languageModel {
+        case .idle: return []
+        case .speculating(var speculation):
+            guard speculation.keep(event) else { return cancelModel() }
+            languageModel = .speculating(speculation)
+            return []
+        case .responding: break
+        }
+        switch event {
+        case .text(let delta): return write { $0.write(delta) }
+        case .source(let title): return [.source(title, turn: turn)]
+        case .toolCall(let name, let arguments):
+            return perform(
+                DialogueDecision(tool: name, arguments: arguments, canTransfer: policy.canTransfer), at: now)
+        }
+    }
+
+    private mutating func write(_ change: (inout SpokenTurn) -> [String]) -> [Action] {
+        let sentences = change(&spokenTurn)
+        if !sentences.isEmpty { update { $0.progress = .speaking } }
+        return speak(sentences)
+    }
+
+    private mutating func perform(_ decision: DialogueDecision, at now: Int) -> [Action] {
+        switch decision {
+        case .report(let json, let endsCall):
+            if endsCall { update { $0.endsCall = true } }
+            let changed = conversation.tracker.apply(json: json)
+            if let lastEvidence { conversation.tracker.attach(lastEvidence, to: changed) }
+            guard let question = conversation.tracker.current else { return [.progress(conversation.tracker)] }
+            let hints = AnswerHints(kind: QuestionReading(question).kind, choices: question.choices)
+            self.hints = hints
+            return [.progress(conversation.tracker), .expect(hints)]
+        case .end(.voicemail) where policy.voicemailMessage != nil: return answeringMachine(at: now)
+        case .end(let reason):
+            flow.close(reason, at: now)
+            return []
+        case .transfer:
+            _ = flow.announceTransfer(at: now)
+            return []
+        case .press(let keys): return [.press(keys)]
+        case .noKeys, .unknown: return []
+        }
+    }
+
+    public mutating func modelFinished(generation: Int, at now: Int) -> [Action] {
+        guard generation == self.generation else { return [] }
+        switch languageModel {
+        case .idle: return []
+        case .speculating(var speculation):
+            speculation.finish()
+            languageModel = .speculating(speculation)
+            return []
+        case .responding: break
+        }
+        var actions = write { $0.finishWriting() }
+        guard case .responding(let response) = languageModel else { return actions }
+        languageModel = .idle
+        if response.endsCall { flow.close(.taskCompleted, at: now) }
+        if Int(turn) >= conversation.brief.maxTurns { flow.close(.maxTurns, at: now) }
+        var hasSpoken = response.hasSpoken
+        if flow.isAnnouncingTransfer, !hasSpoken {
+            actions += speak(spokenTurn.write(putThrough) + spokenTurn.finishWriting())
+            hasSpoken = true
+        }
+        if hasSpoken || response.hasFilled {
+            spokenTurn.complete()
+            actions.append(.turnComplete(turn: turn))
+        } else if let reason = flow.closing {
+            actions += end(reason)
+        } else {
+            flow.awaitCaller(at: now)
+        }
+        return actions
+    }
+
+    /// A response on speculation that fails does no harm.
+    public mutating func modelFailed(_ reason: String, generation: Int, at now: Int) -> [Action] {
+        guard generation == self.generation, !flow.isEnded else { return [] }
+        switch languageModel {
+        case .idle: return []
+        case .speculating: return cancelModel()
+        case .responding: return cancelModel() + [.fail("language-model: \(reason)")]
+        }
+    }
+}
