@@ -57,7 +57,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let activity = Atomic<UInt8>(0)
     private let stuck = Atomic<Bool>(false)
     /// Times that the loop's timer has fired: while this grows the loop turns.
-    var turnCount: UInt64 { turns.load(ordering: .relaxed) }
+    public var turnCount: UInt64 { turns.load(ordering: .relaxed) }
     private let recentDelay = Atomic<UInt64>(0)
     /// How late the latest tick was since this was asked last, ms. From any thread.
     public func takeWorstDelayMs() -> UInt64 { recentDelay.exchange(0, ordering: .relaxed) }

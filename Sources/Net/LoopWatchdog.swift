@@ -1,7 +1,29 @@
 internal import Foundation
 internal import Synchronization
 
-/// Notices event loops that do not turn any more, and ends the process where one does not come back.
+/// A thread that many calls depend on, as the watchdog sees it.
+public protocol WatchedThread: AnyObject, Sendable {
+    /// For the log and `/health`.
+    var name: String { get }
+    /// Grows while the thread turns.
+    var turnCount: UInt64 { get }
+    /// What it began last, for people.
+    var doing: String { get }
+    /// At every look, on the watchdog's thread: a thread that has no timer of its own is given something to do.
+    func nudge()
+    /// What the look has found.
+    func found(isStuck: Bool)
+}
+
+extension EventLoop: WatchedThread {
+    public var doing: String { lastActivity.name }
+    /// Its tick is enough.
+    public func nudge() {}
+    public func found(isStuck: Bool) { self.isStuck = isStuck }
+}
+
+/// Notices event loops that do not turn any more, and ends the process where one does not come back. The SIP thread is
+/// watched as a loop is.
 ///
 /// All calls of a loop stand still with it, and nothing else in the process can free its thread: a supervisor that
 /// restarts the process loses less. Looks are counted, not time: a machine or a process that was stopped as a whole has
@@ -46,7 +68,7 @@ public final class LoopWatchdog: Sendable {
         }
     }
 
-    private let loops: [EventLoop]
+    private let loops: [any WatchedThread]
     private let settings: Settings
     private let report: @Sendable (Finding) -> Void
     private let abort: @Sendable () -> Void
@@ -57,7 +79,7 @@ public final class LoopWatchdog: Sendable {
     ///   - report: called on the watchdog's thread.
     ///   - abort: ends the process; nil: `abort`, so that a supervisor sees a crash.
     public init(
-        _ loops: [EventLoop], settings: Settings = Settings(), report: @escaping @Sendable (Finding) -> Void,
+        _ loops: [any WatchedThread], settings: Settings = Settings(), report: @escaping @Sendable (Finding) -> Void,
         abort: (@Sendable () -> Void)? = nil
     ) {
         self.loops = loops
@@ -84,9 +106,11 @@ public final class LoopWatchdog: Sendable {
             for (index, loop) in loops.enumerated() {
                 let verdict = seen[index].look(loop.turnCount, settings)
                 let milliseconds = seen[index].looks * settings.everyMs
-                let doing = loop.lastActivity.name
-                loop.isStuck = verdict != .fine && verdict != .justTurning
-                if loop.isStuck { words.append("\(loop.name) has not turned for \(milliseconds) ms") }
+                let doing = loop.doing
+                let isStuck = verdict != .fine && verdict != .justTurning
+                loop.found(isStuck: isStuck)
+                loop.nudge()
+                if isStuck { words.append("\(loop.name) has not turned for \(milliseconds) ms") }
                 switch verdict {
                 case .fine, .stillStuck: break
                 case .justStuck: report(.stuck(loop: loop.name, milliseconds: milliseconds, doing: doing))

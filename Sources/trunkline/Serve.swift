@@ -21,6 +21,7 @@ struct Serve: AsyncParsableCommand {
         let logger = Self.logger(configuration)
         let stop = Signals.stop()
         Self.allowFiles()
+        Memory.tuneForServer()
         let server: Server
         do { server = try await Server.start(configuration, logger: logger) } catch {
             FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))

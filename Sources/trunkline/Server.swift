@@ -33,6 +33,7 @@ final class Server: Sendable {
     private let retention: Task<Void, Never>?
     private let watchdog: LoopWatchdog
     private let erasure: Task<Void, Never>
+    private let housekeeping: Task<Void, Never>
     /// Seconds between two looks for an erasure that was not finished.
     private static let erasureSeconds = 60.0
     private let registrations: Task<Void, Never>
@@ -137,11 +138,11 @@ final class Server: Sendable {
         try settings.prepareSIPTLS()
         loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
         for loop in loops { loop.start() }
-        watchdog = Self.watch(loops, logger: logger)
         let inbound = InboundRouter(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
         self.inbound = inbound
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
         userAgent = try UserAgent(settings.sip, handlers: Self.handlers(Switchboard(inbound), operators, guardian))
+        watchdog = Self.watch((loops as [any WatchedThread]) + [SIPHeartbeat(userAgent)], logger: logger)
         guardian.onBlock = { [userAgent, logger] addresses, newest in
             if let newest { logger.warning("a source of SIP is blocked", metadata: ["source": "\(newest)"]) }
             userAgent.shutOut(addresses)
@@ -202,6 +203,7 @@ final class Server: Sendable {
             ) { try await client.send($0).status }
         }
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
+        housekeeping = Self.giveBackMemory(dialler, inbound)
         let arrivals = ProviderArrivals(inbound)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         var calls = settings.calls
@@ -267,7 +269,7 @@ final class Server: Sendable {
         await alerts?.start()
     }
 
-    private static func watch(_ loops: [EventLoop], logger: Logger) -> LoopWatchdog {
+    private static func watch(_ loops: [any WatchedThread], logger: Logger) -> LoopWatchdog {
         LoopWatchdog(loops) { finding in
             switch finding {
             case .stuck(let loop, let milliseconds, let doing):
@@ -279,6 +281,24 @@ final class Server: Sendable {
                 logger.critical(
                     "an event loop does not come back: the process ends, to be started again",
                     metadata: ["loop": "\(loop)", "milliseconds": "\(milliseconds)", "doing": "\(doing)"])
+            }
+        }
+    }
+
+    /// Seconds between two quiet moments in which free memory goes back to the system.
+    private static let memorySeconds = 120.0
+    /// Seconds between two looks for a quiet moment.
+    private static let quietLookSeconds = 5.0
+
+    /// What malloc keeps free goes back to the system now and then, while no call is held.
+    private static func giveBackMemory(_ dialler: Dialler, _ inbound: InboundRouter) -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(memorySeconds))
+                while !Task.isCancelled, await dialler.liveCount + inbound.liveCount > 0 {
+                    try? await Task.sleep(for: .seconds(quietLookSeconds))
+                }
+                if !Task.isCancelled { Memory.giveBackFree() }
             }
         }
     }
@@ -427,8 +447,9 @@ final class Server: Sendable {
         registrations.cancel()
         retention?.cancel()
         erasure.cancel()
-        userAgent.stop()
+        housekeeping.cancel()
         watchdog.stop()
+        userAgent.stop()
         for loop in loops { loop.stop() }
         client.stop()
         workers.stop()

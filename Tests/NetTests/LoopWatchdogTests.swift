@@ -14,6 +14,13 @@ import Testing
         #expect(seen.look(2, settings) == .lost)
     }
 
+    /// What the operator is promised: a line and /health after 2 s, the end of the process after 10 s.
+    @Test func theDefaultsAreTwoAndTenSeconds() {
+        let settings = LoopWatchdog.Settings()
+        #expect(settings.everyMs * settings.looksUntilReport == 2_000)
+        #expect(settings.everyMs * settings.looksUntilAbort == 10_000)
+    }
+
     @Test func aLoopThatComesBackIsReportedToo() {
         var settings = LoopWatchdog.Settings()
         settings.looksUntilReport = 1
@@ -43,4 +50,105 @@ import Testing
         release.signal()
         loop.stop()
     }
+
+    /// The log says what hangs: here a request that is being answered on its loop.
+    @Test func aLoopThatHangsInARequestIsNamedSo() async throws {
+        let loop = try EventLoop(name: "serving")
+        loop.start()
+        let release = DispatchSemaphore(value: 0)
+        var configuration = HTTPServer.Configuration()
+        configuration.port = 0
+        let server = HTTPServer(
+            configuration, loops: [loop], handler: { _ in HTTPResponse(status: 204) },
+            upgradeCheck: { _ in
+                release.wait()
+                return 404
+            })
+        try server.start()
+        let (findings, report) = AsyncStream<LoopWatchdog.Finding>.makeStream()
+        var settings = LoopWatchdog.Settings()
+        settings.everyMs = 20
+        let watchdog = LoopWatchdog(
+            [loop], settings: settings, report: { report.yield($0) }, abort: { report.finish() })
+        let client = try #require(TestSocket(port: server.port))
+        client.send(
+            "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+        var found: [LoopWatchdog.Finding] = []
+        for await finding in findings { found.append(finding) }
+        let doing = "a connection to our HTTP server"
+        #expect(
+            found == [
+                .stuck(loop: "serving", milliseconds: 80, doing: doing),
+                .lost(loop: "serving", milliseconds: 400, doing: doing),
+            ])
+        #expect(watchdog.problem != nil)
+        release.signal()
+        client.close()
+        server.stop()
+        loop.stop()
+    }
+
+    /// A thread without a timer turns only because it is nudged.
+    @Test func aThreadThatIsNudgedTurns() async throws {
+        let thread = NudgedThread()
+        let (findings, report) = AsyncStream<LoopWatchdog.Finding>.makeStream()
+        var settings = LoopWatchdog.Settings()
+        settings.everyMs = 10
+        let watchdog = LoopWatchdog([thread], settings: settings, report: { report.yield($0) }, abort: {})
+        await thread.hasTurned(30)
+        #expect(watchdog.problem == nil)
+        thread.hangs.store(true, ordering: .relaxed)
+        var iterator = findings.makeAsyncIterator()
+        #expect(await iterator.next() == .stuck(loop: "nudged", milliseconds: 40, doing: "nothing"))
+        thread.hangs.store(false, ordering: .relaxed)
+        #expect(await iterator.next() == .turning(loop: "nudged"))
+        let isStuck = thread.isStuck.load(ordering: .relaxed)
+        #expect(!isStuck)
+        watchdog.stop()
+    }
+}
+
+private final class NudgedThread: WatchedThread {
+    let name = "nudged", doing = "nothing"
+    let turns = Atomic<UInt64>(0), hangs = Atomic<Bool>(false), isStuck = Atomic<Bool>(false)
+    private let waiting = Mutex<(turn: UInt64, continuation: CheckedContinuation<Void, Never>)?>(nil)
+    var turnCount: UInt64 { turns.load(ordering: .relaxed) }
+    func nudge() {
+        guard !hangs.load(ordering: .relaxed) else { return }
+        let now = turns.add(1, ordering: .relaxed).newValue
+        waiting.withLock { one in
+            guard let awaited = one, now >= awaited.turn else { return }
+            awaited.continuation.resume()
+            one = nil
+        }
+    }
+    func found(isStuck: Bool) { self.isStuck.store(isStuck, ordering: .relaxed) }
+    func hasTurned(_ turn: UInt64) async {
+        await withCheckedContinuation { continuation in waiting.withLock { $0 = (turn, continuation) } }
+    }
+}
+
+/// Sends text to a port of this machine and reads nothing.
+private struct TestSocket {
+    private let descriptor: Int32
+
+    init?(port: UInt16) {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+        }
+        guard result == 0 else {
+            Glibc.close(descriptor)
+            return nil
+        }
+    }
+
+    func send(_ text: String) { _ = text.withCString { write(descriptor, $0, strlen($0)) } }
+    func close() { Glibc.close(descriptor) }
 }

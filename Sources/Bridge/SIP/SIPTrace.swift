@@ -25,8 +25,13 @@ public final class SIPTrace: Sendable {
     static let messageLimit = 200
     static let dialogLimit = 4_000
     static let textLimit = 4_096
-    /// Bytes of all of them.
+    /// Bytes of heap that all of them take, as `cost` counts them.
     static let totalLimit = 32 << 20
+    /// Bytes of heap for a message beside its three texts: their heads, its place in the dialog's array, and what malloc
+    /// rounds up.
+    static let messageOverhead = 320
+    /// The same for a dialog beside its Call-ID: its places in `dialogs` and `order`, its array's head.
+    static let dialogOverhead = 256
 
     private struct State {
         var dialogs: [String: [Message]] = [:]
@@ -76,21 +81,44 @@ public final class SIPTrace: Sendable {
         else { return }
         let message = Message(
             at: now(), isSent: head.isSent, peer: head.peer, summary: String(Self.summary(first).prefix(200)),
-            text: state.lines.map(Self.redacted).joined(separator: "\n"))
+            text: Self.exact(state.lines.map(Self.redacted).joined(separator: "\n")))
         if state.dialogs[callID] == nil {
             state.order.append(callID)
             state.dialogs[callID] = []
+            state.total += Self.cost(callID)
         }
         guard state.dialogs[callID, default: []].count < Self.messageLimit else { return }
         state.dialogs[callID, default: []].append(message)
-        state.total += message.text.utf8.count
+        state.total += Self.cost(message)
         // The oldest go, whatever there is of them.
         while state.order.count > Self.dialogLimit || state.total > Self.totalLimit, let oldest = state.order.first,
             oldest != callID
         {
             state.order.removeFirst()
-            state.total -= state.dialogs.removeValue(forKey: oldest)?.reduce(0) { $0 + $1.text.utf8.count } ?? 0
+            let gone = state.dialogs.removeValue(forKey: oldest) ?? []
+            state.total -= gone.reduce(Self.cost(oldest)) { $0 + Self.cost($1) }
         }
+    }
+
+    /// Bytes of heap that a message takes. Texts alone would not bound it: most messages are shorter than what is kept
+    /// beside them.
+    static func cost(_ message: Message) -> Int {
+        messageOverhead + message.text.utf8.count + message.summary.utf8.count + message.peer.utf8.count
+    }
+
+    private static func cost(_ callID: String) -> Int { dialogOverhead + callID.utf8.count }
+
+    /// The same text in no more memory than it needs: one that was appended to has room for more.
+    private static func exact(_ text: String) -> String {
+        var copy = ""
+        copy.reserveCapacity(text.utf8.count)
+        copy += text
+        return copy
+    }
+
+    /// What is kept now: messages, and bytes as they are counted.
+    var size: (messages: Int, bytes: Int) {
+        state.withLock { ($0.dialogs.reduce(0) { $0 + $1.value.count }, $0.total) }
     }
 
     /// Of all dialogs of these Call-IDs, and of those whose Call-ID holds this text; oldest first.

@@ -2,6 +2,7 @@
 internal import CSofia
 internal import Foundation
 public import Net
+internal import Synchronization
 
 func csofiaRespond(_ call: csofia_call, _ status: Int, _ sdp: String?, _ headers: [(name: String, value: String)] = [])
 {
@@ -164,6 +165,29 @@ public final class UserAgent: @unchecked Sendable {
     private var calls: [Int: Entry] = [:]
     private let lock = NSLock()
     private var lastID = 0
+    /// The stack is gone: nothing can be posted to it. Guarded by `lock`.
+    private var hasEnded = false
+
+    /// What the SIP thread began last, for the watchdog.
+    enum Activity: UInt8 {
+        case stack, event, command
+        var name: String {
+            switch self {
+            case .stack: "messages and timers of the SIP stack"
+            case .event: "an event of the SIP stack"
+            case .command: "a command to the SIP stack"
+            }
+        }
+    }
+    private let lastActivity = Atomic<UInt8>(0)
+    var activity: Activity { Activity(rawValue: lastActivity.load(ordering: .relaxed)) ?? .stack }
+
+    private func during(_ what: Activity, _ body: () -> Void) {
+        let outer = lastActivity.exchange(what.rawValue, ordering: .relaxed)
+        body()
+        lastActivity.store(outer, ordering: .relaxed)
+    }
+
     private let finished = DispatchSemaphore(value: 0)
 
     /// Binds UDP and TCP and starts the thread.
@@ -175,7 +199,6 @@ public final class UserAgent: @unchecked Sendable {
         self.handlers = handlers
         let started = DispatchSemaphore(value: 0)
         let thread = Thread { [self] in
-            Thread.current.name = "sip"
             csofia_init()
             let host = configuration.advertisedHost ?? configuration.host
             let maddr = host == configuration.host ? "" : ";maddr=\(configuration.host)"
@@ -197,6 +220,7 @@ public final class UserAgent: @unchecked Sendable {
                 csofia_release(entry.call)
             }
             calls.removeAll()
+            lock.withLock { hasEnded = true }
             csofia_destroy(agent)
             finished.signal()
         }
@@ -227,7 +251,8 @@ public final class UserAgent: @unchecked Sendable {
             &settings,
             { application, event in
                 guard let application, let event else { return }
-                Unmanaged<UserAgent>.fromOpaque(application).takeUnretainedValue().handle(event.pointee)
+                let agent = Unmanaged<UserAgent>.fromOpaque(application).takeUnretainedValue()
+                agent.during(.event) { agent.handle(event.pointee) }
             }, me)
     }
 
@@ -268,15 +293,22 @@ public final class UserAgent: @unchecked Sendable {
     private func post(_ body: @escaping @Sendable (UserAgent) -> Void) {
         guard let agent else { return }
         let box = Unmanaged.passRetained(Posted(self, body))
-        let failed = csofia_post(
-            agent,
-            { argument in
-                guard let argument else { return }
-                let posted = Unmanaged<Posted>.fromOpaque(argument).takeRetainedValue()
-                posted.body(posted.agent)
-            }, box.toOpaque())
+        let failed = lock.withLock {
+            hasEnded
+                ? -1
+                : csofia_post(
+                    agent,
+                    { argument in
+                        guard let argument else { return }
+                        let posted = Unmanaged<Posted>.fromOpaque(argument).takeRetainedValue()
+                        posted.agent.during(.command) { posted.body(posted.agent) }
+                    }, box.toOpaque())
+        }
         if failed != 0 { box.release() }
     }
+
+    /// Runs a function on the SIP thread, soon. From any thread.
+    func perform(_ body: @escaping @Sendable (UserAgent) -> Void) { post(body) }
 
     /// Sends an INVITE. Events come on the SIP thread, in order; the last is `failed` or `ended`.
     public func invite(_ invitation: Invitation, onEvent: @escaping @Sendable (DialogEvent) -> Void) -> Dialog {

@@ -24,6 +24,13 @@ static inline enum lws_write_protocol clws_write_raw(void) { return LWS_WRITE_RA
 static inline void clws_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 /* Bytes that were asked of malloc and not given back, of all threads; the pieces that it holds free are not counted. */
 static inline size_t clws_allocated_bytes(void) { struct mallinfo2 m = mallinfo2(); return m.uordblks + m.hblkhd; }
+/* As many heaps as that for all threads, and blocks from so many bytes on by mmap, always. */
+static inline void clws_tune_malloc(int heaps, int mmap_bytes) {
+    mallopt(M_ARENA_MAX, heaps);
+    mallopt(M_MMAP_THRESHOLD, mmap_bytes);
+}
+/* Pages that malloc holds free, of all heaps, go back to the system. */
+static inline void clws_trim_malloc(void) { malloc_trim(0); }
 static inline void clws_set_log(int level) { lws_set_log_level(level, NULL); }
 
 /* Whether a PEM certificate (of a chain the first) and a private key make a pair. */

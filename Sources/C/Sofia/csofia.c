@@ -29,6 +29,7 @@ struct posted { void (*function)(void *); void *argument; };
 #include <sys/socket.h>
 #include <linux/filter.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ static issize_t extract_body(msg_t *message, msg_pub_t *object, char bytes[], is
     return sip_default_mclass()->mc_extract_body(message, object, bytes, size, is_end);
 }
 
-static msg_mclass_t const *message_class(void) {
+msg_mclass_t const *csofia_message_class(void) {
     static char host[] = "unreachable.invalid";
     url_init(unreachable, url_sip);
     unreachable->url_host = host;
@@ -320,7 +321,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
     streams_start(agent->root);
     admission_start();
     agent->nua = nua_create(agent->root, on_event, agent,
-        NTATAG_MCLASS(message_class()),
+        NTATAG_MCLASS(csofia_message_class()),
         NUTAG_URL(c->bind_url),
         TAG_IF(c->tls_url, NUTAG_SIPS_URL(c->tls_url)),
         TAG_IF(c->tls_folder, NUTAG_CERTIFICATE_DIR(c->tls_folder)),
@@ -347,6 +348,8 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
 }
 void csofia_run(csofia_agent *agent) {
     is_sip_thread = 1;
+    /* Foundation tells the system no name that is set before Thread.start has returned. */
+    pthread_setname_np(pthread_self(), "sip");
     su_root_run(agent->root);
 }
 void csofia_destroy(csofia_agent *agent) {

@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 /* The memory of all connections together. A connection holds at most one incomplete message: its text, twice while
- * its buffer grows (2 * BUFFER_BYTES), its fields and their parameters (FIELD_COUNT and SEPARATOR_COUNT of 0.3 KiB),
- * so less than 700 KiB; its receive and send buffers are the kernel's (2 * 64 KiB). TOTAL * 700 KiB = 350 MiB is
- * what an attack by many addresses can reach; half messages of 64 KiB, the ordinary case, take TOTAL * 70 KiB = 35
+ * its buffer grows (2 * BUFFER_BYTES), its fields (FIELD_COUNT of 0.3 KiB) and their parameters (MESSAGE_BYTES / 2 of 8
+ * bytes, twice while their list grows), so less than 1 MiB; its receive and send buffers are the kernel's (2 * 64
+ * KiB). TOTAL * 1 MiB = 512 MiB is what an attack by many addresses can reach; half messages of 64 KiB, the ordinary case, take TOTAL * 70 KiB = 35
  * MiB. */
 #define TOTAL 512
 /* Of them all, those of sources that nobody knows: a trunk and a registered phone always find room. */

@@ -15,13 +15,16 @@
 /* Header fields of a message, each value of a list counted: a field of three bytes takes 200 bytes of memory. */
 #define FIELD_COUNT 512
 
-/* Commas and semicolons in its header. sofia reads each value of a list by a call within the call that read the one
+/* Commas and semicolons in its header, as far as it has come and was not read yet: in each field of it, that is, and in
+ * all of them where they come together. sofia reads each value of a list by a call within the call that read the one
  * before it: 30 000 of them, which one datagram holds, are more than a stack does. */
 #define SEPARATOR_COUNT 1024
 
 /* On the thread that runs the stack, before it accepts anything. */
 void streams_start(su_root_t *root);
 void streams_stop(void);
+/* What messages are read with: sofia's parser and our corrections of it. */
+msg_mclass_t const *csofia_message_class(void);
 /* Whether this thread is one of a stack. */
 int streams_are_running(void);
 /* Whether an address (network byte order) is known: a trunk's, a registered phone's, this machine's. */
