@@ -3,9 +3,8 @@ internal import Calls
 internal import Net
 internal import Store
 
-/// `WS /api/outbound/{id}/listen`, and of calls that came in: both sides of a call in progress, as Twilio streams them
-/// with `tracks` `both_tracks` (https://www.twilio.com/docs/voice/media-streams/websocket-messages): `connected`,
-/// `start`, `media` with `track`, `stop`.
+/// `WS /api/outbound/{id}/listen`, and of calls that came in: both sides of a call in progress, in the standard
+/// dialect of media streams (`Dialects.standard`) with both tracks: `connected`, `start`, `media` with `track`, `stop`.
 ///
 /// What the listener sends means nothing. Who takes nothing more misses frames; the call waits for nobody.
 enum ListenSocket {
@@ -24,14 +23,16 @@ enum ListenSocket {
     ) {
         let loop = socket.loop
         let streamID = "MZ" + call.filter { $0 != "-" }
-        let dialect = TwilioDialect(role: .carrier, streamSid: streamID, tracks: [.inbound, .outbound])
-        let stream = WebSocketMediaStream(socket, dialect: dialect)
-        let far = Confined((socket: socket, stream: stream, dialect: dialect), to: loop)
+        let options = DialectOptions(role: .carrier, streamID: streamID, tracks: [.inbound, .outbound])
+        guard let stream = try? WebSocketMediaStream(socket, dialect: Dialects.standard, options) else {
+            return socket.close(code: 1011)
+        }
+        let far = Confined((socket: socket, stream: stream), to: loop)
         let listener = CallListener { heard in
             loop.post {
                 switch heard {
                 case .frame(let frame, let track):
-                    far.value.dialect.track = track
+                    far.value.stream.track = track
                     far.value.stream.send(.media(frame))
                 case .ended:
                     far.value.stream.send(.stop)
@@ -40,7 +41,7 @@ enum ListenSocket {
             }
         }
         socket.onOpen = {
-            let (socket, stream, _) = far.value
+            let (socket, stream) = far.value
             stream.send(.connected)
             stream.send(.start(StreamStart(streamID: streamID, callID: call)))
             let begun = Task {

@@ -677,7 +677,7 @@ enum OpenAPI {
     ]
 
     /// Not of the API: called by providers, who have their own documents.
-    static let undocumented = ["/twilio/", "/web/", "/favicon.ico"]
+    static let undocumented = Routes.carriers.map { $0.prefix } + ["/web/", "/favicon.ico"]
     /// Pages of the dashboard.
     static let pages: Set<String> = [
         "/", "/outbound", "/outbound/new", "/outbound/{id}", "/inbound", "/inbound/{id}", "/templates", "/operators",

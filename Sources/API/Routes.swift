@@ -18,8 +18,7 @@ public struct Routes: Sendable {
         public var logger: Logger
         /// We are reached by TLS: the dashboard's cookie must be too.
         public var isSecure: Bool
-        /// nil: Twilio is not set up.
-        public var twilio: Twilio?
+        public var carriers: Carriers
         public var tickets: StreamTickets
         public var turns: TurnServer
         public var arrivals: ProviderArrivals
@@ -52,7 +51,7 @@ public struct Routes: Sendable {
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
             logger: Logger, tickets: StreamTickets, turns: TurnServer, arrivals: ProviderArrivals,
-            isSecure: Bool = false, twilio: Twilio? = nil,
+            isSecure: Bool = false, carriers: Carriers = Carriers(),
             knowledge: KnowledgeStore? = nil, statuses: @escaping @Sendable () -> [ProviderHealth.Status] = { [] },
             webhooks: WebhookSender.Settings = .init(secret: .random()),
             wakeWebhooks: @escaping @Sendable () -> Void = {},
@@ -70,7 +69,7 @@ public struct Routes: Sendable {
             self.turns = turns
             self.arrivals = arrivals
             self.isSecure = isSecure
-            self.twilio = twilio
+            self.carriers = carriers
             self.knowledge = knowledge
             self.statuses = statuses
             self.webhooks = webhooks
@@ -88,29 +87,6 @@ public struct Routes: Sendable {
             } catch {
                 logger.error("the audit log cannot be written: \(error)", metadata: ["action": "\(action)"])
             }
-        }
-    }
-
-    /// How Twilio knows us.
-    public struct Twilio: Sendable {
-        public var signature: TwilioSignature
-        /// Our address as Twilio sees it, without a slash at the end.
-        public var publicURL: String
-        /// Where its media streams go, where that is not `publicURL` and `/media/twilio`.
-        public var streamURL: String?
-        /// Fetches recordings; without it there are no calls by turns.
-        public var rest: TwilioREST?
-        /// Calls go by turns, for trunks without streams.
-        public var isByTurns: Bool
-        public init(
-            signature: TwilioSignature, publicURL: String, streamURL: String? = nil, rest: TwilioREST? = nil,
-            isByTurns: Bool = false
-        ) {
-            self.signature = signature
-            self.publicURL = publicURL
-            self.streamURL = streamURL
-            self.rest = rest
-            self.isByTurns = isByTurns
         }
     }
 
@@ -138,12 +114,10 @@ public struct Routes: Sendable {
         }
         add("POST", "/api/session", nil, sessions.logIn)
 
-        // By Twilio's signature.
-        let twilio = TwilioRoutes(services: services)
-        add("POST", "/twilio/voice", nil) { request, _ in try await twilio.voice(request) }
-        add("GET", "/twilio/audio/{call}/{turn}", nil) { request, _ in try await twilio.audio(request) }
-        add("POST", "/twilio/status", nil) { request, _ in try await twilio.status(request) }
-        add("POST", "/twilio/transferred", nil) { request, _ in try await twilio.transferred(request) }
+        // By a carrier's own proof.
+        for route in Self.carriers.flatMap({ $0.init(services: services).all }) {
+            add(route.method, route.pattern, nil) { request, _ in try await route.handler(request) }
+        }
 
         // With one.
         add("GET", "/api/session", .viewer, sessions.current)

@@ -784,6 +784,15 @@ struct Configuration {
             configuration.calls.streamURL = text
         },
         Setting(
+            key: "bridge.stream_dialect",
+            help: "what is spoken there: \(Dialects.names.joined(separator: ", ")) (\(Dialects.names[0]))"
+        ) { configuration, text in
+            guard Dialects.named(text) != nil else {
+                throw ConfigurationError("must be one of \(Dialects.names.joined(separator: ", "))")
+            }
+            configuration.calls.streamDialect = text
+        },
+        Setting(
             key: "bridge.stream_token", help: "token told to, and wanted from, a stream's other end", isSecret: true
         ) {
             $0.calls.streamToken = $1
@@ -1017,8 +1026,8 @@ struct Configuration {
             guard isWanted, twilio == nil else { continue }
             throw ConfigurationError("\(what): set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL")
         }
-        if gatewayAddress == "twilio" {
-            calls.routing.gateway = .twilio
+        if let gatewayAddress, Carriers.known(gatewayAddress) != nil {
+            calls.routing.gateway = .carrier(gatewayAddress)
         } else if let gatewayAddress {
             let credentials = gatewayUser.map {
                 Invitation.Credentials(user: $0, password: gatewayPassword ?? "", realm: gatewayRealm)
@@ -1026,7 +1035,7 @@ struct Configuration {
             let addresses = Self.list(gatewayAddress)
             guard (1...8).contains(addresses.count), addresses.allSatisfy(Self.isTrunk) else {
                 throw ConfigurationError(
-                    "outbound.default_gateway must be 1 to 8 of host[:port][;transport=udp|tcp|tls], comma-separated, or twilio"
+                    "outbound.default_gateway must be 1 to 8 of host[:port][;transport=udp|tcp|tls], comma-separated, or \(Carriers.names.joined(separator: ", "))"
                 )
             }
             calls.routing.gateway = .sip(
@@ -1035,7 +1044,7 @@ struct Configuration {
         calls.routing.isBoundToLoopback = listeners.allSatisfy { SocketAddress.isLoopback($0.host) }
         if let number = calls.operatorNumber {
             do { _ = try calls.routing.route(toSomebody: number) } catch {
-                // Twilio dials numbers though no gateway of ours may.
+                // A carrier dials numbers though no gateway of ours may.
                 if error.code == .invalid || twilio == nil {
                     throw ConfigurationError("operators.number: \(error.message)")
                 }
@@ -1070,14 +1079,10 @@ struct Configuration {
             throw ConfigurationError(
                 "bridge.open_streams lets anybody in: it is refused beyond loopback (http.host is \(httpHost))")
         }
-        if let twilioToken {
-            guard publicURL != nil else {
-                throw ConfigurationError(
-                    "twilio.auth_token is set, so public_url is needed: signatures cover our address (APP_PUBLIC_BASE_URL)"
-                )
-            }
-            streams.signature = TwilioSignature(authToken: twilioToken)
-            streams.publicURL = publicURL
+        if twilioToken != nil, publicURL == nil {
+            throw ConfigurationError(
+                "twilio.auth_token is set, so public_url is needed: signatures cover our address (APP_PUBLIC_BASE_URL)"
+            )
         }
         let isVendor = realtime.openAI.url.host == RealtimeSettings.openAIURL.host
         if mode == .realtime, isVendor, realtime.openAI.apiKey == nil, realtime.providers.contains("openai") {

@@ -165,12 +165,7 @@ final class Server: Sendable {
             report: report)
         self.catalog = catalog
         let modes = Self.modes(settings, catalog: catalog)
-        let twilio = settings.twilio.map { TwilioREST($0, client: client) }
-        let carrier = twilio.flatMap { rest in
-            settings.publicURL.map {
-                TwilioCarrier(rest: rest, publicURL: $0, detectsMachines: settings.twilioDetectsMachines)
-            }
-        }
+        let carriers = settings.carriers(client)
         var analysis = CallAnalyst.Settings()
         analysis.reviewer = try settings.summaryChat().map { CallReviewer($0, network: network) }
         analysis.callbackURL = settings.callbackURL
@@ -184,7 +179,7 @@ final class Server: Sendable {
             logger: logger)
         self.keeper = keeper
         var line = CallLine(
-            userAgent: userAgent, twilio: carrier, modes: modes, voice: { catalog.voice(language: $0, usage: $1) },
+            userAgent: userAgent, carriers: carriers, modes: modes, voice: { catalog.voice(language: $0, usage: $1) },
             operators: operators,
             store: store,
             logger: logger)
@@ -214,13 +209,7 @@ final class Server: Sendable {
             webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
             turns: TurnServer(line: line), arrivals: arrivals,
             isSecure: settings.certificate != nil || settings.isBehindProxy,
-            twilio: settings.streams.signature.flatMap { signature in
-                settings.publicURL.map {
-                    Routes.Twilio(
-                        signature: signature, publicURL: $0, streamURL: settings.twilioStreamURL, rest: twilio,
-                        isByTurns: settings.twilioIsByTurns)
-                }
-            }, knowledge: knowledge, statuses: { catalog.statuses }, webhooks: webhookSettings,
+            carriers: carriers, knowledge: knowledge, statuses: { catalog.statuses }, webhooks: webhookSettings,
             wakeWebhooks: { sender.wake() },
             analyst: analyst,
             hosts: settings.knownHosts)
@@ -243,6 +232,7 @@ final class Server: Sendable {
         http.host = settings.httpHost
         http.port = settings.httpPort
         http.largerBodies = ["/api/knowledge": KnowledgeStore.bodyLimit]
+        http.subprotocols = Dialects.subprotocols
         if let certificate = settings.certificate, let key = settings.key {
             http.tls = HTTPServer.TLS(certificate: certificate, key: key)
         }

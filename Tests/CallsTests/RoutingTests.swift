@@ -26,10 +26,10 @@ extension Routing.Route {
         #expect(try routing.route(to: "+82 10 9876 5432").uri == "sip:+821098765432@10.1.2.3:5070")
         #expect(code { () throws(Routing.Refusal) in _ = try self.routing().route(to: "01098765432") } == .noRoute)
     }
-    @Test func twilioTakesNumbersInE164() throws {
-        let routing = routing { $0.gateway = .twilio }
+    @Test func carriersTakeNumbersInE164() throws {
+        let routing = routing { $0.gateway = .carrier("twilio") }
         let route = try routing.route(to: "+82 10-9876-5432")
-        #expect(route == .twilio(to: "+821098765432"))
+        #expect(route == .carrier("twilio", to: "+821098765432"))
         #expect(try routing.route(to: "010-9876-5432") == route)
         #expect(code { () throws(Routing.Refusal) in try routing.checkCaller("555 01", for: route) } == .invalid)
         #expect(code { () throws(Routing.Refusal) in try routing.checkCaller("+82 2 555 0100", for: route) } == nil)

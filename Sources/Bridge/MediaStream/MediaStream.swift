@@ -6,7 +6,8 @@ public enum MediaStreamMessage: Sendable, Equatable {
     case start(StreamStart)
     case media(EncodedFrame)
     case dtmf(Character)
-    /// To the carrier: "tell me when everything before this has played". From it: it has, or `clear` dropped it.
+    /// To the carrier: "tell me when everything before this has played". From it: it has, or `clear` dropped it. So it
+    /// is in every dialect: what its carrier does not give back comes back from `WebSocketMediaStream`.
     case mark(String)
     /// Drop what has not played.
     case clear
@@ -41,6 +42,14 @@ public protocol MediaStream: AnyObject {
     /// Frames that one message had best hold, where speech is sent ahead of its time: a message costs more than what is
     /// in it.
     var framesPerMessage: Int { get }
+    /// Frames that may wait for a message to be full; speech is to be sent so much further ahead.
+    var heldFrames: Int { get }
+    /// Hertz of the sound that comes; frames have 8 000.
+    var soundRate: Int32 { get }
+    /// Hears the sound that comes at its own rate, at most 24 kHz, where `soundRate` is more than a frame's: 20 ms at a
+    /// time, just before the frames of the same message. A frame is the same sound, later by the resampler's delay
+    /// (≤ 15 ms). Frames come whether somebody hears this or not.
+    var onWideSound: ((AudioFrame) -> Void)? { get set }
     /// False: closed, or the far end takes nothing more at the moment.
     @discardableResult
     func send(_ message: MediaStreamMessage) -> Bool
@@ -51,6 +60,12 @@ public protocol MediaStream: AnyObject {
 
 extension MediaStream {
     public var framesPerMessage: Int { 1 }
+    public var heldFrames: Int { 0 }
+    public var soundRate: Int32 { 8_000 }
+    public var onWideSound: ((AudioFrame) -> Void)? {
+        get { nil }
+        set {}
+    }
     public func send(_ frames: UnsafeBufferPointer<EncodedFrame>) -> Bool {
         for frame in frames { guard send(.media(frame)) else { return false } }
         return true

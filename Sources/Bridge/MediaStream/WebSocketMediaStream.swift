@@ -1,14 +1,19 @@
-public import Net
+internal import Net
 public import Pipeline
 
 /// A media stream over a WebSocket, in a carrier's dialect. Confined to its loop.
+///
+/// The dialect reads and writes messages. The sound in them is converted and re-framed here (`SoundReader`,
+/// `SoundWriter`); where it is that of our frames, and a message may have any length, it passes as it is.
 public final class WebSocketMediaStream: MediaStream {
-    /// Bytes; the largest message of a dialect is `start` with its parameters.
-    public static let maximumMessage = 64 << 10
     /// Bytes that may wait to be written: two seconds of media.
     public static let sendQueueLimit = 64 << 10
     /// Messages that cannot be understood before the stream is given up.
     static let errorLimit = 50
+    /// Milliseconds without a new frame after which sound that waits for more is filled up.
+    static let fillUpMs: UInt64 = 40
+    /// Marks that may be on their way.
+    static let markLimit = 64
 
     public var onMessage: ((MediaStreamMessage) -> Void)?
     public var onClose: ((String) -> Void)?
@@ -17,44 +22,139 @@ public final class WebSocketMediaStream: MediaStream {
     /// Messages that found the queue full.
     public private(set) var refused = 0
 
-    private let socket: WebSocket
+    private let socket: any MessageSocket
     private let dialect: any MediaStreamDialect
-    private var decoded: [MediaStreamMessage] = []
+    private let traits: DialectTraits
+    private let role: MediaStreamRole
+    // Of the traits, what every message asks for.
+    private let takesText: Bool
+    private let takesBinary: Bool
+    private let soundKind: WebSocket.Kind
+    private let countsMarks: Bool
+    private let inbox: DialectInbox
+    private var agreements = 0
+    private var writer: SoundWriter
+    /// nil: what is sent is converted.
+    private var straightLaw: CompandingLaw?
+    /// When the last frame was given, ms of the loop.
+    private var givenAt: UInt64 = 0
+    /// Until when the far end plays what it has been sent, microseconds of the loop.
+    private var playsUntilUs: UInt64 = 0
+    private var playsUntil: UInt64 { playsUntilUs / 1_000 }
+    private var ticker: EventLoop.Ticker?
+    private var keeper: EventLoop.Ticker?
+    private var isClosing = false
+    /// As application: marks that the far end will not give back when it clears, and those that it never gives back,
+    /// with the time at which they have been played.
+    private var outstanding: [String] = []
+    private var timedMarks: [(name: String, at: UInt64)] = []
 
-    public init(_ socket: WebSocket, dialect: any MediaStreamDialect) {
+    /// - Throws: for a dialect whose sound cannot be converted.
+    public init(
+        _ socket: any MessageSocket, dialect type: any MediaStreamDialect.Type, _ options: DialectOptions
+    ) throws(MediaStreamError) {
         self.socket = socket
-        self.dialect = dialect
-        socket.configuration.maximumMessage = Self.maximumMessage
-        socket.configuration.sendQueueLimit = Self.sendQueueLimit
+        dialect = type.init(options)
+        traits = type.traits
+        role = options.role
+        takesText = traits.accepts.contains(.text)
+        takesBinary = traits.accepts.contains(.binary)
+        soundKind = traits.soundKind
+        countsMarks = traits.marks == .none
+        let terms = dialect.terms
+        inbox = try DialectInbox(terms)
+        writer = try SoundWriter(terms)
+        straightLaw = writer.straightLaw
+        socket.configuration.maximumMessage = traits.largestMessage
+        socket.configuration.sendQueueLimit = max(Self.sendQueueLimit, terms.outgoing.bytes(ofMs: 2_000))
         socket.onMessage = { [unowned self] bytes, kind in self.received(bytes, kind) }
         socket.onClose = { [self] code, reason in
             let report = self.onClose
+            self.ticker?.cancel()
+            self.keeper?.cancel()
             self.onMessage = nil
             self.onClose = nil
+            self.inbox.onWideSound = nil
             report?(reason.isEmpty ? "the stream's WebSocket closed with \(code)" : reason)
         }
+        if case .word(let everyMs) = traits.keepAlive { keepAlive(every: everyMs) }
+    }
+
+    /// As carrier: which side the frames are of that are sent next.
+    public var track: MediaTrack {
+        get { dialect.track }
+        set { dialect.track = newValue }
+    }
+
+    // MARK: What comes
+
+    public var soundRate: Int32 { inbox.terms.incoming.sampleRate }
+    public var onWideSound: ((AudioFrame) -> Void)? {
+        get { inbox.onWideSound }
+        set { inbox.onWideSound = newValue }
     }
 
     private func received(_ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind) {
         do throws(MediaStreamError) {
-            guard kind == .text else { throw MediaStreamError("binary message") }
-            // Whoever gets a message may send one: the dialect is free again by then.
-            var messages = decoded
-            decoded = []
-            defer {
-                messages.removeAll(keepingCapacity: true)
-                decoded = messages
+            guard kind == .text ? takesText : takesBinary else {
+                throw MediaStreamError(kind == .binary ? "binary message" : "text message")
             }
-            try dialect.decode(bytes, into: &messages)
-            for message in messages { onMessage?(message) }
+            try dialect.decode(bytes, kind, into: inbox)
+            if inbox.agreements != agreements { try agreed() }
         } catch {
+            inbox.forget()
             malformed += 1
-            if malformed > Self.errorLimit { socket.close(code: 1003) }
+            if let refusal = error.refusal { return refuse(refusal) }
+            if malformed > Self.errorLimit { refuse(.malformed) }
+            return
         }
+        if !inbox.replies.isEmpty { for reply in inbox.takeReplies() { say(reply) } }
+        // Whoever gets a message may send one: the inbox is free again by then.
+        var messages = inbox.take()
+        defer { inbox.giveBack(&messages) }
+        for message in messages {
+            if case .mark(let name) = message, !outstanding.isEmpty { outstanding.removeAll { $0 == name } }
+            onMessage?(message)
+        }
+        if writer.isHolding, !inbox.isPaused { emit() }
+    }
+
+    private func agreed() throws(MediaStreamError) {
+        agreements = inbox.agreements
+        writer = try SoundWriter(inbox.terms)
+        straightLaw = writer.straightLaw
+    }
+
+    // MARK: What is sent
+
+    public var framesPerMessage: Int { inbox.terms.chunks.frames }
+    public var heldFrames: Int {
+        let chunks = inbox.terms.chunks
+        guard !chunks.isFree else { return 0 }
+        let held = inbox.terms.outgoing.microseconds(ofBytes: max(chunks.minimum, chunks.multiple) - 1)
+        return held / (EncodedFrame.milliseconds * 1_000)
     }
 
     @discardableResult
     public func send(_ message: MediaStreamMessage) -> Bool {
+        switch message {
+        case .media(let frame):
+            return withUnsafePointer(to: frame) { send(UnsafeBufferPointer(start: $0, count: 1)) }
+        case .mark(let name) where writer.isHolding && role == .application:
+            guard writer.append(mark: name) else { return false }
+            emit()
+            return true
+        case .mark(let name) where role == .application: return sendMark(name)
+        case .clear where role == .application: return clear()
+        case .stop where writer.isHolding:
+            writer.fillUp()
+            emit()
+        default: break
+        }
+        return write(message)
+    }
+
+    private func write(_ message: MediaStreamMessage) -> Bool {
         var wasSaid = true
         let sent = socket.send(.text, capacity: dialect.capacity(for: message)) { target in
             if let count = dialect.encode(message, into: target) { return count }
@@ -65,15 +165,156 @@ public final class WebSocketMediaStream: MediaStream {
         return sent
     }
 
-    public var framesPerMessage: Int { dialect.framesPerMessage }
+    private func say(_ text: [UInt8]) {
+        _ = socket.send(.text, capacity: text.count) { $0.update(fromContentsOf: text) }
+    }
 
     public func send(_ frames: UnsafeBufferPointer<EncodedFrame>) -> Bool {
-        let sent = socket.send(.text, capacity: dialect.capacity(forFrames: frames.count)) {
-            dialect.encode(frames, into: $0)
+        guard let first = frames.first, !inbox.isPaused else { return false }
+        let sent: Bool
+        if let straightLaw {
+            sent = pass(frames, first, straightLaw)
+            if sent, countsMarks { plays(frames.count * EncodedFrame.milliseconds * 1_000) }
+        } else {
+            sent = writer.hasRoom
+            if sent {
+                for frame in frames { writer.append(frame) }
+                givenAt = socket.loop.timeMs
+                watch()
+            }
+            emit()
         }
         if !sent { refused += 1 }
         return sent
     }
 
-    public func close() { socket.close() }
+    /// Frames that are what the wire wants, as one message.
+    private func pass(
+        _ frames: UnsafeBufferPointer<EncodedFrame>, _ first: EncodedFrame, _ law: CompandingLaw
+    ) -> Bool {
+        let count = frames.count * EncodedFrame.byteCount
+        let capacity = dialect.capacity(forSound: count)
+        return socket.send(soundKind, capacity: capacity) { target in
+            if frames.count == 1, first.law == law {
+                return first.withBytes { dialect.encode(sound: $0, timestampMs: first.timestampMs, into: target) }
+            }
+            return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { sound in
+                for (index, frame) in frames.enumerated() {
+                    let wanted = G711.transcode(frame, to: law)
+                    let place = UnsafeMutableBufferPointer(rebasing: sound[(index * EncodedFrame.byteCount)...])
+                    wanted.withBytes { _ = place.update(fromContentsOf: $0) }
+                }
+                return dialect.encode(
+                    sound: UnsafeBufferPointer(sound), timestampMs: first.timestampMs, into: target)
+            }
+        }
+    }
+
+    /// Full messages leave, and the marks behind them.
+    private func emit() {
+        guard !inbox.isPaused else { return }
+        let sent = writer.emit { sound, timestampMs in
+            socket.send(soundKind, capacity: dialect.capacity(forSound: sound.count)) {
+                dialect.encode(sound: sound, timestampMs: timestampMs, into: $0)
+            }
+        }
+        if sent > 0 { plays(sent) }
+        for name in writer.dueMarks() { _ = sendMark(name) }
+    }
+
+    private func plays(_ microseconds: Int) {
+        playsUntilUs = max(playsUntilUs, socket.loop.timeMs * 1_000) + UInt64(microseconds)
+    }
+
+    /// Sound that no more sound follows must not wait: the far end is about to run dry.
+    private func watch() {
+        guard ticker == nil else { return }
+        ticker = socket.loop.addTicker { [unowned self] now in self.tick(now) }
+    }
+
+    private func tick(_ now: UInt64) {
+        let isDry = now + UInt64(EncodedFrame.milliseconds) >= playsUntil && now >= givenAt + Self.fillUpMs
+        if writer.isHolding, !inbox.isPaused, isDry {
+            writer.fillUp()
+            emit()
+            for name in writer.settle() { _ = sendMark(name) }
+        }
+        while let first = timedMarks.first, first.at <= now {
+            timedMarks.removeFirst()
+            onMessage?(.mark(first.name))
+        }
+        guard !writer.isHolding, timedMarks.isEmpty else { return }
+        ticker?.cancel()
+        ticker = nil
+    }
+
+    // MARK: Marks
+
+    private func sendMark(_ name: String) -> Bool {
+        switch traits.marks {
+        case .none:
+            guard timedMarks.count < Self.markLimit else { return false }
+            timedMarks.append((name, max(playsUntil, socket.loop.timeMs)))
+            watch()
+            return true
+        case .echoed(afterClear: true): return write(.mark(name))
+        case .echoed(afterClear: false):
+            guard write(.mark(name)) else { return false }
+            outstanding.append(name)
+            if outstanding.count > Self.markLimit { outstanding.removeFirst() }
+            return true
+        }
+    }
+
+    /// Marks that were not sent, or that the far end drops, come back from here.
+    private func clear() -> Bool {
+        var dropped = outstanding + timedMarks.map(\.name)
+        outstanding.removeAll()
+        timedMarks.removeAll()
+        if writer.isHolding { dropped += writer.clear() }
+        playsUntilUs = 0
+        let isSent = write(.clear)
+        for name in dropped { onMessage?(.mark(name)) }
+        return isSent
+    }
+
+    // MARK: Beside the conversation
+
+    /// The far end is to send no more sound for now, or again. False: the dialect has no word for it.
+    public func setPaused(_ isPaused: Bool) -> Bool {
+        guard let word = dialect.encode(isPaused ? DialectWord.pause : .resume) else { return false }
+        say(word)
+        return true
+    }
+
+    private func keepAlive(every milliseconds: UInt64) {
+        var next = socket.loop.timeMs + milliseconds
+        keeper = socket.loop.addTicker(every: .tenth) { [unowned self] now in
+            guard now >= next else { return }
+            next = now + milliseconds
+            if let word = self.dialect.encode(.keepAlive) { self.say(word) }
+        }
+    }
+
+    // MARK: The end
+
+    /// Closes the stream, with the dialect's own words where it has some.
+    public func refuse(_ reason: StreamRefusal) {
+        if let word = dialect.encode(.refused(reason)) { say(word) }
+        socket.close(code: reason == .unauthorized ? 1008 : 1003)
+    }
+
+    public func close() {
+        guard role == .application, case .asking(let limitMs) = traits.ending, !isClosing, write(.stop) else {
+            return socket.close(code: 1000)
+        }
+        isClosing = true
+        ticker?.cancel()
+        let deadline = socket.loop.timeMs + limitMs
+        ticker = socket.loop.addTicker(every: .tenth) { [self] now in
+            guard now >= deadline else { return }
+            self.ticker?.cancel()
+            self.socket.close(code: 1000)
+        }
+    }
 }

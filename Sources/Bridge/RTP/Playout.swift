@@ -51,7 +51,7 @@ struct Playout {
         return nil
     }
 
-    /// Drops everything; the marks come back too, as Twilio echoes them.
+    /// Drops everything; the marks come back too.
     mutating func clear() -> [String] {
         let marks = items[head...].compactMap { item -> String? in
             if case .mark(let name) = item { return name }

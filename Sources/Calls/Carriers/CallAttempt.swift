@@ -8,8 +8,7 @@ public import Realtime
 /// Everything an attempt needs from outside.
 public struct CallLine: Sendable {
     public var userAgent: UserAgent
-    /// nil: Twilio is asked to place no calls.
-    public var twilio: TwilioCarrier?
+    public var carriers: Carriers
     /// Ways to hold a conversation in a language, best first; what they use is counted.
     public var modes: @Sendable (_ language: String, UsageMeter) -> [ConversationMode]
     public var store: CallStore
@@ -25,7 +24,7 @@ public struct CallLine: Sendable {
     public let levels = LiveLevels()
     public let trunk = TrunkHealth()
     public init(
-        userAgent: UserAgent, twilio: TwilioCarrier? = nil,
+        userAgent: UserAgent, carriers: Carriers = Carriers(),
         modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
         voice: @escaping @Sendable (_ language: String, UsageMeter) -> any TextToSpeech,
         operators: OperatorDirectory? = nil, store: CallStore,
@@ -34,7 +33,7 @@ public struct CallLine: Sendable {
         self.voice = voice
         self.operators = operators
         self.userAgent = userAgent
-        self.twilio = twilio
+        self.carriers = carriers
         self.modes = modes
         self.store = store
         self.logger = logger

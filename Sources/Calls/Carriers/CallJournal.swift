@@ -42,7 +42,7 @@ final class CallJournal: Sendable {
 
     /// - Parameters:
     ///   - call: as it is with the attempt begun.
-    ///   - carrier: who carries it: `sip`, `twilio` or `stream`.
+    ///   - carrier: who carries it: `sip`, `browser`, `stream`, or a carrier's name.
     init(
         _ call: Call, carrier: String, store: CallStore, settings: CallSettings, logger: Logger,
         now: @escaping @Sendable () -> Date

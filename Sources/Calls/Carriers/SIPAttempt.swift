@@ -458,19 +458,26 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     /// Streams the leg into another process instead (`bridge.stream_url`).
     private func stream(to url: String, start: StreamStart, rtp: RTPSession) {
-        guard let target = WebSocketURL(url) else { return streamFailed("bridge.stream_url is no ws: URL") }
+        guard let target = StreamTarget(url, settings, start) else {
+            return streamFailed("bridge.stream_url is no ws: URL")
+        }
         Task {
             // Names are resolved off the loop.
-            let resolved = await Task.detached { Result { try SocketAddress.resolve(target.host, port: target.port) } }
-                .value
+            let resolved = await Task.detached {
+                Result { try SocketAddress.resolve(target.url.host, port: target.url.port) }
+            }
+            .value
             guard !isFinished else { return }
             switch resolved {
             case .failure(let error): streamFailed("\(error)")
             case .success(let address):
-                let socket = loop.connect(target, address: address)
-                let media = WebSocketMediaStream(
-                    socket, dialect: TwilioDialect(role: .carrier, streamSid: start.streamID))
-                let leg = Confined(Leg(rtp: rtp, stream: media, start: start), to: loop)
+                let socket = loop.connect(target.url, address: address, headers: target.headers)
+                let media: WebSocketMediaStream
+                do throws(MediaStreamError) { media = try target.stream(over: socket) } catch {
+                    socket.close()
+                    return streamFailed(error.reason)
+                }
+                let leg = Confined(Leg(rtp: rtp, stream: media, start: target.start), to: loop)
                 media.onClose = { [weak self] reason in self?.assumeIsolated { $0.streamFailed(reason) } }
                 socket.onOpen = { [weak self] in self?.assumeIsolated { $0.open(leg.value) } }
             }
@@ -486,7 +493,6 @@ actor SIPAttempt: CallAttempt, GraphCall {
     private func streamParameters() -> [String: String] {
         guard settings.streamURL != nil else { return [:] }
         var parameters = ["outbound_id": call.id]
-        if let token = settings.streamToken { parameters["token"] = token }
         if let brief = try? JSONEncoder().encode(call.brief) {
             parameters["brief"] = String(decoding: brief, as: UTF8.self)
         }

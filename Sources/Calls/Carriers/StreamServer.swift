@@ -5,23 +5,20 @@ public import Net
 public import Realtime
 internal import Store
 
-/// `/media/twilio` and `/twilio/stream`: a carrier, or another Trunkline with `bridge.stream_url`, streams a call to
-/// us.
+/// The paths of `Dialects`: a carrier, or another Trunkline with `bridge.stream_url`, streams a call to us.
 ///
-/// A stream is let in by a one-time token of `POST /twilio/voice`, by the signature of its upgrade (a TwiML Bin has no
-/// token), or by the shared token of another Trunkline. No model is asked for anything before that has been checked.
+/// A stream is let in by a one-time token of its carrier's webhook, by the carrier's signature of its upgrade (where no
+/// webhook of ours was asked there is no token), or by the shared token of another Trunkline. No model is asked for
+/// anything before that has been checked.
 public struct StreamServer: Sendable {
     /// Where a page in a browser brings its microphone and speaker, with a one-time token of `POST
     /// /api/outbound/{id}/browser`.
     public static let browserPath = "/media/browser"
-    public static let paths: Set<String> = ["/media/twilio", "/twilio/stream", browserPath]
+    public static let paths = Dialects.paths.union([browserPath])
     /// Milliseconds from the upgrade to a valid `start`.
     private static let startLimitMs: UInt64 = 5_000
 
     public struct Settings: Sendable {
-        /// Twilio's auth token, and our address as Twilio sees it, e.g. `https://voice.example.com`.
-        public var signature: TwilioSignature?
-        public var publicURL: String?
         /// Shared with another Trunkline.
         public var sharedToken: String?
         /// Anybody is let in. For measuring, and refused beyond loopback.
@@ -54,27 +51,54 @@ public struct StreamServer: Sendable {
         self.arrivals = arrivals
     }
 
-    /// 404 where nobody is meant to stream to us; 403 for a signature that is not Twilio's.
+    /// 404 where nobody is meant to stream to us; 403 for a signature that is not the carrier's.
     public func refusal(of request: HTTPRequest) -> Int {
         // Its token follows in `start`.
         if request.path == Self.browserPath { return 0 }
-        if settings.isOpen || settings.sharedToken != nil, request.headers["x-twilio-signature"] == nil { return 0 }
-        guard settings.signature != nil else { return settings.sharedToken == nil ? 404 : 403 }
+        let dialect = Self.dialect(at: request.path)
+        let isProved = dialect.traits.signatureHeader.map { request.headers[$0] != nil } ?? false
+        if settings.isOpen || settings.sharedToken != nil, !isProved { return 0 }
+        guard let carrier = line.carriers.speaking(dialect.traits.name) else {
+            return settings.sharedToken == nil ? 404 : 403
+        }
         // Without a signature a one-time token may still follow in `start`.
-        return request.headers["x-twilio-signature"] == nil || isSigned(request.path, request.headers) ? 0 : 403
+        return !isProved || carrier.isSigned(path: request.path, query: request.query, headers: request.headers)
+            ? 0 : 403
     }
 
-    private func isSigned(_ path: String, _ headers: [String: String]) -> Bool {
-        guard let signature = settings.signature, let base = settings.publicURL,
-            let given = headers["x-twilio-signature"]
-        else { return false }
-        return signature.isValid(given, url: base + path)
+    /// Our own pages speak the standard one.
+    private static func dialect(at path: String) -> any MediaStreamDialect.Type {
+        Dialects.at(path) ?? Dialects.standard
+    }
+
+    /// The carrier that holds a call of this id, by its form; nil: another server does, or anybody.
+    private func holder(of callID: String, _ dialect: any MediaStreamDialect.Type) -> (any Carrier)? {
+        guard let carrier = line.carriers.speaking(dialect.traits.name), type(of: carrier).owns(callID: callID) else {
+            return nil
+        }
+        return carrier
+    }
+
+    /// The carrier that has signed the upgrade; nil: none has.
+    private func signer(_ dialect: any MediaStreamDialect.Type, _ handshake: WebSocket.Handshake) -> (any Carrier)? {
+        guard let carrier = line.carriers.speaking(dialect.traits.name),
+            carrier.isSigned(path: handshake.path, query: handshake.query, headers: handshake.headers)
+        else { return nil }
+        return carrier
     }
 
     public func open(_ socket: WebSocket) -> Bool {
-        let stream = WebSocketMediaStream(socket, dialect: TwilioDialect(role: .application))
+        let dialect = Self.dialect(at: socket.handshake.path)
+        let stream: WebSocketMediaStream
+        do throws(MediaStreamError) {
+            stream = try WebSocketMediaStream(
+                socket, dialect: dialect, DialectOptions(role: .application, handshake: socket.handshake))
+        } catch {
+            line.logger.warning("a media stream was refused: \(error.reason)")
+            return false
+        }
         let loop = socket.loop
-        let isSigned = isSigned(socket.handshake.path, socket.handshake.headers)
+        let signer = signer(dialect, socket.handshake)
         let deadline = loop.timeMs + Self.startLimitMs
         var ticker: EventLoop.Ticker?
         ticker = loop.addTicker(every: .tenth) { now in
@@ -87,13 +111,17 @@ public struct StreamServer: Sendable {
             guard case .start(let start) = message else { return }
             ticker?.cancel()
             let box = Confined<any MediaStream>(stream, to: loop)
-            switch server.admit(start, isSigned: isSigned, isBrowser: socket.handshake.path == Self.browserPath) {
-            case nil:
+            guard let admission = server.admit(start, dialect, signer, socket.handshake) else {
                 server.line.logger.warning("a media stream was refused: no valid token, signature or brief")
-                socket.close(code: 1008)
+                return stream.refuse(.unauthorized)
+            }
+            // Where the dialect has a word for it.
+            stream.send(message)
+            switch admission {
             case .unasked(let call):
                 let streamed = StreamedCall(
-                    loop: loop, call: call, providerCallID: start.callID, line: server.line, settings: server.calls,
+                    loop: loop, call: call, providerCallID: start.callID,
+                    carrier: server.holder(of: start.callID, dialect), line: server.line, settings: server.calls,
                     journal: nil)
                 streamed.assumeIsolated { $0.run(box) }
             case .awaited(let callID, let user):
@@ -122,8 +150,12 @@ public struct StreamServer: Sendable {
     }
 
     /// The call that a stream belongs to; nil: it is not let in.
-    private func admit(_ start: StreamStart, isSigned: Bool, isBrowser: Bool) -> Admission? {
-        let given = start.parameters["token"]
+    private func admit(
+        _ start: StreamStart, _ dialect: any MediaStreamDialect.Type, _ signer: (any Carrier)?,
+        _ handshake: WebSocket.Handshake
+    ) -> Admission? {
+        let isBrowser = handshake.path == Self.browserPath
+        let given = dialect.traits.tokens.lazy.compactMap { $0.token(in: start, of: handshake) }.first
         if let shared = settings.sharedToken, let given, !isBrowser, DigestText.isEqual(given, shared) {
             return Self.briefed(start).map { .unasked($0) }
         }
@@ -132,12 +164,11 @@ public struct StreamServer: Sendable {
         }
         // A wrong token is a wrong token, whoever signed the upgrade; and nobody's browser comes without one.
         guard given == nil, !isBrowser else { return nil }
-        if isSigned {
-            // A TwiML Bin: nothing was told of the call before, and its numbers are known if the Bin gives them.
+        if let signer {
+            // No webhook of ours was asked: the call's numbers are known if the stream gives them.
             let number = { (name: String) in start.parameters[name].flatMap { $0.isEmpty ? nil : $0 } }
-            guard case .taken(let id) = arrivals.arrive(start.callID, from: number("from"), to: number("to")) else {
-                return nil
-            }
+            let verdict = arrivals.arrive(start.callID, by: signer, from: number("from"), to: number("to"))
+            guard case .taken(let id) = verdict else { return nil }
             return .awaited(callID: id, user: nil)
         }
         guard settings.isOpen else { return nil }

@@ -10,7 +10,7 @@ public final class StreamTickets: Sendable {
 
     /// What is known of the call when its stream comes.
     public struct Ticket: Sendable, Equatable {
-        /// The provider's id of the call, e.g. Twilio's `CallSid`.
+        /// The carrier's id of the call.
         public var providerCallID: String
         /// The record's id: of a call that we had placed, or that came in.
         public var callID: String

@@ -14,19 +14,22 @@ actor StreamedCall: CarriedConversation, GraphCall {
     /// Of the call's record; nil for a stream that belongs to none, which then has a journal of its own.
     private let attempt: CallJournal?
     private let providerCallID: String
+    /// Whose leg it is; nil: a browser's, another server's, or anybody's.
+    private let carrier: (any Carrier)?
     private(set) var graph: CallGraph?
     private(set) var desk: TransferDesk?
 
-    /// - Parameter providerCallID: as the stream told it, e.g. Twilio's `CallSid`.
+    /// - Parameter providerCallID: as the stream told it.
     init(
-        loop: EventLoop, call: Call, providerCallID: String, line: CallLine, settings: CallSettings,
-        journal: CallJournal?
+        loop: EventLoop, call: Call, providerCallID: String, carrier: (any Carrier)? = nil, line: CallLine,
+        settings: CallSettings, journal: CallJournal?
     ) {
         self.loop = loop
         self.call = call
         self.line = line
         self.settings = settings
         self.providerCallID = providerCallID
+        self.carrier = carrier
         attempt = journal
     }
 
@@ -35,7 +38,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
         let journal =
             attempt
             ?? CallJournal(
-                call, carrier: TwilioREST.isSID(providerCallID) ? "twilio" : "stream", store: line.store,
+                call, carrier: carrier?.name ?? "stream", store: line.store,
                 settings: settings, logger: line.logger,
                 now: { Date() })
         if attempt == nil { journal.insert(call) } else { journal.connected() }
@@ -68,32 +71,34 @@ actor StreamedCall: CarriedConversation, GraphCall {
 
     func answeringMachine() { graph?.answeringMachine() }
 
-    private var hasSomebody: Bool { twiML(.anybody) != nil || TransferDesk.hasSomebody(line, settings) }
+    private var hasSomebody: Bool { carrierTransfer(.anybody) != nil || TransferDesk.hasSomebody(line, settings) }
 
-    /// What Twilio is to do with a call that is handed to an operator; nil where it does not carry this one.
-    private func twiML(_ choice: TransferChoice) -> String? {
+    /// What the carrier is to do with a call that is handed to an operator; nil where none carries this one.
+    private func carrierTransfer(_ choice: TransferChoice) -> (api: any CarrierAPI, transfer: CarrierTransfer)? {
         let number: String? =
             switch choice {
             case .anybody: settings.operatorNumber
             case .number(let number): number
             case .operator(let id): line.operators?.with(id: id)?.address
             }
-        guard let twilio = line.twilio, TwilioREST.isSID(providerCallID), let number else { return nil }
-        let language = LanguageTag.primary(call.brief.language)
-        return TwiML.dial(
-            number, callerID: Routing.normalize(call.localNumber), ringSeconds: Int(settings.ringTimeout),
-            next: "\(twilio.publicURL)/twilio/transferred?language=\(language)")
+        guard let api = carrier?.api(for: providerCallID), let number else { return nil }
+        return (
+            api,
+            CarrierTransfer(
+                target: number, callerID: Routing.normalize(call.localNumber), ringSeconds: Int(settings.ringTimeout),
+                language: LanguageTag.primary(call.brief.language))
+        )
     }
 
-    /// Twilio takes the call from our stream and dials. False: it cannot.
+    /// The carrier takes the call from our stream and dials. False: it cannot.
     private func redirect(_ choice: TransferChoice) -> Bool {
-        guard let twilio = line.twilio, let twiML = twiML(choice) else { return false }
+        guard let (api, transfer) = carrierTransfer(choice) else { return false }
         Task {
-            do {
-                // The stream may be gone before the answer is here.
-                graph?.transferAccepted()
-                _ = try await twilio.rest.redirect(providerCallID, to: twiML)
-            } catch { graph?.transferFailed("\(error)") }
+            // The stream may be gone before the answer is here.
+            graph?.transferAccepted()
+            do throws(CarrierFailure) { try await api.transfer(providerCallID, transfer) } catch {
+                graph?.transferFailed(error.message)
+            }
         }
         return true
     }
@@ -101,7 +106,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
     private func close(
         _ stream: Confined<any MediaStream>, _ journal: CallJournal, _ ended: @escaping @Sendable () -> Void
     ) {
-        // The carrier plays what it has; the close ends the stream (and, at Twilio, goes on with the TwiML).
+        // The carrier plays what it has; the close ends the stream (and some carriers go on with the call then).
         desk?.close()
         desk = nil
         stream.value.close()

@@ -28,7 +28,7 @@ public actor TurnBasedCall: CarriedConversation {
         case speech(WaveFile)
     }
 
-    /// Milliseconds of silence that end the caller's recording (TwiML's `<Record timeout>` in seconds).
+    /// Milliseconds of silence that end the caller's recording.
     public static let endSilenceMs = 2_000
     /// Seconds that one recording may last.
     public static let recordingLimit = 30

@@ -9,7 +9,7 @@ public final class TurnServer: Sendable {
 
     public init(line: CallLine) { self.line = line }
 
-    /// - Parameter providerCallID: e.g. Twilio's `CallSid`.
+    /// - Parameter providerCallID: the carrier's id of the call.
     public func conversation(of providerCallID: String) -> TurnBasedCall? { calls.withLock { $0[providerCallID] } }
 
     /// - Parameter callID: of the call's record, which awaits its media.

@@ -135,7 +135,8 @@ final class Speaker {
     private func pace(_ now: Int) -> Bool {
         var hasSent = false
         guard !isPaused else { return false }
-        while !outgoing.isEmpty, playsUntil - now < Self.leadFrames * EncodedFrame.milliseconds {
+        let lead = (Self.leadFrames + stream.heldFrames) * EncodedFrame.milliseconds
+        while !outgoing.isEmpty, playsUntil - now < lead {
             // Where the far end has run dry, a frame leaves alone: it is to be heard, and its mark to come back, at
             // once.
             let hasRunDry = playsUntil <= now

@@ -59,6 +59,8 @@ public struct CallSettings: Sendable {
 
     /// Where legs are streamed to instead of into this process, a `ws:` URL.
     public var streamURL: String?
+    /// Name of the dialect of such a stream (`Dialects`).
+    public var streamDialect = Dialects.standard.traits.name
     /// Told to the far end of such a stream.
     public var streamToken: String?
     public var conversation = CallGraph.Settings()

@@ -291,8 +291,11 @@ public actor Dialler {
         }
         let attempt: any CallAttempt
         let route = try? settings.routing.route(to: call.remoteNumber)
-        if case .twilio? = route, let twilio = line.twilio {
-            attempt = TwilioAttempt(call: call, carrier: twilio, line: line, settings: settings, now: now)
+        if case .carrier(let name, let number)? = route, let carrier = line.carriers.named(name),
+            let api = carrier.api
+        {
+            attempt = CarrierAttempt(
+                call: call, to: number, by: carrier, api, line: line, settings: settings, now: now)
             live[call.id] = (attempt, entry.callee, nil)
         } else if case .browser? = route {
             attempt = BrowserAttempt(call: call, line: line, settings: settings, now: now)
@@ -316,11 +319,11 @@ public actor Dialler {
             metadata: ["call": "\(call.id)", "rule": "\(block.rule.rawValue)"])
     }
 
-    // MARK: What a provider tells of the calls it places for us
+    // MARK: What a carrier tells of the calls it places for us
 
     /// False: there is no such call, or the report is of another one.
-    public func take(_ report: TwilioReport, of callID: String) async -> Bool {
-        guard let attempt = live[callID]?.attempt as? TwilioAttempt else { return false }
+    public func take(_ report: CarrierReport, of callID: String) async -> Bool {
+        guard let attempt = live[callID]?.attempt as? CarrierAttempt else { return false }
         return await attempt.take(report)
     }
 

@@ -8,7 +8,8 @@ public struct Routing: Sendable, Equatable {
     public enum Gateway: Sendable, Equatable {
         /// In the order in which they are tried.
         case sip([Trunk])
-        case twilio
+        /// One of `Carriers`, by its name.
+        case carrier(String)
     }
     /// A SIP trunk.
     public struct Trunk: Sendable, Equatable {
@@ -55,8 +56,8 @@ public struct Routing: Sendable, Equatable {
 
     public enum Route: Sendable, Equatable {
         case sip(SIPRoute)
-        /// To a number in E.164, by Twilio.
-        case twilio(to: String)
+        /// To a number in E.164, by the carrier of this name.
+        case carrier(String, to: String)
         /// To a page in the requester's browser.
         case browser
     }
@@ -127,12 +128,16 @@ public struct Routing: Sendable, Equatable {
             guard var route = routes.first else { throw Refusal(code: .noRoute, message: "no gateway is configured") }
             route.alternatives = Array(routes.dropFirst())
             return .sip(route)
-        case .twilio:
+        case .carrier(let name):
             guard let international else {
-                throw Refusal(code: .noRoute, message: "Twilio wants a number in E.164, e.g. +821098765432")
+                throw Refusal(code: .noRoute, message: Self.wantsE164(name))
             }
-            return .twilio(to: international)
+            return .carrier(name, to: international)
         }
+    }
+
+    private static func wantsE164(_ carrier: String) -> String {
+        "\(Carriers.known(carrier)?.title ?? carrier) wants a number in E.164, e.g. +821098765432"
     }
 
     /// As `route(to:)`, for somebody else than the asker: his own browser is none.
@@ -195,8 +200,8 @@ public struct Routing: Sendable, Equatable {
         }
         // No telephone shows it.
         if case .browser? = route { return }
-        if case .twilio? = route, plan.e164(caller) == nil {
-            throw Refusal(code: .invalid, message: "Twilio wants a number in E.164, e.g. +821098765432")
+        if case .carrier(let name, _)? = route, plan.e164(caller) == nil {
+            throw Refusal(code: .invalid, message: Self.wantsE164(name))
         }
         if let allowedCallers {
             guard allowedCallers.contains(where: { plan.key($0) == plan.key(normalized) }) else {

@@ -15,6 +15,7 @@ actor ArrivedCall: CarriedAttempt {
     private static let mediaLimit = 15.0
 
     let record: Call
+    private let carrier: any Carrier
     private let line: CallLine
     private let settings: CallSettings
     private let journal: CallJournal
@@ -25,12 +26,16 @@ actor ArrivedCall: CarriedAttempt {
     private var watchdog: Task<Void, Never>?
     private var done: CheckedContinuation<Void, Never>?
 
-    init(_ record: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
+    init(
+        _ record: Call, by carrier: any Carrier, line: CallLine, settings: CallSettings,
+        now: @escaping @Sendable () -> Date
+    ) {
         self.record = record
+        self.carrier = carrier
         self.line = line
         self.settings = settings
         journal = CallJournal(
-            record, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
+            record, carrier: carrier.name, store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     /// Stores the call as one that rings. On return its media may come.
@@ -40,9 +45,10 @@ actor ArrivedCall: CarriedAttempt {
         line.calls.await(
             record.id,
             .init(
-                stream: { [self] stream, loop, sid in
+                stream: { [self] stream, loop, id in
                     let carried = StreamedCall(
-                        loop: loop, call: record, providerCallID: sid, line: line, settings: settings, journal: journal)
+                        loop: loop, call: record, providerCallID: id, carrier: carrier, line: line, settings: settings,
+                        journal: journal)
                     Task { await self.began(carried) }
                     carried.assumeIsolated { $0.run(stream) { _ in Task { await self.over() } } }
                 },
@@ -112,15 +118,15 @@ actor ArrivedCall: CarriedAttempt {
 
     /// Has the provider hang up, where nothing else makes it.
     private func release() async {
-        guard let sid = record.providerCallID, TwilioREST.isSID(sid), let rest = line.twilio?.rest else { return }
-        do { _ = try await rest.complete(sid) } catch {
-            journal.logger.warning("Twilio did not hang up: \((error as? TwilioREST.Failure)?.status ?? 0)")
+        guard let id = record.providerCallID, let api = carrier.api(for: id) else { return }
+        do throws(CarrierFailure) { try await api.hangUp(id) } catch {
+            journal.logger.warning("\(carrier.title) did not hang up: \(error.status ?? 0)")
         }
     }
 
     // MARK: What the provider tells, and commands
 
-    func take(_ report: TwilioReport) async {
+    func take(_ report: CarrierReport) async {
         guard report.isFinal, !isOver else { return }
         guard journal.isConnected else { return unanswered("the caller gave up before the answer") }
         await hangUp(.calleeHangup)

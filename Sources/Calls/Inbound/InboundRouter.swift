@@ -41,9 +41,9 @@ public final class InboundRouter: Sendable {
 
     /// Why a call is not answered.
     public enum Refusal: Error, Sendable {
-        /// The number is neither the AI's nor an operator's: 404 in SIP, `<Reject>` at Twilio.
+        /// The number is neither the AI's nor an operator's: 404 in SIP.
         case unknownNumber
-        /// There is no room, or nothing is answered yet or any more: 503 in SIP, busy at Twilio.
+        /// There is no room, or nothing is answered yet or any more: 503 in SIP, busy elsewhere.
         case busy
     }
 

@@ -32,10 +32,10 @@ public final class ProviderArrivals: Sendable {
     /// A call has come, or its webhook is told again.
     ///
     /// - Parameters:
-    ///   - providerCallID: e.g. Twilio's `CallSid`.
+    ///   - providerCallID: the carrier's id of the call.
     ///   - from: who calls, nil where that is not told.
     ///   - to: the number dialled, nil where that is not told.
-    public func arrive(_ providerCallID: String, from: String?, to: String?) -> Verdict {
+    public func arrive(_ providerCallID: String, by carrier: any Carrier, from: String?, to: String?) -> Verdict {
         state.withLock { state in
             if let known = state.calls[providerCallID] { return .taken(known.record.id) }
             guard !state.ended.contains(providerCallID) else { return .over }
@@ -47,7 +47,7 @@ public final class ProviderArrivals: Sendable {
             let record = Call(
                 arrivalOf: providerCallID, from: from ?? Self.unknown, to: to ?? Self.unknown, at: destination,
                 maxDuration: router.settings.maxCallDuration, createdAt: router.now())
-            let call = ArrivedCall(record, line: line, settings: router.settings, now: router.now)
+            let call = ArrivedCall(record, by: carrier, line: line, settings: router.settings, now: router.now)
             call.expect()
             state.calls[providerCallID] = call
             Task {
@@ -68,5 +68,5 @@ public final class ProviderArrivals: Sendable {
     }
 
     /// What the provider tells of a call; one that is not known changes nothing.
-    public func take(_ report: TwilioReport) async { await state.withLock { $0.calls[report.callSID] }?.take(report) }
+    public func take(_ report: CarrierReport) async { await state.withLock { $0.calls[report.callID] }?.take(report) }
 }

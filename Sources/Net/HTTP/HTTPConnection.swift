@@ -334,7 +334,10 @@ final class HTTPConnection {
     private func upgrade(_ request: HTTPRequest, isVersion10: Bool) -> Int32 {
         guard let wsi else { return -1 }
         let handshake: WebSocketHandshake
-        do throws(HTTPFailure) { handshake = try WebSocketHandshake(request, isVersion10: isVersion10) } catch {
+        do throws(HTTPFailure) {
+            handshake = try WebSocketHandshake(
+                request, isVersion10: isVersion10, subprotocols: server.configuration.subprotocols)
+        } catch {
             return refuse(
                 error, headers: error.status == 426 ? [("upgrade", "websocket"), ("sec-websocket-version", "13")] : [])
         }

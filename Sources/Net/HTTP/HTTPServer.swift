@@ -17,6 +17,8 @@ public final class HTTPServer: @unchecked Sendable {
         public var maximumBody = 1 << 20
         /// Paths whose bodies may have more, e.g. for documents.
         public var largerBodies: [String: Int] = [:]
+        /// WebSocket subprotocols that are spoken.
+        public var subprotocols: Set<String> = []
         /// TLS on every connection; nil: none.
         public var tls: TLS?
         /// How many connections each loop has room for.

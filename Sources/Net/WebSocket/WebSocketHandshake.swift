@@ -3,8 +3,6 @@ internal import Foundation
 
 /// The server's side of a WebSocket's opening handshake (RFC 6455 §4.2).
 struct WebSocketHandshake {
-    /// Subprotocols of carriers; the first of them that a client offers is taken.
-    static let subprotocols = ["audio.twilio.com", "audio.jambonz.org", "audio.drachtio.org"]
     private static let guid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
     let response: HTTPResponse
@@ -15,8 +13,9 @@ struct WebSocketHandshake {
             && HTTPRequest.has("upgrade", in: request.headers["connection"])
     }
 
+    /// - Parameter subprotocols: that are spoken; the first of them that the client offers is taken.
     /// - Throws: `HTTPFailure` 400, 405 or 426 for a handshake that must not succeed.
-    init(_ request: HTTPRequest, isVersion10: Bool) throws(HTTPFailure) {
+    init(_ request: HTTPRequest, isVersion10: Bool, subprotocols: Set<String>) throws(HTTPFailure) {
         guard !isVersion10 else { throw .badRequest("a WebSocket needs HTTP/1.1") }
         guard request.method == "GET" else { throw HTTPFailure(405, "a WebSocket is opened with GET") }
         guard request.body.isEmpty else { throw .badRequest("a WebSocket is opened without a body") }
@@ -37,7 +36,7 @@ struct WebSocketHandshake {
             request.headers["sec-websocket-protocol"]?.split(separator: ",").map {
                 $0.trimmingCharacters(in: .whitespaces)
             } ?? []
-        if let chosen = offered.first(where: Self.subprotocols.contains) {
+        if let chosen = offered.first(where: subprotocols.contains) {
             headers.append(("sec-websocket-protocol", chosen))
         }
         response = HTTPResponse(status: 101, headers: headers)

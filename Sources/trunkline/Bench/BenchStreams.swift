@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bridge
 import Foundation
 import Net
 import Pipeline
@@ -65,7 +66,7 @@ struct BenchStreams: AsyncParsableCommand {
         try await Task.sleep(for: .seconds(2))
         let idle = server.residentKilobytes()
 
-        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)/media/twilio"),
+        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)\(Dialects.standard.traits.paths[0])"),
             let address = SocketAddress("127.0.0.1", port: port)
         else { return }
         let load = Confined(Load(), to: loadLoop)
@@ -128,7 +129,7 @@ struct BenchStreams: AsyncParsableCommand {
         private static let slots = 20
         private(set) var calls: [LoadCall] = []
         private var slots = [[LoadCall]](repeating: [], count: Load.slots)
-        private var waiting: [(at: Int64, make: () -> LoadCall)] = []
+        private var waiting: [(at: Int64, make: () -> LoadCall?)] = []
         private var lastSlot: Int64 = 0
 
         func add(
@@ -140,7 +141,7 @@ struct BenchStreams: AsyncParsableCommand {
                 (
                     at,
                     {
-                        LoadCall(
+                        try? LoadCall(
                             index: index, socket: loop.connect(url, address: address),
                             startsAt: at + 1_500_000_000 + Int64.random(in: 0...2_000_000_000))
                     }
@@ -151,7 +152,7 @@ struct BenchStreams: AsyncParsableCommand {
         func step(_ now: Int64) {
             while let first = waiting.first, first.at <= now {
                 waiting.removeFirst()
-                let call = first.make()
+                guard let call = first.make() else { continue }
                 calls.append(call)
                 slots[call.index % Self.slots].append(call)
             }

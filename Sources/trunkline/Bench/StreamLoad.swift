@@ -145,7 +145,7 @@ final class MockModelSession {
     }
 }
 
-/// One call of the load: Twilio's side of a media stream. Speaks a second, hears the answer, and talks over every
+/// One call of the load: the carrier's side of a media stream. Speaks a second, hears the answer, and talks over every
 /// second one. Confined to its loop.
 final class LoadCall {
     /// What the model itself takes: silence that ends a turn, and thinking, ns.
@@ -170,8 +170,7 @@ final class LoadCall {
     private enum State { case lead, speech, waiting, listening }
 
     let index: Int
-    private let socket: WebSocket
-    private let dialect: TwilioDialect
+    private let stream: WebSocketMediaStream
     private var state = State.lead
     private var frame = 0
     private var turn = 0
@@ -199,23 +198,22 @@ final class LoadCall {
         return frame
     }
 
-    init(index: Int, socket: WebSocket, startsAt: Int64) {
+    /// - Throws: for a dialect whose sound cannot be converted.
+    init(index: Int, socket: WebSocket, startsAt: Int64) throws(MediaStreamError) {
         self.index = index
-        self.socket = socket
-        dialect = TwilioDialect(role: .carrier, streamSid: "MZ\(index)")
+        stream = try WebSocketMediaStream(
+            socket, dialect: Dialects.standard, DialectOptions(role: .carrier, streamID: "MZ\(index)"))
         speakAt = startsAt
         socket.onOpen = { [unowned self] in
             self.isOpen = true
             self.send(.connected)
             self.send(.start(StreamStart(streamID: "MZ\(index)", callID: "CA\(index)")))
         }
-        socket.onMessage = { [unowned self] bytes, _ in self.received(bytes) }
-        socket.onClose = { [unowned self] _, _ in self.isDead = true }
+        stream.onMessage = { [unowned self] in self.received($0) }
+        stream.onClose = { [unowned self] _ in self.isDead = true }
     }
 
-    private func send(_ message: MediaStreamMessage) {
-        socket.send(.text, capacity: dialect.capacity(for: message)) { dialect.encode(message, into: $0) ?? -1 }
-    }
+    private func send(_ message: MediaStreamMessage) { stream.send(message) }
 
     /// Every 20 ms; `due` is when it should have been.
     func tick(due: Int64) {
@@ -262,17 +260,13 @@ final class LoadCall {
         speakAt = now + Int64.random(in: 400_000_000...1_000_000_000)
     }
 
-    private func received(_ bytes: UnsafeBufferPointer<UInt8>) {
+    private func received(_ message: MediaStreamMessage) {
         let now = nowNs()
-        var messages: [MediaStreamMessage] = []
-        guard (try? dialect.decode(bytes, into: &messages)) != nil else { return }
-        for message in messages {
-            switch message {
-            case .media(let frame): heard(frame, now)
-            case .mark(let name): marks.append((name, max(now, playsUntil)))
-            case .clear: cleared(now)
-            default: break
-            }
+        switch message {
+        case .media(let frame): heard(frame, now)
+        case .mark(let name): marks.append((name, max(now, playsUntil)))
+        case .clear: cleared(now)
+        default: break
         }
     }
 

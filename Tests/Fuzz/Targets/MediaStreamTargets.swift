@@ -1,31 +1,29 @@
+internal import Net
 internal import Pipeline
 
 @testable internal import Bridge
 
-/// A carrier's dialect, both ends of it.
-struct DialectUnderTest: Sendable {
-    let name: String
-    let make: @Sendable (MediaStreamRole) -> any MediaStreamDialect
-}
-
-/// A new dialect is one line.
-let dialects: [DialectUnderTest] = [
-    DialectUnderTest(name: "twilio") { TwilioDialect(role: $0, streamSid: $0 == .carrier ? "MZ0123456789abcdef" : "") }
-]
-
 /// Messages, one a line, to either end. Whatever is understood can be said by the far end, and is then understood as
-/// the same.
-func fuzzDialect(_ dialect: DialectUnderTest, _ input: FuzzInput) {
+/// the same. Every dialect of `Dialects.all` is a target.
+func fuzzDialect(_ dialect: any MediaStreamDialect.Type, _ input: FuzzInput) {
     let isCarrier = input.choice(4) == 0
     let (own, other): (MediaStreamRole, MediaStreamRole) =
         isCarrier ? (.carrier, .application) : (.application, .carrier)
-    let listener = dialect.make(own)
-    let speaker = dialect.make(other), second = dialect.make(own)
+    let listener = dialect.init(DialectOptions(role: own))
+    let speaker = dialect.init(DialectOptions(role: other, streamID: "MZ0123456789abcdef"))
+    let second = dialect.init(DialectOptions(role: own))
+    guard let inbox = try? DialectInbox(listener.terms), let secondInbox = try? DialectInbox(second.terms) else {
+        return expect(false, "the terms of \(dialect.traits.name) cannot be converted")
+    }
     var frames: [EncodedFrame] = []
+    let frameBytes = listener.terms.incoming.bytes(ofMs: EncodedFrame.milliseconds)
     for line in input.lines {
-        var messages: [MediaStreamMessage] = []
-        let isUnderstood = withBuffer(line) { bytes in (try? listener.decode(bytes, into: &messages)) != nil }
-        expect(messages.count <= 1 + line.count / 200, "a message of \(line.count) bytes became \(messages.count)")
+        let kind: WebSocket.Kind = dialect.traits.accepts.contains(.text) ? .text : .binary
+        let isUnderstood = withBuffer(line) { bytes in (try? listener.decode(bytes, kind, into: inbox)) != nil }
+        let messages = inbox.take()
+        expect(
+            messages.count <= 1 + line.count / min(200, frameBytes),
+            "a message of \(line.count) bytes became \(messages.count)")
         expect(isUnderstood || messages.isEmpty, "refused, and yet something was said")
         for message in messages {
             if case .media(let frame) = message {
@@ -33,37 +31,43 @@ func fuzzDialect(_ dialect: DialectUnderTest, _ input: FuzzInput) {
                 continue
             }
             guard let text = encoded(message, by: speaker) else { continue }
-            var heard: [MediaStreamMessage] = []
-            let isHeard = withBuffer(text) { bytes in (try? second.decode(bytes, into: &heard)) != nil }
+            let isHeard = withBuffer(text) { bytes in (try? second.decode(bytes, .text, into: secondInbox)) != nil }
+            let heard = secondInbox.take()
             expect(
                 isHeard && heard.count == 1,
-                "what \(dialect.name) says is not understood: \(String(decoding: text, as: UTF8.self))")
+                "what \(dialect.traits.name) says is not understood: \(String(decoding: text, as: UTF8.self))")
             if case .start = message { continue }  // ids are made plain
             expect(heard.first == message, "\(message) became \(heard)")
         }
     }
-    sound(frames, from: speaker, to: second)
+    sound(frames, from: speaker, to: second, secondInbox)
 }
 
-private func sound(_ frames: [EncodedFrame], from speaker: any MediaStreamDialect, to listener: any MediaStreamDialect)
-{
+/// What passes as it is must arrive byte for byte.
+private func sound(
+    _ frames: [EncodedFrame], from speaker: any MediaStreamDialect, to listener: any MediaStreamDialect,
+    _ inbox: DialectInbox
+) {
+    guard speaker.terms.outgoing == .muLaw8k, listener.terms.incoming == .muLaw8k else { return }
+    let kind = type(of: speaker).traits.soundKind
     var rest = frames.prefix(40)[...]
     while !rest.isEmpty {
-        let batch = Array(rest.prefix(speaker.framesPerMessage))
+        let batch = Array(rest.prefix(speaker.terms.chunks.frames))
         rest = rest.dropFirst(batch.count)
-        var target = [UInt8](repeating: 0, count: speaker.capacity(forFrames: batch.count))
-        let length = batch.withUnsafeBufferPointer { frames in
-            target.withUnsafeMutableBufferPointer { speaker.encode(frames, into: $0) }
+        let bytes = batch.flatMap { frame in frame.withBytes { Array($0) } }
+        var target = [UInt8](repeating: 0, count: speaker.capacity(forSound: bytes.count))
+        let length = bytes.withUnsafeBufferPointer { bytes in
+            target.withUnsafeMutableBufferPointer { speaker.encode(sound: bytes, timestampMs: 0, into: $0) }
         }
-        var heard: [MediaStreamMessage] = []
-        let isHeard = withBuffer(target[..<length]) { bytes in (try? listener.decode(bytes, into: &heard)) != nil }
-        // An application that has heard no `start` takes no media; all else must arrive byte for byte.
+        let isHeard = withBuffer(target[..<length]) { bytes in (try? listener.decode(bytes, kind, into: inbox)) != nil }
+        let messages = inbox.take()
+        // An application that has heard no `start` takes no media.
         guard isHeard else { continue }
-        let bytes = heard.compactMap { message -> [UInt8]? in
-            guard case .media(let frame) = message else { return nil }
+        let heard = messages.flatMap { message -> [UInt8] in
+            guard case .media(let frame) = message else { return [] }
             return frame.withBytes { Array($0) }
         }
-        expect(bytes == batch.map { $0.withBytes { Array($0) } }, "sound changed on its way")
+        expect(heard == bytes, "sound changed on its way")
     }
 }
 

@@ -1,5 +1,5 @@
-/// Every target. A new parser is one file (or one function) and one line here; a new media-stream dialect is one line
-/// in `dialects` (MediaStreamTargets.swift). To come, each at its place: multipart and CSV (API).
+/// Every target. A new parser is one file (or one function) and one line here; media-stream dialects are targets by
+/// themselves. To come, each at its place: multipart and CSV (API).
 let targets: [FuzzTarget] =
     [
         // SIP and SDP
@@ -38,4 +38,4 @@ let targets: [FuzzTarget] =
         FuzzTarget("answer-reading", maximumLength: 1_024, fuzzAnswerReading),
         // Files
         FuzzTarget("wav", maximumLength: 8_192, fuzzWave),
-    ] + dialects.map { dialect in FuzzTarget("stream-" + dialect.name) { fuzzDialect(dialect, $0) } }
+    ] + Dialects.all.map { dialect in FuzzTarget("stream-" + dialect.traits.name) { fuzzDialect(dialect, $0) } }

@@ -1,23 +1,28 @@
 internal import Foundation
-internal import Net
-public import Pipeline
+public import Net
 
 /// Twilio Media Streams (twilio.com/docs/voice/media-streams/websocket-messages), both ends.
 ///
 /// Lenient in what it takes: numbers as strings or numbers, any order, unknown members. Strict in what it sends.
 public final class TwilioDialect: MediaStreamDialect {
-    /// Bytes of sound in one message: a second. Twilio sends 20 ms.
-    static let payloadLimit = 8_000
+    public static let traits: DialectTraits = {
+        var traits = DialectTraits(
+            name: "twilio", paths: ["/media/twilio", "/twilio/stream"], accepts: [.text], soundKind: .text,
+            formats: [.muLaw8k])
+        traits.subprotocols = ["audio.twilio.com"]
+        traits.signatureHeader = TwilioSignature.header
+        return traits
+    }()
+
+    /// Twilio takes a payload of any length. A tenth of a second: beyond that there is little left to save.
+    public let terms = WireTerms(incoming: .muLaw8k, outgoing: .muLaw8k, chunks: .any(frames: 5))
 
     private let role: MediaStreamRole
     private let tracks: [MediaTrack]
-    /// As carrier: which side the frames are of that are encoded next.
     public var track = MediaTrack.inbound
     private var streamSid = ""
     private var streamSidBytes: [UInt8] = []
     private var hasStarted = false
-    private var partial = EncodedFrame()
-    private var partialCount = 0
     private var sequence = 0
     private var chunk = 0
     private var accountSid = "AC00000000000000000000000000000000"
@@ -26,13 +31,10 @@ public final class TwilioDialect: MediaStreamDialect {
     private var markPrefix: [UInt8] = []
     private var clearText: [UInt8] = []
 
-    /// - Parameters:
-    ///   - streamSid: as carrier: the id to announce; as application it is learnt from `start`.
-    ///   - tracks: as carrier: what is streamed; an application takes `inbound` alone.
-    public init(role: MediaStreamRole, streamSid: String = "", tracks: [MediaTrack] = [.inbound]) {
-        self.role = role
-        self.tracks = tracks
-        begin(streamSid: streamSid)
+    public init(_ options: DialectOptions) {
+        role = options.role
+        tracks = options.tracks
+        begin(streamSid: options.streamID)
     }
 
     private func begin(streamSid id: String) {
@@ -47,7 +49,7 @@ public final class TwilioDialect: MediaStreamDialect {
     // MARK: Decoding
 
     public func decode(
-        _ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]
+        _ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind, into inbox: DialectInbox
     ) throws(MediaStreamError) {
         var event: JSONMembers.Value?
         var sid: JSONMembers.Value?
@@ -64,20 +66,18 @@ public final class TwilioDialect: MediaStreamDialect {
         }
         let name = UnsafeBufferPointer(rebasing: bytes[event.range])
         if JSONMembers.equals(name, "mark") {
-            return try echo(mark.map { UnsafeBufferPointer(rebasing: bytes[$0.range]) }, into: &messages)
+            return try echo(mark.map { UnsafeBufferPointer(rebasing: bytes[$0.range]) }, into: inbox)
         }
-        guard JSONMembers.equals(name, "media") else { return try other(bytes, into: &messages) }
+        guard JSONMembers.equals(name, "media") else { return try other(bytes, into: inbox) }
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
         if let sid, sid.kind == .string, !isOurs(UnsafeBufferPointer(rebasing: bytes[sid.range])) {
             throw MediaStreamError("streamSid is another stream's")
         }
         guard let media, media.kind == .object else { throw MediaStreamError("media is missing") }
-        try take(UnsafeBufferPointer(rebasing: bytes[media.range]), into: &messages)
+        try take(UnsafeBufferPointer(rebasing: bytes[media.range]), into: inbox)
     }
 
-    private func echo(_ mark: UnsafeBufferPointer<UInt8>?, into messages: inout [MediaStreamMessage])
-        throws(MediaStreamError)
-    {
+    private func echo(_ mark: UnsafeBufferPointer<UInt8>?, into inbox: DialectInbox) throws(MediaStreamError) {
         var name: String?
         if let mark {
             _ = JSONMembers.forEach(in: mark) { key, value in
@@ -85,7 +85,7 @@ public final class TwilioDialect: MediaStreamDialect {
             }
         }
         guard let name else { throw MediaStreamError("mark.name is missing") }
-        messages.append(.mark(name))
+        inbox.say(.mark(name))
     }
 
     private func isOurs(_ sid: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -95,9 +95,7 @@ public final class TwilioDialect: MediaStreamDialect {
         }
     }
 
-    private func take(_ media: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage])
-        throws(MediaStreamError)
-    {
+    private func take(_ media: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
         var payload: JSONMembers.Value?
         var time: UInt32 = 0
         var isOutbound = false
@@ -111,49 +109,9 @@ public final class TwilioDialect: MediaStreamDialect {
         }
         if isOutbound { return }  // our own voice, where somebody asked for both tracks
         guard let payload, payload.kind == .string else { throw MediaStreamError("media.payload is missing") }
-        guard payload.range.count <= Base64.encodedLength(Self.payloadLimit) else {
-            throw MediaStreamError("media.payload is longer than a second")
-        }
-        let text = UnsafeBufferPointer(rebasing: media[payload.range])
-        let isRead = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { buffer -> Bool in
-            let length = payload.hasEscapes ? Self.unescape(text, into: buffer) : nil
-            let plain = length.map { UnsafeBufferPointer(rebasing: buffer[..<$0]) } ?? text
-            return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: plain.count / 4 * 3 + 3) { sound in
-                guard let count = Base64.decode(plain, into: sound) else { return false }
-                frames(UnsafeBufferPointer(rebasing: sound[..<count]), timestampMs: time, into: &messages)
-                return true
-            }
-        }
-        guard isRead else { throw MediaStreamError("media.payload is not base64") }
-    }
-
-    /// Base64 may be written with `\/` for `/`; nothing else in it has an escape.
-    private static func unescape(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>)
-        -> Int
-    {
-        var count = 0
-        for byte in text where byte != UInt8(ascii: "\\") {
-            target[count] = byte
-            count += 1
-        }
-        return count
-    }
-
-    /// Twilio's payload is one frame; another length is cut into frames, the rest waiting for the next message.
-    private func frames(
-        _ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into messages: inout [MediaStreamMessage]
-    ) {
-        if partialCount == 0, sound.count == EncodedFrame.byteCount {
-            return messages.append(.media(EncodedFrame(copying: sound, law: .muLaw, timestampMs: timestampMs)))
-        }
-        partial.timestampMs = timestampMs
-        for byte in sound {
-            partial.bytes[partialCount] = byte
-            partialCount += 1
-            guard partialCount == EncodedFrame.byteCount else { continue }
-            partialCount = 0
-            messages.append(.media(partial))
-        }
+        try inbox.sound(
+            base64: UnsafeBufferPointer(rebasing: media[payload.range]), hasEscapes: payload.hasEscapes,
+            timestampMs: time)
     }
 
     private struct Wire: Decodable {
@@ -171,15 +129,13 @@ public final class TwilioDialect: MediaStreamDialect {
         var dtmf: DTMF?
     }
 
-    private func other(
-        _ bytes: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]
-    ) throws(MediaStreamError) {
+    private func other(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
         let wire: Wire
         do { wire = try JSONDecoder().decode(Wire.self, from: Data(bytes)) } catch {
             throw MediaStreamError("the message is not valid JSON of this protocol")
         }
         switch wire.event {
-        case "connected": messages.append(.connected)
+        case "connected": inbox.say(.connected)
         case "start":
             guard !hasStarted else { throw MediaStreamError("a second start") }
             guard let id = wire.streamSid ?? wire.start?.streamSid else {
@@ -190,7 +146,7 @@ public final class TwilioDialect: MediaStreamDialect {
             }
             hasStarted = true
             begin(streamSid: id)
-            messages.append(
+            inbox.say(
                 .start(
                     StreamStart(
                         streamID: streamSid, callID: wire.start?.callSid ?? "",
@@ -199,9 +155,9 @@ public final class TwilioDialect: MediaStreamDialect {
             guard let digit = wire.dtmf?.digit.first, TelephoneEvent.digits.contains(digit) else {
                 throw MediaStreamError("dtmf.digit is missing or no digit")
             }
-            messages.append(.dtmf(digit))
-        case "clear": messages.append(.clear)
-        case "stop": messages.append(.stop)
+            inbox.say(.dtmf(digit))
+        case "clear": inbox.say(.clear)
+        case "stop": inbox.say(.stop)
         default: break  // a later version's
         }
     }
@@ -210,21 +166,19 @@ public final class TwilioDialect: MediaStreamDialect {
 
     public func capacity(for message: MediaStreamMessage) -> Int {
         switch message {
-        case .media: capacity(forFrames: 1)
         case .start(let start):
             start.parameters.reduce(1_024) { $0 + ($1.key.utf8.count + $1.value.utf8.count) * 6 + 8 }
         case .mark(let name): 512 + name.utf8.count * 6
-        case .connected, .dtmf, .clear, .stop: 512
+        case .media, .connected, .dtmf, .clear, .stop: 512
         }
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
         switch message {
-        case .media(let frame):
-            return withUnsafePointer(to: frame) { encode(UnsafeBufferPointer(start: $0, count: 1), into: target) }
-        case .mark(let name) where role == .application && Self.isPlain(name):
-            return write(#""}}"#, target, write(name.utf8, target, write(markPrefix, target, 0)))
-        case .clear where role == .application: return write(clearText, target, 0)
+        case .mark(let name) where role == .application && WireText.isPlain(name):
+            let at = WireText.write(name.utf8, target, WireText.write(markPrefix, target, 0))
+            return WireText.write(#""}}"#, target, at)
+        case .clear where role == .application: return WireText.write(clearText, target, 0)
         default: break
         }
         guard let object = object(for: message),
@@ -235,74 +189,30 @@ public final class TwilioDialect: MediaStreamDialect {
         return data.copyBytes(to: target)
     }
 
-    /// Twilio takes a payload of any length. A tenth of a second: beyond that there is little left to save.
-    public let framesPerMessage = 5
-
-    public func capacity(forFrames count: Int) -> Int {
-        mediaPrefix.count + Base64.encodedLength(EncodedFrame.byteCount * count) + 160
+    public func capacity(forSound byteCount: Int) -> Int {
+        mediaPrefix.count + Base64.encodedLength(byteCount) + 160
     }
 
-    public func encode(_ frames: UnsafeBufferPointer<EncodedFrame>, into target: UnsafeMutableBufferPointer<UInt8>)
-        -> Int
-    {
-        var at = write(mediaPrefix, target, 0)
-        if role == .carrier, let first = frames.first {
+    public func encode(
+        sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
+    ) -> Int {
+        var at = WireText.write(mediaPrefix, target, 0)
+        if role == .carrier {
             sequence &+= 1
             chunk &+= 1
-            at = write(#""sequenceNumber":""#, target, at)
-            at = write(sequence, target, at)
-            at = write(
+            at = WireText.write(#""sequenceNumber":""#, target, at)
+            at = WireText.write(sequence, target, at)
+            at = WireText.write(
                 track == .inbound
                     ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target,
                 at)
-            at = write(chunk, target, at)
-            at = write(#"","timestamp":""#, target, at)
-            at = write(Int(first.timestampMs), target, at)
-            at = write(#"","payload":""#, target, at)
+            at = WireText.write(chunk, target, at)
+            at = WireText.write(#"","timestamp":""#, target, at)
+            at = WireText.write(Int(timestampMs), target, at)
+            at = WireText.write(#"","payload":""#, target, at)
         }
-        if frames.count == 1, frames[0].law == .muLaw {
-            at = Base64.encode(frames[0].bytes.span, into: target, at: at)
-        } else {
-            at = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: frames.count * EncodedFrame.byteCount) {
-                sound in
-                for (index, frame) in frames.enumerated() {
-                    let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
-                    let place = UnsafeMutableBufferPointer(rebasing: sound[(index * EncodedFrame.byteCount)...])
-                    spoken.withBytes { _ = place.update(fromContentsOf: $0) }
-                }
-                return Base64.encode(UnsafeBufferPointer(sound).span, into: target, at: at)
-            }
-        }
-        return write(#""}}"#, target, at)
-    }
-
-    private func write(_ bytes: some Collection<UInt8>, _ target: UnsafeMutableBufferPointer<UInt8>, _ at: Int) -> Int {
-        UnsafeMutableBufferPointer(rebasing: target[at..<(at + bytes.count)]).update(fromContentsOf: bytes) + at
-    }
-
-    /// A name that needs no escapes.
-    private static func isPlain(_ name: String) -> Bool {
-        name.utf8.allSatisfy { (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
-    }
-
-    private func write(_ text: StaticString, _ target: UnsafeMutableBufferPointer<UInt8>, _ at: Int) -> Int {
-        for offset in 0..<text.utf8CodeUnitCount { target[at + offset] = text.utf8Start[offset] }
-        return at + text.utf8CodeUnitCount
-    }
-
-    private func write(_ number: Int, _ target: UnsafeMutableBufferPointer<UInt8>, _ at: Int) -> Int {
-        var digits = 1
-        var rest = number / 10
-        while rest > 0 {
-            digits += 1
-            rest /= 10
-        }
-        var value = number
-        for offset in stride(from: digits - 1, through: 0, by: -1) {
-            target[at + offset] = 48 + UInt8(value % 10)
-            value /= 10
-        }
-        return at + digits
+        at = Base64.encode(sound.span, into: target, at: at)
+        return WireText.write(#""}}"#, target, at)
     }
 
     private func object(for message: MediaStreamMessage) -> [String: Any]? {

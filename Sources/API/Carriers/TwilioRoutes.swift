@@ -7,7 +7,9 @@ internal import Pipeline
 internal import Realtime
 
 /// What Twilio asks us: what to do with a call, and tells us: what became of it. Trusted by its signature alone.
-struct TwilioRoutes: Sendable {
+struct TwilioRoutes: CarrierRoutes {
+    static let prefix = "/twilio/"
+
     private let services: Routes.Services
     /// Bytes of the recording of one turn.
     private static let recordingLimit = TurnBasedCall.recordingLimit * 16_000 + 4_096
@@ -15,6 +17,15 @@ struct TwilioRoutes: Sendable {
     private let audioPaths = SignedPath()
 
     init(services: Routes.Services) { self.services = services }
+
+    var all: [CarrierRoute] {
+        [
+            CarrierRoute("POST", "/twilio/voice", voice),
+            CarrierRoute("GET", "/twilio/audio/{call}/{turn}", audio),
+            CarrierRoute("POST", "/twilio/status", status),
+            CarrierRoute("POST", "/twilio/transferred", transferred),
+        ]
+    }
 
     /// `POST /twilio/voice`: what is to be done with a call that comes in, or with one of ours (`?call=`) that was
     /// answered.
@@ -35,12 +46,13 @@ struct TwilioRoutes: Sendable {
         if isAfterStream, !isStreamLost { return Self.twiML(TwiML.hangUp) }
         let asked = request.queryValue("call"), callID: String
         if let asked {
-            let isOurs = await services.dialler.take(TwilioReport(callSID: callSid, status: "in-progress"), of: asked)
+            let isOurs = await services.dialler.take(
+                CarrierReport(twilioCall: callSid, status: "in-progress"), of: asked)
             // Given up meanwhile, or placed by a server that is no more.
             guard isOurs else { return Self.twiML(TwiML.hangUp) }
             callID = asked
         } else {
-            switch services.arrivals.arrive(callSid, from: form["From"], to: form["To"]) {
+            switch services.arrivals.arrive(callSid, by: twilio, from: form["From"], to: form["To"]) {
             case .taken(let id): callID = id
             case .over: return Self.twiML(TwiML.hangUp)
             case .refused(let refusal):
@@ -54,20 +66,19 @@ struct TwilioRoutes: Sendable {
             services.logger.warning(
                 "a media stream did not come: the call goes by turns", metadata: ["call": "\(callSid.prefix(64))"])
         }
-        if twilio.isByTurns || isStreamLost, twilio.rest != nil {
+        if twilio.isTurnBased || isStreamLost, twilio.rest != nil {
             guard let conversation = services.turns.begin(callSid, callID: callID) else {
                 return Self.twiML(TwiML.hangUp)
             }
             return Self.twiML(turn(await conversation.begin(), of: callSid, twilio))
         }
         let token = services.tickets.issue(StreamTickets.Ticket(providerCallID: callSid, callID: callID))
-        let url = twilio.streamURL ?? Self.webSocket(twilio.publicURL) + "/media/twilio"
         let query = [("after", "stream")] + (asked.map { [("call", $0)] } ?? [])
         let next = twilio.rest == nil ? nil : twilio.publicURL + "/twilio/voice?" + HTTPForm.encode(query)
-        return Self.twiML(TwiML.connect(stream: url, parameters: [("token", token)], next: next))
+        return Self.twiML(TwiML.connect(stream: twilio.streamURL, parameters: [("token", token)], next: next))
     }
 
-    private func turn(_ turn: TurnBasedCall.Turn, of callSid: String, _ twilio: Routes.Twilio) -> String {
+    private func turn(_ turn: TurnBasedCall.Turn, of callSid: String, _ twilio: TwilioCarrier) -> String {
         let path = "/twilio/audio/\(HTTPForm.escaped(callSid))/\(turn.number)"
         let url = turn.audio.isEmpty ? nil : twilio.publicURL + audioPaths.sign(path, at: turn.madeAt)
         guard !turn.isLast else { return TwiML.goodbye(play: url) }
@@ -78,7 +89,7 @@ struct TwilioRoutes: Sendable {
     }
 
     /// What came of the caller's turn; a recording that cannot be had is silence, so that the question is asked again.
-    private func heard(_ form: [String: String], _ twilio: Routes.Twilio) async -> TurnBasedCall.Heard {
+    private func heard(_ form: [String: String], _ twilio: TwilioCarrier) async -> TurnBasedCall.Heard {
         if let keys = form["Digits"], !keys.isEmpty, keys != "hangup" { return .keys(keys) }
         guard let url = form["RecordingUrl"], let rest = twilio.rest else { return .silence }
         do { return .speech(try WaveFile(try await rest.recording(url, limit: Self.recordingLimit))) } catch {
@@ -128,8 +139,8 @@ struct TwilioRoutes: Sendable {
         } else {
             services.logger.info("Twilio reports a call's state", metadata: metadata)
         }
-        let report = TwilioReport(
-            callSID: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) },
+        let report = CarrierReport(
+            twilioCall: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) },
             answeredBy: form["AnsweredBy"])
         if form["StreamEvent"] == nil {
             if let callID = request.queryValue("call") {
@@ -143,11 +154,11 @@ struct TwilioRoutes: Sendable {
     }
 
     /// The form's fields, once the signature over them has been found right.
-    private func checked(_ request: HTTPRequest) throws -> ([String: String], Routes.Twilio) {
-        guard let twilio = services.twilio else {
+    private func checked(_ request: HTTPRequest) throws -> ([String: String], TwilioCarrier) {
+        guard let twilio = services.carriers.the(TwilioCarrier.self) else {
             throw APIError.notFound("Twilio is not set up: set TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL")
         }
-        guard let signature = request.headers["x-twilio-signature"] else {
+        guard let signature = request.headers[TwilioSignature.header] else {
             throw Self.forbidden("X-Twilio-Signature is missing")
         }
         let url = twilio.publicURL + request.path + Self.query(request.query)
@@ -173,11 +184,6 @@ struct TwilioRoutes: Sendable {
     private static func query(_ items: [(name: String, value: String)]) -> String {
         guard !items.isEmpty else { return "" }
         return "?" + HTTPForm.encode(items)
-    }
-
-    private static func webSocket(_ url: String) -> String {
-        url.hasPrefix("https://")
-            ? "wss://" + url.dropFirst(8) : url.hasPrefix("http://") ? "ws://" + url.dropFirst(7) : url
     }
 
     private static func twiML(_ text: String) -> HTTPResponse {

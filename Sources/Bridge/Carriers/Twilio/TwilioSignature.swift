@@ -8,6 +8,8 @@ internal import Net
 /// The URL is the one Twilio was given, not the one that arrives behind a proxy; it is tried with and without its port,
 /// as `https:` or `wss:` and as their plain forms, since Twilio's own stacks differ.
 public struct TwilioSignature: Sendable {
+    /// Lower case.
+    public static let header = "x-twilio-signature"
     /// Query item with the body's digest, where the body is no form.
     private static let bodyDigestItem = "bodySHA256"
 

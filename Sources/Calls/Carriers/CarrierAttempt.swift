@@ -1,4 +1,4 @@
-public import Bridge
+internal import Bridge
 internal import Foundation
 internal import Logging
 internal import Net
@@ -6,100 +6,54 @@ internal import Pipeline
 internal import Realtime
 internal import Store
 
-/// Calls placed through Twilio: how to reach it, and how it reaches us.
-public struct TwilioCarrier: Sendable {
-    public var rest: TwilioREST
-    /// Our address as Twilio sees it, without a slash at the end.
-    public var publicURL: String
-    /// Ask Twilio who answered; a machine's call is ended.
-    public var detectsMachines: Bool
-
-    public init(rest: TwilioREST, publicURL: String, detectsMachines: Bool) {
-        self.rest = rest
-        self.publicURL = publicURL
-        self.detectsMachines = detectsMachines
-    }
-
-    /// Webhook of one call; Twilio's signature covers the query.
-    func webhook(_ path: String, of callID: String) -> String { "\(publicURL)/twilio/\(path)?call=\(callID)" }
-}
-
-/// What Twilio tells of a call (twilio.com/docs/voice/api/call-resource#statuscallback).
-public struct TwilioReport: Sendable, Equatable {
-    public enum Status: String, Sendable {
-        case queued, initiated, ringing
-        case inProgress = "in-progress"
-        case completed, busy
-        case noAnswer = "no-answer"
-        case canceled, failed
-    }
-    public var callSID: String
-    public var status: Status?
-    /// Of the trunk, where Twilio tells it.
-    public var sipCode: Int?
-    /// `human`, `machine_start`, `machine_end_beep` …, `fax` or `unknown`.
-    public var answeredBy: String?
-
-    public init(callSID: String, status: String? = nil, sipCode: Int? = nil, answeredBy: String? = nil) {
-        self.callSID = callSID
-        self.status = status.flatMap(Status.init(rawValue:))
-        self.sipCode = sipCode
-        self.answeredBy = answeredBy
-    }
-
-    /// The call is over at Twilio.
-    public var isFinal: Bool { [.completed, .busy, .noAnswer, .canceled, .failed].contains(status) }
-
-    var verdict: AnsweredBy? {
-        switch answeredBy {
-        case "human": .human
-        case let told? where told.hasPrefix("machine") || told == "fax": .voicemail
-        default: nil
-        }
-    }
-}
-
-/// One attempt that Twilio carries: placed by its REST API, its media streamed to us, its states told to
-/// `/twilio/status`.
+/// One attempt that a carrier carries: placed by its API, its media streamed to us or turn-based, its states told to
+/// its webhooks.
 ///
-/// What Twilio tells may be late, doubled or lost: the states only go forward, and where it is silent too long it is
-/// asked.
-actor TwilioAttempt: CarriedAttempt {
-    /// Seconds beyond the ringing in which Twilio must have told how it ended.
+/// What the carrier tells may be late, doubled or lost: the states only go forward, and where it is silent too long it
+/// is asked.
+actor CarrierAttempt: CarriedAttempt {
+    /// Seconds beyond the ringing in which the carrier must have told how it ended.
     private static let ringingGrace = 10.0
     /// Seconds from the answer to the media stream.
     private static let streamLimit = 15.0
-    /// Seconds from our wish to end the call until Twilio must have told that it has ended.
+    /// Seconds from our wish to end the call until the carrier must have told that it has ended.
     private static let endLimit = 5.0
 
     private let call: Call
-    private let carrier: TwilioCarrier
+    private let carrier: any Carrier
+    private let api: any CarrierAPI
+    /// E.164.
+    private let number: String
     private let line: CallLine
     private let settings: CallSettings
     private let journal: CallJournal
     private var logger: Logger { journal.logger }
 
-    private var sid: String?
+    /// The carrier's id of the call.
+    private var placedID: String?
     private(set) var conversation: (any CarriedConversation)?
     private var isOver = false
-    /// Twilio has told that the call has ended.
+    /// The carrier has told that the call has ended.
     private var isGone = false
     private var isCancelled = false
     private var isEnding = false
-    /// Twilio says that a machine has answered, and it is to be left a message.
+    /// The carrier says that a machine has answered, and it is to be left a message.
     private var isMachine = false
     private var watchdog: Task<Void, Never>?
     private var done: CheckedContinuation<Void, Never>?
 
     init(
-        call: Call, carrier: TwilioCarrier, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date
+        call: Call, to number: String, by carrier: any Carrier, _ api: any CarrierAPI, line: CallLine,
+        settings: CallSettings, now: @escaping @Sendable () -> Date
     ) {
         self.call = call
+        self.number = number
         self.carrier = carrier
+        self.api = api
         self.line = line
         self.settings = settings
         journal = CallJournal(
-            call, carrier: "twilio", store: line.store, settings: settings, logger: line.logger, now: now)
+            call, carrier: carrier.name, store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     // MARK: Commands
@@ -108,9 +62,10 @@ actor TwilioAttempt: CarriedAttempt {
         line.calls.await(
             call.id,
             .init(
-                stream: { [call, line, settings, journal] stream, loop, sid in
+                stream: { [call, carrier, line, settings, journal] stream, loop, providerCallID in
                     let conversation = StreamedCall(
-                        loop: loop, call: call, providerCallID: sid, line: line, settings: settings, journal: journal)
+                        loop: loop, call: call, providerCallID: providerCallID, carrier: carrier, line: line,
+                        settings: settings, journal: journal)
                     Task { await self.began(conversation) }
                     conversation.assumeIsolated {
                         $0.run(stream) { reason in Task { await self.conversationEnded(reason) } }
@@ -150,45 +105,37 @@ actor TwilioAttempt: CarriedAttempt {
     // MARK: Placing
 
     private func place() async {
-        let id = call.id
-        guard case .twilio(let to)? = try? settings.routing.route(to: call.remoteNumber),
-            let from = settings.routing.plan.e164(call.localNumber)
-        else {
+        guard let from = settings.routing.plan.e164(call.localNumber) else {
             return over { $0.attemptEnded(AttemptOutcome(state: .failed, reason: "no route for this number")) }
         }
-        logger.info("dialling through Twilio", metadata: ["attempt": "\(call.attempts.count)"])
-        do {
-            let placed = try await carrier.rest.place(
-                .init(
-                    to: to, from: from, url: carrier.webhook("voice", of: id),
-                    statusCallback: carrier.webhook("status", of: id),
-                    machineCallback: carrier.detectsMachines ? carrier.webhook("status", of: id) : nil,
-                    ringSeconds: Int(settings.ringTimeout),
+        logger.info("dialling through \(carrier.title)", metadata: ["attempt": "\(call.attempts.count)"])
+        do throws(CarrierFailure) {
+            let id = try await api.place(
+                CarrierPlacement(
+                    callID: call.id, to: number, from: from, ringSeconds: Int(settings.ringTimeout),
                     timeLimit: min(call.maxDuration, settings.maxCallDuration) + 60))
-            sid = placed.sid
+            placedID = id
             line.trunk.worked()
-            journal.placed(providerCallID: placed.sid)
+            journal.placed(providerCallID: id)
             if isOver { return leave() }
             if isCancelled { return end() }
             watch(settings.ringTimeout + Self.ringingGrace) { await $0.askHowItEnded() }
         } catch {
-            let failure = error as? TwilioREST.Failure
-            line.trunk.failed("Twilio: " + (failure.map { "status \($0.status ?? 0)" } ?? "not reached"))
-            // A call that may have been placed all the same is hung up by `/twilio/voice`, which does not know it any
-            // more.
+            line.trunk.failed("\(carrier.title): status \(error.status ?? 0)")
+            // A call that may have been placed all the same is hung up by its webhook, which does not know it any more.
             logger.warning(
-                "Twilio did not place the call",
-                metadata: ["code": "\(failure?.code ?? 0)", "status": "\(failure?.status ?? 0)"])
+                "\(carrier.title) did not place the call",
+                metadata: ["code": "\(error.code ?? 0)", "status": "\(error.status ?? 0)"])
             over {
                 $0.attemptEnded(
-                    AttemptOutcome(state: isCancelled ? .cancelled : .failed, code: failure?.status, reason: "\(error)")
-                )
+                    AttemptOutcome(
+                        state: isCancelled ? .cancelled : .failed, code: error.status, reason: error.message))
             }
         }
     }
 
     /// One deadline at a time.
-    private func watch(_ seconds: Double, _ then: @escaping @Sendable (TwilioAttempt) async -> Void) {
+    private func watch(_ seconds: Double, _ then: @escaping @Sendable (CarrierAttempt) async -> Void) {
         watchdog?.cancel()
         watchdog = Task {
             try? await Task.sleep(for: .seconds(seconds))
@@ -196,41 +143,42 @@ actor TwilioAttempt: CarriedAttempt {
         }
     }
 
-    // MARK: What Twilio tells
+    // MARK: What the carrier tells
 
     /// False: the report is of another call than the one placed.
-    func take(_ report: TwilioReport) -> Bool {
-        guard sid == nil || sid == report.callSID else { return false }
+    func take(_ report: CarrierReport) -> Bool {
+        guard placedID == nil || placedID == report.callID else { return false }
         if report.isFinal { isGone = true }
         guard !isOver else { return true }
-        if let verdict = report.verdict { answered(by: verdict) }
-        switch report.status {
-        case nil, .queued, .initiated: break
+        if let whom = report.answeredBy { answered(by: whom) }
+        switch report.state {
+        case nil: break
         case .ringing: journal.ringing()
-        case .inProgress: answered()
+        case .answered: answered()
         case .completed: completed()
         case .busy: over { $0.attemptEnded(AttemptOutcome(state: .busy, code: report.sipCode, reason: "busy")) }
         case .noAnswer:
             over { $0.attemptEnded(AttemptOutcome(state: .noAnswer, code: report.sipCode, reason: "not answered")) }
-        case .canceled:
+        case .cancelled:
             let reason = isCancelled ? "cancelled by an operator" : "not answered"
             over {
                 $0.attemptEnded(
                     AttemptOutcome(state: isCancelled ? .cancelled : .noAnswer, code: report.sipCode, reason: reason))
             }
-        case .failed: over { $0.attemptEnded(Self.failure(report.sipCode)) }
+        case .failed: over { $0.attemptEnded(failure(report.sipCode)) }
         }
         return true
     }
 
-    private static func failure(_ sipCode: Int?) -> AttemptOutcome {
+    private func failure(_ sipCode: Int?) -> AttemptOutcome {
         guard let sipCode, (400..<700).contains(sipCode) else {
-            return AttemptOutcome(state: .failed, code: sipCode, reason: "Twilio could not reach the number")
+            return AttemptOutcome(
+                state: .failed, code: sipCode, reason: "\(carrier.title) could not reach the number")
         }
         return AttemptOutcome(sipStatus: sipCode, phrase: "")
     }
 
-    /// Twilio asks what to do with the call, so it was answered.
+    /// The carrier asks what to do with the call, so it was answered.
     func answered() {
         guard !isOver, !journal.isConnected else { return }
         journal.connected()
@@ -258,11 +206,15 @@ actor TwilioAttempt: CarriedAttempt {
     }
 
     private func noStream() {
-        logger.error("the call was answered, but its media stream did not come: can Twilio reach public_url by wss?")
+        logger.error(
+            """
+            the call was answered, but its media stream did not come: \
+            can \(carrier.title) reach public_url by wss?
+            """)
         over { $0.conversationEnded(nil, reason: .providerError) }
     }
 
-    /// The conversation is over and its stream closed: Twilio hangs up and says so. A call that went to an operator is
+    /// The conversation is over and its stream closed: the carrier hangs up and says so. A call that went to an operator is
     /// his.
     private func conversationEnded(_ reason: EndReason?) {
         guard !isOver else { return }
@@ -272,7 +224,7 @@ actor TwilioAttempt: CarriedAttempt {
         watch(Self.endLimit / 2) { await $0.over { _ in } }
     }
 
-    /// The call has ended at Twilio. What a conversation still has to store, it stores.
+    /// The call has ended at the carrier. What a conversation still has to store, it stores.
     private func completed() {
         if journal.isEnded { return over { _ in } }
         if let conversation {
@@ -288,28 +240,30 @@ actor TwilioAttempt: CarriedAttempt {
 
     /// Nothing was heard in all the time it may have rung: a report was lost.
     private func askHowItEnded() async {
-        guard !isOver, !journal.isConnected, let sid else { return }
-        if let resource = try? await carrier.rest.call(sid), !isOver, !journal.isConnected {
-            let report = TwilioReport(callSID: sid, status: resource.status)
-            switch report.status {
-            case nil, .queued, .initiated, .ringing: break
-            default:
-                _ = take(report)
-                return
-            }
+        guard !isOver, !journal.isConnected, let placedID else { return }
+        if let report = try? await api.report(of: placedID), !isOver, !journal.isConnected,
+            report.state != nil, report.state != .ringing
+        {
+            _ = take(report)
+            return
         }
-        over { $0.attemptEnded(AttemptOutcome(state: .noAnswer, reason: "Twilio did not tell how the call ended")) }
+        over {
+            $0.attemptEnded(
+                AttemptOutcome(state: .noAnswer, reason: "\(carrier.title) did not tell how the call ended"))
+        }
     }
 
     // MARK: The end
 
-    /// Asks Twilio to give the call up, and waits for it to say so.
+    /// Asks the carrier to give the call up, and waits for it to say so.
     private func end() {
-        guard !isEnding, let sid else { return }
+        guard !isEnding, let placedID else { return }
         isEnding = true
         watch(Self.endLimit) { await $0.unanswered() }
-        Task { [carrier, logger] in
-            do { _ = try await carrier.rest.cancel(sid) } catch { logger.warning("Twilio did not cancel the call") }
+        Task { [carrier, api, logger] in
+            do throws(CarrierFailure) { try await api.cancel(placedID) } catch {
+                logger.warning("\(carrier.title) did not cancel the call")
+            }
         }
     }
 
@@ -317,7 +271,7 @@ actor TwilioAttempt: CarriedAttempt {
         over { $0.attemptEnded(AttemptOutcome(state: .cancelled, reason: "cancelled by an operator")) }
     }
 
-    /// Ends the attempt; where Twilio may still hold the call, it is told to hang up.
+    /// Ends the attempt; where the carrier may still hold the call, it is told to hang up.
     private func over(_ record: (CallJournal) -> Void) {
         guard !isOver else { return }
         isOver = true
@@ -328,10 +282,10 @@ actor TwilioAttempt: CarriedAttempt {
     }
 
     private func leave() {
-        guard let sid, !isGone else { return }
-        Task { [carrier, logger] in
-            do { _ = try await carrier.rest.complete(sid) } catch {
-                logger.warning("Twilio did not hang up: \((error as? TwilioREST.Failure)?.status ?? 0)")
+        guard let placedID, !isGone else { return }
+        Task { [carrier, api, logger] in
+            do throws(CarrierFailure) { try await api.hangUp(placedID) } catch {
+                logger.warning("\(carrier.title) did not hang up: \(error.status ?? 0)")
             }
         }
     }

@@ -1,0 +1,124 @@
+internal import Net
+internal import Pipeline
+
+/// What a dialect tells of the messages that it decodes. One a stream, confined to its loop.
+///
+/// Sound is told in the wire's own format and becomes frames here.
+public final class DialectInbox {
+    /// Milliseconds of sound in one message; carriers send 20 to 200.
+    static let soundLimitMs = 1_000
+    /// Answers of the protocol that one message may ask for.
+    static let replyLimit = 8
+
+    public private(set) var terms: WireTerms
+    private var reader: SoundReader
+    private var messages: [MediaStreamMessage] = []
+    private(set) var replies: [[UInt8]] = []
+    /// The far end takes no more sound for now.
+    private(set) var isPaused = false
+    /// Counts `agree`.
+    private(set) var agreements = 0
+    /// Hears sound that is wider than a frame's; see `MediaStream.onWideSound`.
+    var onWideSound: ((AudioFrame) -> Void)? {
+        didSet { reader.onWideSound = onWideSound }
+    }
+
+    /// - Throws: for a format that cannot be converted.
+    public init(_ terms: WireTerms) throws(MediaStreamError) {
+        self.terms = terms
+        reader = try SoundReader(terms.incoming)
+    }
+
+    // MARK: What a dialect tells
+
+    public func say(_ message: MediaStreamMessage) { messages.append(message) }
+
+    /// Sound in `WireTerms.incoming`, of any length: samples and frames may be cut anywhere.
+    ///
+    /// - Parameter timestampMs: of its first sample, since the stream began; nil: it follows what came before.
+    public func sound(_ bytes: UnsafeBufferPointer<UInt8>, timestampMs: UInt32? = nil) throws(MediaStreamError) {
+        guard bytes.count <= terms.incoming.bytes(ofMs: Self.soundLimitMs) else {
+            throw MediaStreamError("a message has more than a second of sound")
+        }
+        try reader.read(bytes, timestampMs: timestampMs, into: &messages)
+    }
+
+    /// The same in Base64, as a JSON string holds it.
+    public func sound(
+        base64 text: UnsafeBufferPointer<UInt8>, hasEscapes: Bool, timestampMs: UInt32? = nil
+    ) throws(MediaStreamError) {
+        guard text.count <= 2 * Base64.encodedLength(terms.incoming.bytes(ofMs: Self.soundLimitMs)) else {
+            throw MediaStreamError("a message has more than a second of sound")
+        }
+        var failure: MediaStreamError?
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { buffer in
+            let length = hasEscapes ? Self.unescape(text, into: buffer) : nil
+            let plain = length.map { UnsafeBufferPointer(rebasing: buffer[..<$0]) } ?? text
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: plain.count / 4 * 3 + 3) { decoded in
+                guard let count = Base64.decode(plain, into: decoded) else {
+                    return failure = MediaStreamError("the sound is not base64")
+                }
+                do throws(MediaStreamError) {
+                    try sound(UnsafeBufferPointer(rebasing: decoded[..<count]), timestampMs: timestampMs)
+                } catch { failure = error }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Base64 may be written with `\/` for `/`; nothing else in it has an escape.
+    private static func unescape(_ text: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>)
+        -> Int
+    {
+        var count = 0
+        for byte in text where byte != UInt8(ascii: "\\") {
+            target[count] = byte
+            count += 1
+        }
+        return count
+    }
+
+    /// The handshake has settled what is on the wire from now on.
+    ///
+    /// - Throws: for a format that cannot be converted.
+    public func agree(_ terms: WireTerms) throws(MediaStreamError) {
+        guard terms != self.terms else { return }
+        let reader = try SoundReader(terms.incoming)
+        guard terms.outgoing.isSupported else { throw SoundReader.unsupported }
+        reader.onWideSound = onWideSound
+        self.reader = reader
+        self.terms = terms
+        agreements += 1
+    }
+
+    /// The far end takes no more sound for now, or takes it again.
+    public func pause(_ isPaused: Bool) { self.isPaused = isPaused }
+
+    /// A text message that the protocol wants in return, at once.
+    public func reply(_ text: [UInt8]) {
+        if replies.count < Self.replyLimit { replies.append(text) }
+    }
+
+    // MARK: What the stream takes
+
+    /// What has been said, in order; to be given back afterwards, so that its storage is used again.
+    public func take() -> [MediaStreamMessage] {
+        var taken: [MediaStreamMessage] = []
+        swap(&taken, &messages)
+        return taken
+    }
+
+    public func giveBack(_ taken: inout [MediaStreamMessage]) {
+        guard messages.isEmpty, messages.capacity < taken.capacity else { return }
+        taken.removeAll(keepingCapacity: true)
+        swap(&taken, &messages)
+    }
+
+    /// A message was refused: what it said before it was is forgotten.
+    func forget() { messages.removeAll(keepingCapacity: true) }
+
+    func takeReplies() -> [[UInt8]] {
+        defer { replies = [] }
+        return replies
+    }
+}

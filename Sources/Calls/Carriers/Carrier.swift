@@ -1,0 +1,108 @@
+public import Realtime
+
+/// A provider of telephony: its streams come to `StreamServer`, and perhaps its API places, transfers and ends calls for
+/// us. A folder of its own in `Bridge`, `Calls` and `API`; listed in `Carriers.all`.
+public protocol Carrier: Sendable {
+    /// In `outbound.default_gateway` and in records: lower case.
+    static var name: String { get }
+    /// In messages to people.
+    static var title: String { get }
+    /// Name of the dialect that its streams speak (`Dialects`).
+    static var dialect: String { get }
+    /// Whether an id is of the form of its calls.
+    static func owns(callID: String) -> Bool
+
+    /// Whether the upgrade of a stream is signed by it; asked where `DialectTraits.signatureHeader` is there.
+    func isSigned(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool
+    /// nil: it has none, or no keys for it are set. Then its webhooks and streams are taken, and no more.
+    var api: (any CarrierAPI)? { get }
+}
+
+extension Carrier {
+    public var name: String { Self.name }
+    public var title: String { Self.title }
+    /// Its API, for a call that can be one of its own: an id goes into a URL.
+    func api(for callID: String) -> (any CarrierAPI)? { Self.owns(callID: callID) ? api : nil }
+}
+
+/// What a carrier does with calls for us.
+public protocol CarrierAPI: Sendable {
+    /// Has a call placed.
+    /// - Returns: the carrier's id of it.
+    func place(_ placement: CarrierPlacement) async throws(CarrierFailure) -> String
+    /// How a call stands: asked where the carrier is silent too long.
+    func report(of callID: String) async throws(CarrierFailure) -> CarrierReport
+    /// Ends a call that nobody has answered yet.
+    func cancel(_ callID: String) async throws(CarrierFailure)
+    /// Ends a call, whatever its state.
+    func hangUp(_ callID: String) async throws(CarrierFailure)
+    /// Takes a call in progress away from our stream, to somebody else.
+    func transfer(_ callID: String, _ transfer: CarrierTransfer) async throws(CarrierFailure)
+}
+
+/// A call to be placed.
+public struct CarrierPlacement: Sendable {
+    /// The call's id here, told back by the carrier's webhooks.
+    public var callID: String
+    /// E.164.
+    public var to: String
+    public var from: String
+    /// Seconds of ringing.
+    public var ringSeconds: Int
+    /// Seconds from the answer after which the carrier hangs up, should we not.
+    public var timeLimit: Int
+}
+
+/// Whom a call is transferred to.
+public struct CarrierTransfer: Sendable {
+    /// A number, or a `sip:` address.
+    public var target: String
+    /// The number shown; nil: the carrier chooses.
+    public var callerID: String?
+    public var ringSeconds: Int
+    /// Of what the caller is told where nobody answers, e.g. `ko`.
+    public var language: String
+}
+
+/// What a carrier says is wrong, or the network.
+public struct CarrierFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    public var message: String
+    /// The carrier's own error code; nil where it told none.
+    public var code: Int?
+    /// Of HTTP.
+    public var status: Int?
+    public init(_ message: String, code: Int? = nil, status: Int? = nil) {
+        self.message = message
+        self.code = code
+        self.status = status
+    }
+    public var description: String { message }
+}
+
+/// What a carrier tells of a call, in our words.
+public struct CarrierReport: Sendable, Equatable {
+    public enum State: Sendable, Equatable { case ringing, answered, completed, busy, noAnswer, cancelled, failed }
+    /// The carrier's id.
+    public var callID: String
+    /// nil: on its way, or nothing is said of it.
+    public var state: State?
+    /// Of the trunk, where the carrier tells it.
+    public var sipCode: Int?
+    /// nil: nothing is said of it.
+    public var answeredBy: AnsweredBy?
+
+    public init(callID: String, state: State? = nil, sipCode: Int? = nil, answeredBy: AnsweredBy? = nil) {
+        self.callID = callID
+        self.state = state
+        self.sipCode = sipCode
+        self.answeredBy = answeredBy
+    }
+
+    /// The call is over at the carrier.
+    public var isFinal: Bool {
+        switch state {
+        case .completed, .busy, .noAnswer, .cancelled, .failed: true
+        case .ringing, .answered, nil: false
+        }
+    }
+}

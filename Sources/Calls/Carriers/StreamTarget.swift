@@ -1,0 +1,33 @@
+internal import Bridge
+internal import Net
+
+/// The other end of a leg that is streamed to another server (`bridge.stream_url`, `bridge.stream_dialect`), with our
+/// token where its dialect looks for one.
+struct StreamTarget: Sendable {
+    let url: WebSocketURL
+    let headers: [(String, String)]
+    let start: StreamStart
+    private let dialect: any MediaStreamDialect.Type
+
+    /// nil: `url` is no `ws:` or `wss:` URL.
+    init?(_ url: String, _ settings: CallSettings, _ start: StreamStart) {
+        guard var target = WebSocketURL(url) else { return nil }
+        dialect = Dialects.named(settings.streamDialect) ?? Dialects.standard
+        var start = start
+        var headers: [(String, String)] = []
+        var query: [(name: String, value: String)] = []
+        if let token = settings.streamToken, let place = dialect.traits.tokens.first {
+            place.put(token, parameters: &start.parameters, headers: &headers, query: &query)
+        }
+        if !query.isEmpty { target.path += (target.path.contains("?") ? "&" : "?") + HTTPForm.encode(query) }
+        self.url = target
+        self.headers = headers
+        self.start = start
+    }
+
+    /// - Throws: for a dialect whose sound cannot be converted.
+    func stream(over socket: WebSocket) throws(MediaStreamError) -> WebSocketMediaStream {
+        try WebSocketMediaStream(
+            socket, dialect: dialect, DialectOptions(role: .carrier, streamID: start.streamID))
+    }
+}
