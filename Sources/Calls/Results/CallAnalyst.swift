@@ -139,8 +139,8 @@ public actor CallAnalyst {
     }
 }
 
-/// A result in the form of the older orchestrator (docs/api.md): its own members back, the pairs, and what was made of the
-/// call.
+/// A result in the form of the older orchestrator (docs/api.md): the members of its request, the pairs of question and
+/// answer, and the outcome of the call.
 enum OrchestratorResult {
     static func body(of call: Call, transcript: [TranscriptEntry]) -> String {
         var object: [String: Any] = [
