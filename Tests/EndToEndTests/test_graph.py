@@ -1,6 +1,5 @@
 """`GET …/{id}/graph`: the stages and queues of a call, live and afterwards, in every mode."""
 
-from carrier import voice
 from conftest import mocks
 from mock_speech import MockSpeech
 from test_realtime import ended, realtime, stream, the_call
@@ -78,10 +77,9 @@ def test_a_slow_recogniser_fills_its_queue(make_server, speech):
     carrier = stream(server)
     call_id = the_call(server)
     carrier.wait(lambda: carrier.chunk > 50, what="a beginning")
-    carrier.to_say += [voice(1000)[start : start + 160] for start in range(0, 8000, 160)]
-    carrier.wait(lambda: carrier.chunk > 160, what="the end of the first turn")
-    sound = voice(11_500)
-    carrier.to_say += [sound[start : start + 160] for start in range(0, len(sound), 160)]
+    carrier.say(1_000)
+    carrier.wait(lambda: mock.transcriptions, what="the first turn, which takes the recogniser 15 s")
+    carrier.say(11_500)
     full = []
 
     def is_full():
