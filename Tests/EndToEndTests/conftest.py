@@ -10,17 +10,17 @@ import signal
 import socket
 import ssl
 import subprocess
-import threading
 import time
-import warnings
 
 import pytest
-from _pytest.runner import runtestprotocol
 from mock_realtime import MockRealtime
+from stalls import Stalls
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRUNKLINE = os.environ.get("TRUNKLINE", str(ROOT / ".build/debug/trunkline"))
 KEY = "end-to-end-test-key-0123456789"
+# Seconds between two looks at a call that is waited for: each costs a debug build some milliseconds of a core.
+POLL = 0.25
 ENDED = {"completed", "no_answer", "busy", "rejected", "failed", "cancelled"}
 
 ATTEND = "Will you attend the dinner on Friday?"
@@ -30,59 +30,26 @@ GUESTS = "How many guests will you bring?"
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "long: takes minutes or hours; not part of `make test`")
-    config.addinivalue_line("markers", "alone: measures tens of milliseconds; nothing else may run beside it")
+    config.addinivalue_line("markers", "long: repeats what a quicker test shows, or takes minutes: `make test-long`")
+    config.addinivalue_line("markers", "shared: asks only for what is refused, so that tests can share one server")
+    config.stalls = Stalls()
 
 
-class Stalls:
-    """Whether this machine kept a thread that only wanted to sleep waiting for long: others share it."""
-
-    LIMIT = 0.03
-
-    def __enter__(self):
-        self.worst, self.running = 0, True
-        self.thread = threading.Thread(target=self.watch, daemon=True)
-        self.thread.start()
-        return self
-
-    def watch(self):
-        while self.running:
-            due = time.monotonic() + 0.005
-            time.sleep(0.005)
-            self.worst = max(self.worst, time.monotonic() - due)
-
-    def __exit__(self, *_):
-        self.running = False
-        self.thread.join()
+@pytest.fixture
+def allowed(pytestconfig):
+    """`took < allowed(0.1)`: a tenth of a second, and as long as the machine stood still meanwhile."""
+    begun = time.monotonic()
+    return lambda seconds: seconds + pytestconfig.stalls.worst(begun)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    """Calls are held in real time. A test that failed while the machine stood still says nothing: then, and only then, it is tried again."""
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    # What measures tens of milliseconds needs a longer quiet moment.
-    for left in reversed(range(6 if item.get_closest_marker("alone") else 3)):
-        with Stalls() as stalls:
-            reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        failed = any(report.failed for report in reports)
-        if left == 0 or not failed or stalls.worst < Stalls.LIMIT:
-            break
-        reason = next((report.longreprtext.splitlines() or ["?"])[-1] for report in reports if report.failed)
-        again = UserWarning(f"the machine stood still for {stalls.worst * 1000:.0f} ms: tried again after {reason}")
-        item.ihook.pytest_warning_recorded.call_historic(
-            kwargs={
-                "warning_message": warnings.WarningMessage(again, UserWarning, str(item.path), item.location[1] or 0),
-                "when": "runtest",
-                "nodeid": item.nodeid,
-                "location": None,
-            }
-        )
-        item._initrequest()
-        time.sleep(3)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failure says whether the machine stood still while the test ran. The test is not run again."""
+    report = yield
+    if report.failed:
+        worst = item.config.stalls.worst(time.monotonic() - call.duration)
+        report.sections.append(("the machine", f"stood still for {worst * 1000:.0f} ms at most"))
+    return report
 
 
 # Ports that the kernel gives nobody by itself (it gives 32768 and above), in blocks; RTP's lie below.
@@ -92,7 +59,8 @@ STEP = 4
 
 
 class Ports:
-    """A block of ports that only this process takes ports from, whatever runs beside it; each is given again only after all others."""
+    """A block of ports that only this process takes ports from, whatever runs beside it; each is given again only after
+    all others."""
 
     def __init__(self):
         self.number = 0
@@ -133,14 +101,26 @@ ports = None
 
 
 def free_port(count=1):
-    """A port that is free for TCP and UDP, and that no test beside this one is given; with a count the first of so many, even."""
+    """A port that is free for TCP and UDP, and that no test beside this one is given; with a count the first of so
+    many, even."""
     global ports
     ports = ports or Ports()
     return ports.next(count)
 
 
+# What most tests can do without: the long first and last sentence of calls that we place (without them a conversation
+# takes half of its time), and recognisers for many calls at once, each of which is loaded at the start.
+SHORT = {
+    "TRUNKLINE_SPEECH_DECODERS": "2",
+    "TRUNKLINE_OUTBOUND_AI_GREETING_TEMPLATE": "Hello.",
+    "TRUNKLINE_OUTBOUND_AI_CLOSING_TEMPLATE": "Thank you for your time. Goodbye.",
+}
+# The server's own, for the tests that are about them.
+AS_SHIPPED = dict.fromkeys(SHORT)
+
+
 class Server:
-    """`trunkline serve` with its own folder and ports."""
+    """`trunkline serve` with its own folder and ports. A setting that is None is not set."""
 
     def __init__(self, folder, tls=None, launcher=(), **environment):
         self.launcher = list(launcher)
@@ -160,6 +140,7 @@ class Server:
             "TRUNKLINE_HTTP_WEB_ROOT": str(ROOT / "web"),
             **environment,
         }
+        self.environment = {name: value for name, value in self.environment.items() if value is not None}
         self.process = None
         self.is_killed = False
 
@@ -244,7 +225,7 @@ class Server:
             {
                 "caller_number": "025550100",
                 "callee_number": callee,
-                "purpose": "to prepare the company dinner on Friday",
+                "purpose": "the dinner on Friday",
                 "caller_display_name": "Riverside Restaurant",
                 "questions": list(questions),
                 **fields,
@@ -265,7 +246,7 @@ class Server:
             call = self.call(call_id)
             if call["state"] in states:
                 return call
-            time.sleep(0.1)
+            time.sleep(POLL)
         raise AssertionError(f"the call is still {self.call(call_id)['state']}: {self.result(call_id)}")
 
     def events(self, call_id):
@@ -334,13 +315,30 @@ def callee(tmp_path):
 
 
 @pytest.fixture
+def phone(tmp_path):
+    """Starts baresip as a telephone of a user at the server."""
+    from phones import Phone
+
+    running = []
+
+    def start(user, server, microphone, **options):
+        folder = tmp_path / f"phone{len(running)}"
+        running.append(Phone(folder, user, f"127.0.0.1:{server.sip_port}", microphone, **options))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture
 def make_server(tmp_path):
     running = []
 
     def start(tls=None, launcher=(), **environment):
         folder = tmp_path / f"server{len(running)}"
         folder.mkdir()
-        running.append(Server(folder, tls, launcher, **environment).start())
+        running.append(Server(folder, tls, launcher, **{**SHORT, **environment}).start())
         return running[-1]
 
     yield start
@@ -348,9 +346,41 @@ def make_server(tmp_path):
         one.kill()
 
 
+@pytest.fixture(scope="session")
+def shared_server(tmp_path_factory):
+    running = Server(tmp_path_factory.mktemp("shared"), **SHORT).start()
+    yield running
+    running.kill()
+
+
 @pytest.fixture
-def server(make_server):
-    return make_server()
+def server(request):
+    """A server of the test's own; the one that all tests marked `shared` use, for those."""
+    is_shared = request.node.get_closest_marker("shared")
+    return request.getfixturevalue("shared_server") if is_shared else request.getfixturevalue("make_server")()
+
+
+# Less for a machine without a graphics card to do; what is shown stays the same.
+CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-extensions", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def chromium_process():
+    """Debian's Chromium, started once for the tests of a file that follow each other."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=CHROMIUM)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def browser(chromium_process):
+    """A browser without pages; those that a test leaves open are closed."""
+    yield chromium_process
+    for context in chromium_process.contexts:
+        context.close()
 
 
 def mocks(kind):

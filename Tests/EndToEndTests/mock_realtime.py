@@ -34,13 +34,22 @@ def linear(byte):
 LINEAR = [linear(byte) for byte in range(256)]
 
 
+def steady(ms, rate):
+    """500 Hz as 16-bit samples: one period again and again, since computing each sample would keep all threads
+    waiting."""
+    period = b"".join(
+        int(8000 * math.sin(2 * math.pi * 500 * index / rate)).to_bytes(2, "little", signed=True)
+        for index in range(rate // 500)
+    )
+    return (period * (ms // 2 + 1))[: ms * rate // 1000 * 2]
+
+
 def tone(ms, is_mulaw):
     """A steady 500 Hz."""
-    rate = 8 if is_mulaw else 24
-    samples = [int(8000 * math.sin(2 * math.pi * 500 * index / (rate * 1000))) for index in range(ms * rate)]
-    if is_mulaw:
-        return bytes(mulaw(sample) for sample in samples)
-    return b"".join(sample.to_bytes(2, "little", signed=True) for sample in samples)
+    if not is_mulaw:
+        return steady(ms, 24_000)
+    period = bytes(mulaw(int(8000 * math.sin(2 * math.pi * index / 16))) for index in range(16))
+    return (period * (ms // 2 + 1))[: ms * 8]
 
 
 class Session:

@@ -1,4 +1,5 @@
-"""Twilio's side of a phone call: its REST API, its webhooks with their signatures, and a phone that does what TwiML says.
+"""Twilio's side of a phone call: its REST API, its webhooks with their signatures, and a phone that does what TwiML
+says.
 
 Proven with the vendor's own client (`test_twilio.py`): what that sends is what this takes, and what this answers it understands."""
 

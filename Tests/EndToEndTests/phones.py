@@ -63,7 +63,8 @@ RTP_PORTS = 20
 
 
 class Phone:
-    """`registers`: with user and password, at a registrar; else it only calls. Its account answers by itself if `answers`."""
+    """`registers`: with user and password, at a registrar; else it only calls. Its account answers by itself if
+    `answers`."""
 
     def __init__(self, folder, user, registrar, microphone, password=None, answers=True, extra=""):
         self.folder, self.user = folder, user

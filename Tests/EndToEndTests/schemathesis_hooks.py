@@ -1,4 +1,5 @@
-"""What schemathesis is not to send: libwebsockets ends a URI at an encoded line break, and drops a connection at an encoded NUL."""
+"""What schemathesis is not to send: libwebsockets ends a URI at an encoded line break, and drops a connection at an
+encoded NUL."""
 
 import schemathesis
 

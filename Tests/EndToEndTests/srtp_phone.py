@@ -389,7 +389,8 @@ class EncryptedCallee(threading.Thread):
             (
                 f"BYE {target} SIP/2.0\r\n"
                 f"Via: SIP/2.0/TLS 127.0.0.1:{self.port};branch=z9hG4bK{random.getrandbits(64):016x}\r\n"
-                f"Max-Forwards: 70\r\nFrom: {ours};tag=callee\r\nTo: {theirs}\r\n{self.header(self.invite, 'Call-ID')}\r\n"
+                f"Max-Forwards: 70\r\nFrom: {ours};tag=callee\r\nTo: {theirs}\r\n"
+                f"{self.header(self.invite, 'Call-ID')}\r\n"
                 "CSeq: 1 BYE\r\nContent-Length: 0\r\n\r\n"
             ).encode()
         )

@@ -8,7 +8,7 @@ import time
 import pytest
 from conftest import ATTEND, KEY, PARKING, TRUNKLINE, clean_environment
 from test_api import EventSocket
-from test_operators import wait_until
+from operators import wait_until
 
 ENCRYPTION_KEY, NEW_KEY = "ab" * 32, "cd" * 32
 
@@ -181,7 +181,7 @@ def everything(server):
 
 def test_what_is_stored_of_people_is_encrypted(make_server, callee):
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
-    cooperative = callee("cooperative").address.replace("callee@", "canary-callee@")
+    cooperative = callee("load").address.replace("callee@", "canary-callee@")
     call_id = server.create(
         cooperative, [ATTEND, "canary-question: what colour is it?"], caller_display_name="Wistful Canary"
     )
@@ -439,19 +439,16 @@ def test_doctor(server):
     assert bad.returncode == 1 and "BAD" in bad.stdout and "/nowhere" in bad.stdout
 
 
-@pytest.mark.parametrize(
-    "host, status",
-    [
+def test_only_our_own_names_are_answered_to(make_server):
+    server = make_server(TRUNKLINE_HTTP_HOSTS="trunk.example")
+    for host, status in [
         ("127.0.0.1", 200),
         ("localhost:99", 200),
         ("evil.example", 421),
         ("evil.example:8080", 421),
         ("trunk.example", 200),
-    ],
-)
-def test_only_our_own_names_are_answered_to(make_server, host, status):
-    server = make_server(TRUNKLINE_HTTP_HOSTS="trunk.example")
-    assert server.request("GET", "/api/outbound/", headers={"Host": host})[0] == status
+    ]:
+        assert server.request("GET", "/api/outbound/", headers={"Host": host})[0] == status, host
 
 
 def test_metrics_name_no_number(server, callee):

@@ -23,6 +23,7 @@ def fields(answer):
     return sorted(error["field"] for error in answer.get("errors", []))
 
 
+@pytest.mark.shared
 def test_nothing_is_open_without_a_key(server):
     for method, path in [
         ("POST", "/api/outbound/"),
@@ -58,6 +59,7 @@ def test_nothing_is_open_without_a_key(server):
         ({"callee_number": "sip:a@example.org"}, ["callee_number"]),
     ],
 )
+@pytest.mark.shared
 def test_bad_fields_are_named_and_nothing_is_stored(server, change, bad):
     status, answer = server.request("POST", "/api/outbound/", {**GOOD, **change})
     assert status == 422 and fields(answer) == bad and answer["status"] == 422, answer
@@ -65,6 +67,7 @@ def test_bad_fields_are_named_and_nothing_is_stored(server, change, bad):
     assert server.request("GET", "/api/outbound/")[1]["total"] == 0
 
 
+@pytest.mark.shared
 def test_bad_bodies_and_paths(server):
     assert server.request("POST", "/api/outbound/", b"{not json")[0] == 400
     assert server.request("POST", "/api/outbound/", b"[]")[0] == 400
@@ -172,6 +175,7 @@ def test_numbers_that_would_be_changed_are_refused(make_server, callee):
         " ",
     ],
 )
+@pytest.mark.shared
 def test_impossible_times_are_refused_wherever_a_time_is_taken(server, time):
     """RFC 3339 §5.6; the whole table is in TimestampTests."""
     status, answer = server.request("POST", "/api/outbound/", {**GOOD, "scheduled_at": time})
@@ -433,6 +437,7 @@ def test_control_characters_are_refused_in_every_text(make_server):
         ("webhook_url", "file:///etc/passwd"),
     ],
 )
+@pytest.mark.shared
 def test_blank_and_broken_fields_are_refused(server, field, value):
     status, answer = server.request("POST", "/api/outbound/", {**GOOD, field: value})
     assert (status, fields(answer)) == (422, [field]), answer

@@ -6,7 +6,6 @@ import time
 import wave
 
 import numpy
-import pytest
 from conftest import ATTEND, free_port
 
 CONFIG = """poll_method epoll
@@ -40,8 +39,8 @@ def read_wav(path):
         return samples[:: file.getnchannels()], file.getframerate()
 
 
-@pytest.mark.alone
-def test_baresip_hears_all_of_it(server, tmp_path):
+def test_baresip_hears_all_of_it(make_server, tmp_path, allowed):
+    server = make_server(TRUNKLINE_AGENT_SILENCE_PROMPT_MS="1500")
     folder = tmp_path / "baresip"
     folder.mkdir()
     port, rtp = free_port(), free_port(22)
@@ -77,16 +76,24 @@ def test_baresip_hears_all_of_it(server, tmp_path):
         stereo = numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(float).reshape(-1, 2)
     said = stereo[:, 1]
     loud = lambda samples: numpy.flatnonzero(numpy.abs(samples) > 600)
-    # First and last word: what the recording says was heard is what baresip heard, to 40 ms at both ends.
+    # First and last word: what the recording says was heard is what baresip heard, to 40 ms at both ends. Two processes
+    # are compared: where the machine stood still between them, the sound lies so much further apart.
     spoken, received = loud(said), loud(heard)
-    assert abs((spoken[-1] - spoken[0]) - (received[-1] - received[0])) < 0.04 * 8000
-    first_said, first_heard = said[spoken[0] : spoken[0] + 4000], heard[received[0] : received[0] + 4000]
-    last_said, last_heard = said[spoken[-1] - 4000 : spoken[-1]], heard[received[-1] - 4000 : received[-1]]
-    for a, b, name in ((first_said, first_heard, "first"), (last_said, last_heard, "last")):
-        best = max(numpy.corrcoef(a[320:3680], b[320 + lag : 3680 + lag])[0, 1] for lag in range(-320, 321))
+    assert abs((spoken[-1] - spoken[0]) - (received[-1] - received[0])) < allowed(0.04) * 8000
+    reach = int(allowed(0.04) * 8000)
+    for name, a, b in (
+        ("first", said[spoken[0] :][:4000], heard[max(0, received[0] - reach) :]),
+        ("last", said[: spoken[-1]][-4000:], heard[: received[-1] + reach][-4000 - 2 * reach :]),
+    ):
+        # A fifth of a second of it, so that a packet lost elsewhere does not count.
+        piece = a[1200:2800]
+        places = range(0, min(len(b), 4000 + 2 * reach) - len(piece), 2)
+        best = max(numpy.corrcoef(piece, b[place : place + len(piece)])[0, 1] for place in places)
         assert best > 0.9, f"the {name} half second differs: {best:.2f}"
     level = 20 * numpy.log10(numpy.sqrt(numpy.mean(heard[received[0] : received[-1]] ** 2)) / 32768)
     assert -35 < level < -10, f"level {level:.1f} dB"
     transcript = server.result(call_id)["transcript"]
-    assert abs(transcript[0]["timestamp"] * 8000 - spoken[0]) < 0.2 * 8000, "the transcript is on the recording's clock"
+    assert abs(transcript[0]["timestamp"] * 8000 - spoken[0]) < allowed(0.2) * 8000, (
+        "the transcript is on the recording's clock"
+    )
     shutil.rmtree(folder, ignore_errors=True)

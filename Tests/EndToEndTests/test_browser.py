@@ -1,4 +1,5 @@
-"""Calls in the browser: Chromium's microphone plays a file and answers the AI; an operator listens in and takes over from the page; and by hand."""
+"""Calls in the browser: Chromium's microphone plays a file and answers the AI; an operator listens in and takes over
+from the page; and by hand."""
 
 import base64
 import contextlib
@@ -14,7 +15,7 @@ from phones import seconds_of, speech, tone
 from playwright.sync_api import expect, sync_playwright
 from test_dashboard import logged_in, problems
 from test_inbound import FAST, wait_for_call
-from test_operators import phone, stereo, wait_until  # noqa: F401
+from operators import stereo, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 

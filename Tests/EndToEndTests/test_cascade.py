@@ -5,14 +5,8 @@ import subprocess
 import time
 
 import pytest
-from cartesia import Cartesia
-from conftest import ATTEND, GUESTS, TRUNKLINE, clean_environment, mocks
-from deepgram import DeepgramClient
-from deepgram.environment import DeepgramClientEnvironment
-from deepgram.speak.v1.types import SpeakV1Text
-from elevenlabs.client import ElevenLabs
+from conftest import ATTEND, TRUNKLINE, clean_environment, mocks
 from mock_speech import KEY, MockSpeech, spoken_ms
-from openai import OpenAI
 from test_realtime import realtime, sound_of_the_ai
 
 speech = mocks(MockSpeech)
@@ -34,150 +28,6 @@ TALK = [
 ]
 
 
-# The mocks are what the vendors' clients expect.
-
-
-def test_openai_client(speech):
-    mock = speech(TALK, ["Yes, I will."])
-    client = OpenAI(api_key=KEY, base_url=mock.http_url)
-    text, arguments = "", ""
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": "report_task_state",
-                "description": "x",
-                "parameters": {"type": "object", "properties": {}},
-            },
-        }
-    ]
-    for chunk in client.chat.completions.create(
-        model="m", messages=[{"role": "user", "content": "hi"}], tools=tools, stream=True
-    ):
-        delta = chunk.choices[0].delta
-        text += delta.content or ""
-        for call in delta.tool_calls or []:
-            arguments += call.function.arguments or ""
-    assert text.strip() == GREETING and json.loads(arguments) == {"asking": "q1"}
-    assert (
-        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "sum up"}])
-        .choices[0]
-        .message.content
-    )
-    sound = client.audio.speech.create(model="m", voice="marin", input="Good morning.", response_format="pcm").read()
-    assert len(sound) == spoken_ms("Good morning.") * 48
-    import io
-    import wave
-
-    file = io.BytesIO()
-    with wave.open(file, "wb") as writer:
-        writer.setnchannels(1)
-        writer.setsampwidth(2)
-        writer.setframerate(16_000)
-        writer.writeframes(bytes(32_000))
-    assert (
-        client.audio.transcriptions.create(model="m", language="en", file=("turn.wav", file.getvalue())).text
-        == "Yes, I will."
-    )
-    assert mock.transcriptions[0]["seconds"] == 1
-    with pytest.raises(Exception) as error:
-        OpenAI(api_key="wrong", base_url=mock.http_url, max_retries=0).models.list()
-    assert error.value.status_code == 401
-
-
-def test_deepgram_client(speech):
-    mock = speech(heard=["Yes, I will."])
-    client = DeepgramClient(
-        api_key=KEY,
-        environment=DeepgramClientEnvironment(
-            base=mock.http_url, production=mock.ws_url, agent=mock.ws_url, agent_rest=mock.http_url
-        ),
-    )
-    with client.listen.v1.connect(
-        model="nova-3", encoding="linear16", sample_rate="8000", interim_results="true"
-    ) as connection:
-        connection.send_media(bytes(9_600))
-        interim = connection.recv()
-        assert (
-            interim.type == "Results"
-            and not interim.is_final
-            and interim.channel.alternatives[0].transcript == "Yes, I"
-        )
-        connection.send_keep_alive()
-        connection.send_finalize()
-        final = connection.recv()
-        assert final.is_final and final.from_finalize and final.channel.alternatives[0].transcript == "Yes, I will."
-        connection.send_close_stream()
-    deadline = time.time() + 5
-    while len(mock.listens[0]["messages"]) < 3 and time.time() < deadline:
-        time.sleep(0.01)
-    assert mock.listens[0]["messages"] == ["KeepAlive", "Finalize", "CloseStream"]
-
-
-def test_deepgram_voice_client(speech):
-    mock = speech()
-    client = DeepgramClient(
-        api_key=KEY,
-        environment=DeepgramClientEnvironment(
-            base=mock.http_url, production=mock.ws_url, agent=mock.ws_url, agent_rest=mock.http_url
-        ),
-    )
-    with client.speak.v1.connect(model="aura-2-thalia-en", encoding="linear16", sample_rate="8000") as connection:
-        assert connection.recv().type == "Metadata"
-        for number, text in enumerate(("Good morning.", "How are you?")):
-            connection.send_text(SpeakV1Text(text=text))
-            connection.send_flush()
-            sound = 0
-            while isinstance(message := connection.recv(), bytes):
-                sound += len(message)
-            assert (message.type, message.sequence_id, sound) == ("Flushed", number, spoken_ms(text) * 16)
-        connection.send_clear()
-        assert connection.recv().type == "Cleared"
-        connection.send_close()
-
-
-def test_cartesia_client(speech):
-    mock = speech()
-    client = Cartesia(api_key=KEY, websocket_base_url=mock.ws_url)
-    with client.tts.websocket_connect() as connection:
-        context = connection.context(
-            "c1",
-            model_id="sonic-3",
-            voice={"mode": "id", "id": "v"},
-            add_timestamps=True,
-            output_format={"container": "raw", "encoding": "pcm_s16le", "sample_rate": 8000},
-        )
-        context.push("Good morning. ", flush=True)
-        context.push("How are you? ", flush=True)
-        context.no_more_inputs()
-        sound, words, flushes = {1: 0, 2: 0, 3: 0}, [], []
-        for event in context.receive():
-            if event.type == "chunk":
-                sound[event.flush_id] += len(event.audio)
-            elif event.type == "timestamps":
-                words += event.word_timestamps.words
-            elif event.type == "flush_done":
-                flushes.append(event.flush_id)
-    assert flushes == [1, 2] and words == ["Good", "morning.", "How", "are", "you?"]
-    assert [sound[1], sound[2]] == [spoken_ms("Good morning.") * 16, spoken_ms("How are you?") * 16]
-
-
-def test_elevenlabs_client(speech):
-    mock = speech()
-    client = ElevenLabs(api_key=KEY, base_url=mock.ws_url.replace("ws:", "http:"))
-    # It would insist on TLS.
-    client.text_to_speech._ws_base_url = mock.ws_url
-    sound = b"".join(
-        client.text_to_speech.convert_realtime(
-            "v1", text=iter(["Good morning."]), model_id="m", output_format="pcm_16000"
-        )
-    )
-    assert len(sound) == spoken_ms("Good morning.") * 32 and mock.speaks == ["Good morning."]
-
-
-# Whole calls.
-
-
 @pytest.mark.parametrize(
     "stt, llm, tts",
     [
@@ -190,7 +40,7 @@ def test_elevenlabs_client(speech):
         ("deepgram", "ollama", "cartesia"),
     ],
 )
-def test_a_call(make_server, callee, speech, stt, llm, tts):
+def test_a_call(make_server, callee, speech, allowed, stt, llm, tts):
     mock = speech(TALK, ["Yes, I will be there."], {"ollama": "needs no key"} if llm == "ollama" else {})
     server = make_server(**mock.settings(stt, llm, tts))
     call_id = server.create(callee("load").address, [ATTEND])
@@ -209,7 +59,7 @@ def test_a_call(make_server, callee, speech, stt, llm, tts):
         spoken_ms(sentence)
         for sentence in ("Hello, this is Riverside Restaurant.", "Will you attend the dinner on Friday?", GOODBYE)
     )
-    assert sound_of_the_ai(server, call_id) == pytest.approx(expected, abs=80)
+    assert sound_of_the_ai(server, call_id) == pytest.approx(expected, abs=1000 * allowed(0.08))
     waterfall = result["latency"]["each"][0]
     assert {"end_of_turn_ms", "speech_to_text_ms", "language_model_ms", "text_to_speech_ms"} <= set(waterfall), (
         waterfall
@@ -309,7 +159,8 @@ def test_a_call(make_server, callee, speech, stt, llm, tts):
     ids=lambda value: "-".join(f"{name}:{fault}" for name, fault in value.items()) if isinstance(value, dict) else "",
 )
 def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm, tts, faults):
-    """A key refused, too many requests, the server's own errors, silence, nonsense, an end in the middle: the next engine takes over."""
+    """A key refused, too many requests, the server's own errors, silence, nonsense, an end in the middle: the next
+    engine takes over."""
     mock = speech(TALK, ["Yes, I will be there."] * 4, faults)
     server = make_server(**mock.settings(stt, llm, tts))
     call_id = server.create(callee("load").address, [ATTEND])
@@ -457,7 +308,7 @@ def test_long_conversations_are_summarised(make_server, callee, speech):
     assert sum(len(message["content"]) for message in last) < 10_000 < 6 * len(words)
 
 
-def test_barge_in_stops_the_voice(make_server, callee, speech):
+def test_barge_in_stops_the_voice(make_server, callee, speech, allowed):
     long = " ".join(f"word{index}" for index in range(60)) + "."
     mock = speech([{"text": long}, {"text": GOODBYE, "tools": [END]}], ["Stop it, please."] * 3)
     server = make_server(**mock.settings())
@@ -470,30 +321,26 @@ def test_barge_in_stops_the_voice(make_server, callee, speech):
     )
     # As much of it is told as its sound in the recording holds, to a word.
     heard_ms = sound_of_the_ai(server, call_id, span=(first["timestamp"], result["transcript"][1]["timestamp"] + 0.5))
-    assert spoken_ms(first["heard_text"]) == pytest.approx(heard_ms, abs=7 * 50)
+    assert spoken_ms(first["heard_text"]) == pytest.approx(heard_ms, abs=1000 * allowed(7 * 0.025))
     assert [ask for ask in mock.speaks if ask.get("cancel")], "the service goes on speaking"
     told = mock.chats[1]["messages"][2]
     assert told["role"] == "assistant" and told["content"] == first["heard_text"] + " —"
 
 
-@pytest.mark.alone
-def test_a_guess_saves_the_recognisers_delay(make_server, callee, speech):
-    """Asked on the interim transcript, the model thinks while the turn's end is waited for and the final transcript made."""
-    waits = {}
-    for speculates in ("true", "false"):
-        mock = speech(
-            [{"text": "Well?", "think": 0.7}] * 3 + [{"text": GOODBYE, "tools": [ANSWERED, END], "think": 0.7}],
-            ["Yes I will be there"] * 4,
-            final_delay=0.4,
-        )
-        server = make_server(**mock.settings(), TRUNKLINE_AGENT_TURN_SPECULATE=speculates)
-        call_id = server.create(callee("load").address, [ATTEND])
-        assert server.wait_for(call_id, seconds=60)["end_reason"] == "task_completed"
-        each = server.result(call_id)["latency"]["each"]
-        assert len(each) == 3 and len(mock.chats) >= 4
-        waits[speculates] = sorted(turn["voice_to_voice_ms"] for turn in each)[1]
-    print(f"voice to voice with speculates {waits['true']} ms, without {waits['false']} ms")
-    assert waits["false"] - waits["true"] >= 400, waits
+@pytest.mark.parametrize("speculates", [True, False])
+def test_the_model_is_asked_before_the_final_transcript(make_server, callee, speech, speculates):
+    """A speculative response: the model thinks while the turn's end is waited for and the final transcript made. What
+    that saves, TurnTakingTests counts in virtual time; here the order alone matters."""
+    mock = speech(
+        [{"text": "Well?"}, {"text": GOODBYE, "tools": [ANSWERED, END]}], ["Yes I will be there"] * 2, final_delay=0.4
+    )
+    server = make_server(**mock.settings(), TRUNKLINE_AGENT_TURN_SPECULATE=str(speculates).lower())
+    call_id = server.create(callee("load").address, [ATTEND])
+    assert server.wait_for(call_id, seconds=60)["end_reason"] == "task_completed"
+    assert len(server.result(call_id)["latency"]["each"]) == 1
+    # The first question is the greeting.
+    before = mock.order[: mock.order.index("heard")].count("asked")
+    assert (before >= 2) if speculates else (before == 1), mock.order
 
 
 def test_providers_check(tmp_path, speech):

@@ -1,5 +1,5 @@
-"""Whole connections with several messages in a segment, lengths that lie, frames that may not be: some seconds of each kind (scripts/fuzz-connections runs
-for hours)."""
+"""Whole connections with several messages in a segment, lengths that lie, frames that may not be: some seconds of each
+kind (scripts/fuzz-connections runs for hours)."""
 
 import os
 
@@ -17,5 +17,5 @@ SETTINGS = {
 @pytest.mark.parametrize("kind", sorted(connection_fuzz.KINDS))
 def test_connections(make_server, kind):
     server = make_server(**SETTINGS)
-    print(connection_fuzz.run(server, kind, seed=20260911, seconds=float(os.environ.get("TRUNKLINE_FUZZ_SECONDS", 6))))
+    print(connection_fuzz.run(server, kind, seed=20260911, seconds=float(os.environ.get("TRUNKLINE_FUZZ_SECONDS", 3))))
     assert server.request("GET", "/health", key=None)[0] == 200

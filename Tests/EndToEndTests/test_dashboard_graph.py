@@ -7,7 +7,7 @@ import pytest
 from conftest import mocks
 from mock_speech import MockSpeech
 from playwright.sync_api import expect
-from test_dashboard import SCREENSHOTS, browser, logged_in, problems  # noqa: F401
+from test_dashboard import SCREENSHOTS, logged_in, problems
 from test_realtime import ended, realtime, stream, the_call
 
 speech = mocks(MockSpeech)
@@ -19,7 +19,7 @@ def picture(page, name):
         page.screenshot(path=f"{SCREENSHOTS}/{name}.png", full_page=True)
 
 
-def opened(browser, server, call_id, language="en", **options):  # noqa: F811
+def opened(browser, server, call_id, language="en", **options):
     page = logged_in(browser, server, **options)
     page.evaluate("language => localStorage.setItem('language', language)", language)
     page.goto(f"{server.url}/outbound/{call_id}")
@@ -31,7 +31,7 @@ def frames(page, stage):
     return int(re.search(r"\d+", page.locator(f'[data-stage-name="{stage}"] text').nth(1).text_content()).group())
 
 
-def test_a_realtime_call_is_drawn_live_and_keeps_its_last_figures(make_server, model, browser):  # noqa: F811
+def test_a_realtime_call_is_drawn_live_and_keeps_its_last_figures(make_server, model, browser):
     server = make_server(**realtime(model([{"text": "A long greeting.", "ms": 20_000}])))
     carrier = stream(server)
     carrier.wait(lambda: carrier.played_ms() >= 200, what="the greeting")
@@ -53,9 +53,9 @@ def test_a_realtime_call_is_drawn_live_and_keeps_its_last_figures(make_server, m
     page.wait_for_timeout(2_500)
     assert frames(page, "receive") >= first + 50, "the drawing does not move"
     picture(page, "graph-realtime")
-    # All at once: the drawing is made anew each second.
+    # All at once: the drawing is made anew every second.
     boxes = page.locator("svg.graph .stage rect").evaluate_all(
-        "rects => rects.map((rect) => rect.getBoundingClientRect().toJSON())"
+        "rects => rects.map(rect => rect.getBoundingClientRect().toJSON())"
     )
     assert len(boxes) == len(names)
     for index, one in enumerate(boxes):
@@ -79,7 +79,7 @@ def test_a_realtime_call_is_drawn_live_and_keeps_its_last_figures(make_server, m
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_cascade_with_a_full_queue_shows_it(make_server, speech, browser, scheme):  # noqa: F811
+def test_a_cascade_with_a_full_queue_shows_it(make_server, speech, browser, scheme):
     mock = speech([{"text": "Good morning."}], ["hello"], faults={"transcription": "slow"})
     server = make_server(
         **mock.settings(stt="openai"), TRUNKLINE_BRIDGE_OPEN_STREAMS="true", TRUNKLINE_AGENT_FALLBACK="false"
@@ -87,8 +87,8 @@ def test_a_cascade_with_a_full_queue_shows_it(make_server, speech, browser, sche
     carrier = stream(server)
     call_id = the_call(server)
     carrier.wait(lambda: carrier.chunk > 50, what="a beginning")
-    carrier.say_a_turn(1_000)
-    # The recogniser answers 15 s after the turn; its queue holds 10 s.
+    carrier.say(1_000)
+    carrier.wait(lambda: mock.transcriptions, what="the first turn, which takes the recogniser 15 s")
     carrier.say(12_500)
     page = opened(browser, server, call_id, viewport={"width": 1280, "height": 900}, color_scheme=scheme, language="ko")
     heard = page.locator('[data-edge="heard"]')
@@ -106,7 +106,7 @@ def test_a_cascade_with_a_full_queue_shows_it(make_server, speech, browser, sche
     ended(server)
 
 
-def test_a_call_that_was_never_connected_has_no_drawing(server, browser):  # noqa: F811
+def test_a_call_that_was_never_connected_has_no_drawing(server, browser):
     call_id = server.create("sip:nobody@127.0.0.1:9")
     server.wait_for(call_id)
     page = logged_in(browser, server)

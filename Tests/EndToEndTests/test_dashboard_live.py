@@ -1,4 +1,5 @@
-"""What of the dashboard moves by itself or answers at once: meters, sorting, checks while typing, actions ahead of the server, the server gone and back."""
+"""What of the dashboard moves by itself or answers at once: meters, sorting, checks while typing, actions ahead of the
+server, the server gone and back."""
 
 import datetime
 import json
@@ -7,8 +8,8 @@ import re
 import pytest
 from conftest import ATTEND, KEY
 from playwright.sync_api import expect
-from test_dashboard import browser, logged_in  # noqa: F401
-from test_operators import wait_until
+from test_dashboard import logged_in
+from operators import wait_until
 
 
 @pytest.fixture

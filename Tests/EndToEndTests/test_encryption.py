@@ -1,4 +1,5 @@
-"""Encrypted data that was changed on the disk: a clear error for that call, nothing of it shown, everything else goes on; keys changed under `kill -9`."""
+"""Encrypted data that was changed on the disk: a clear error for that call, nothing of it shown, everything else goes
+on; keys changed under `kill -9`."""
 
 import json
 import random
@@ -8,14 +9,14 @@ import sqlite3
 import subprocess
 
 import pytest
-from conftest import ATTEND, TRUNKLINE, Callee, Server, clean_environment
-from test_admin import ENCRYPTION_KEY, NEW_KEY, everything, run
+from conftest import ATTEND, SHORT, TRUNKLINE, Callee, Server, clean_environment
+from test_admin import ENCRYPTION_KEY, NEW_KEY, run
 
 # Of an encrypted row: 01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16
 PLACES = {"version": 0, "key id": 2, "nonce": 8, "ciphertext": 20, "tag": -3}
 
 
-SEALED = {"TRUNKLINE_SECURITY_ENCRYPTION_KEY": ENCRYPTION_KEY, "TRUNKLINE_WEBHOOKS_URL": "http://127.0.0.1:9/"}
+SEALED = {"TRUNKLINE_SECURITY_ENCRYPTION_KEY": ENCRYPTION_KEY, "TRUNKLINE_WEBHOOKS_URL": "http://127.0.0.1:9/", **SHORT}
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,8 @@ DAMAGES = {name: flip(place) for name, place in PLACES.items()} | {
 
 @pytest.mark.parametrize("table, column", COLUMNS)
 def test_every_encrypted_column_with_every_kind_of_damage(encrypted, table, column):
-    """Flipped bits in each part, cut, nothing but the head: nothing crashes, the lists go on; a start with such a row is a start."""
+    """Flipped bits in each part, cut, nothing but the head: nothing crashes, the lists go on; a start with such a row
+    is a start."""
     server, calls = encrypted
     where = f"{OF_A_CALL[table]} = '{calls[0]}'" if table in OF_A_CALL else "1 = 1"
     server.start()
@@ -215,7 +217,8 @@ def key_id(server):
 
 
 def test_a_change_of_keys_under_kill_9(make_server, callee):
-    """`trunkline encrypt` is killed at random moments and begun again: nothing is lost, and at the end nothing of the old key is left."""
+    """`trunkline encrypt` is killed at random moments and begun again: nothing is lost, and at the end nothing of the
+    old key is left."""
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
     call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
     server.wait_for(call_id)

@@ -1,11 +1,8 @@
 """Gemini Live behind the same interface as the other speech models."""
 
-import asyncio
-
 import pytest
 from carrier import Carrier
 from conftest import ATTEND, mocks
-from google import genai
 from mock_gemini import MockGemini
 from test_realtime import ended, sound_of_the_ai
 
@@ -24,54 +21,7 @@ def settings(mock, **more):
     }
 
 
-def test_the_mock_is_what_the_vendors_client_expects(gemini):
-    mock = gemini([{"text": "Good morning.", "ms": 300, "tools": [("end_call", {"reason": "refused"})]}])
-
-    async def talk():
-        client = genai.Client(api_key="key-of-this-test", http_options={"api_version": "v1beta"})
-        # It would insist on TLS.
-        client._api_client._websocket_base_url = lambda options=None: f"ws://127.0.0.1:{mock.port}"
-        client._api_client._websocket_ssl_ctx = {}
-        sound, words = 0, ""
-        async with client.aio.live.connect(
-            model="gemini-2.5-flash-native-audio", config={"response_modalities": ["AUDIO"]}
-        ) as session:
-            await session.send_client_content(turns={"role": "user", "parts": [{"text": "Hello"}]}, turn_complete=True)
-            async for message in session.receive():
-                if message.tool_call:
-                    call = message.tool_call.function_calls[0]
-                    assert (call.name, call.args) == ("end_call", {"reason": "refused"})
-                    await session.send_tool_response(
-                        function_responses=[{"id": call.id, "name": call.name, "response": {"ok": True}}]
-                    )
-                content = message.server_content
-                if content and content.model_turn:
-                    sound += sum(len(part.inline_data.data) for part in content.model_turn.parts)
-                if content and content.output_transcription:
-                    words += content.output_transcription.text
-                if content and content.turn_complete:
-                    return sound, words
-
-    assert asyncio.run(asyncio.wait_for(talk(), 15)) == (300 * 48, "Good morning.")
-    # What the vendor's client sends is what ours does.
-    assert set(mock.setups[0]) <= {
-        "model",
-        "generationConfig",
-        "systemInstruction",
-        "tools",
-        "realtimeInputConfig",
-        "inputAudioTranscription",
-        "outputAudioTranscription",
-        "sessionResumption",
-        "contextWindowCompression",
-    }
-    kinds = [next(iter(message)) for _, message in mock.log]
-    assert kinds == ["clientContent", "toolResponse"]
-    assert set(mock.log[1][1]["toolResponse"]["functionResponses"][0]) == {"id", "name", "response"}
-    assert any(name.lower() == "x-goog-api-key" for name in mock.headers[0])
-
-
-def test_a_sip_call_with_gemini(make_server, callee, gemini):
+def test_a_sip_call_with_gemini(make_server, callee, gemini, allowed):
     mock = gemini(
         [
             {"text": "Hello, this is Riverside Restaurant. Will you attend?", "ms": 2000},
@@ -103,7 +53,7 @@ def test_a_sip_call_with_gemini(make_server, callee, gemini):
         ("customer", "Yes, I will be there."),
         ("ai", "Thank you, goodbye."),
     ]
-    assert sound_of_the_ai(server, call_id) == pytest.approx(3000, abs=60)
+    assert sound_of_the_ai(server, call_id) == pytest.approx(3000, abs=1000 * allowed(0.06))
     setup = mock.setups[0]
     assert setup["model"] == "models/gemini-2.5-flash-native-audio" and setup["generationConfig"][
         "responseModalities"

@@ -77,8 +77,8 @@ def test_a_slow_recogniser_fills_its_queue(make_server, speech):
     carrier = stream(server)
     call_id = the_call(server)
     carrier.wait(lambda: carrier.chunk > 50, what="a beginning")
-    carrier.say_a_turn(1_000)
-    # The recogniser answers 15 s after the turn; its queue holds 10 s.
+    carrier.say(1_000)
+    carrier.wait(lambda: mock.transcriptions, what="the first turn, which takes the recogniser 15 s")
     carrier.say(11_500)
     full = []
 

@@ -1,4 +1,5 @@
-"""Full disks, locked databases, no more files, a clock that is set: calls in progress go on, new ones are refused, and it recovers by itself."""
+"""Full disks, locked databases, no more files, a clock that is set: calls in progress go on, new ones are refused, and
+it recovers by itself."""
 
 import contextlib
 import os
@@ -96,8 +97,8 @@ LIBFAKETIME = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.
 
 @pytest.fixture
 def faketime():
-    """What libfaketime keeps beside the processes: made by `faketime`, for the library would put it into the environment, and then Swift does not
-    find its arguments any more."""
+    """What libfaketime keeps beside the processes: made by `faketime`, for the library would put it into the
+    environment, and then Swift does not find its arguments any more."""
     assert LIBFAKETIME, "the package faketime is missing: scripts/setup --test"
     holder = subprocess.Popen(
         ["faketime", "-f", "+0", "sh", "-c", "echo $FAKETIME_SHARED; exec cat"],
@@ -110,7 +111,10 @@ def faketime():
     holder.wait(timeout=10)
 
 
-@pytest.mark.parametrize("step", ["+3600", "-3600", "+86400", "-86400"])
+@pytest.mark.parametrize(
+    "step",
+    ["+86400", "-3600", pytest.param("+3600", marks=pytest.mark.long), pytest.param("-86400", marks=pytest.mark.long)],
+)
 def test_a_clock_that_is_set(make_server, callee, tmp_path, faketime, step):
     clock = tmp_path / "clock"
     clock.write_text("+0")

@@ -208,7 +208,7 @@ def test_slow_requests_are_given_up(server):
     is_well(server)
 
 
-def test_idle_connections_give_way(server):
+def test_idle_connections_give_way(server, allowed):
     strangers = []
     good = connect(server)
     try:
@@ -220,19 +220,21 @@ def test_idle_connections_give_way(server):
                 assert good.recv(65_536).startswith(b"HTTP/1.1 200"), (
                     f"the good client was closed after {count} strangers"
                 )
-                assert time.time() - begun < 0.1
-        waits = [is_well(server) for _ in range(20)]
-        assert max(waits) < 0.1, waits
+                assert time.time() - begun < allowed(0.1)
+        # Half of them tell; a single one may meet a machine that stands still.
+        waits = sorted(is_well(server) for _ in range(20))
+        assert waits[10] < 0.1 and waits[-1] < allowed(0.1), waits
         begun = time.time()
         good.sendall(GET)
-        assert good.recv(65_536).startswith(b"HTTP/1.1 200") and time.time() - begun < 0.1
+        assert good.recv(65_536).startswith(b"HTTP/1.1 200") and time.time() - begun < allowed(0.1)
         # Half requests take up no more room than none.
         for stranger in strangers[-500:]:
             try:
                 stranger.sendall(b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500000\r\n\r\nab")
             except OSError:
                 pass
-        assert max(is_well(server) for _ in range(20)) < 0.1
+        waits = sorted(is_well(server) for _ in range(20))
+        assert waits[10] < 0.1 and waits[-1] < allowed(0.1), waits
     finally:
         for stranger in strangers + [good]:
             stranger.close()

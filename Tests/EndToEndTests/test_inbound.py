@@ -52,8 +52,10 @@ class Phone:
         content = f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
         self.socket.sendto(
             (
-                f"{method} sip:{self.number}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
-                f"From: \"Lee\" <sip:01098765432@127.0.0.1:{self.port}>;tag={self.tag}\r\nTo: {to or self.to}\r\nCall-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
+                f"{method} sip:{self.number}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\n"
+                f"Via: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
+                f"From: \"Lee\" <sip:01098765432@127.0.0.1:{self.port}>;tag={self.tag}\r\nTo: {to or self.to}\r\n"
+                f"Call-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
                 f"Contact: <sip:lee@127.0.0.1:{self.port}>\r\n{content}"
             ).encode(),
             ("127.0.0.1", self.server.sip_port),
@@ -83,7 +85,10 @@ class Phone:
         )
 
 
-REFUSED = "v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 9\r\na=rtpmap:9 G722/8000\r\n"
+REFUSED = (
+    "v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 9\r\n"
+    "a=rtpmap:9 G722/8000\r\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +205,8 @@ def what_was_heard(folder, seconds=10):
 
 
 def test_baresip_calls_the_ai(make_server, baresip, tmp_path):
-    """Two questions are asked and answered by a microphone that says yes again and again; all of it stands in the record."""
+    """Two questions are asked and answered by a microphone that says yes again and again; all of it stands in the
+    record."""
     subprocess.run(
         ["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "silence.wav"), "trim", "0", "2.0"],
         check=True,
@@ -444,7 +450,8 @@ def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
     ],
 )
 def test_a_caller_to_whom_nothing_can_be_sent(make_server, contact):
-    """sofia would make our BYE again and again until its stack is full, which ends the process: the call ends instead, and others come in."""
+    """sofia would make our BYE again and again until its stack is full, which ends the process: the call ends instead,
+    and others come in."""
     server = make_server(**FAST)
     phone = Phone(server)
     send = phone.socket.sendto
@@ -468,6 +475,10 @@ def test_a_caller_to_whom_nothing_can_be_sent(make_server, contact):
     time.sleep(1)
     assert server.process.poll() is None and Phone(server).status("OPTIONS") == 200
     no_contact = Phone(server)
-    text = f"INVITE sip:{NUMBER}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{no_contact.port};branch=z9hG4bKnone\r\nMax-Forwards: 70\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: none\r\nCSeq: 1 INVITE\r\nContent-Length: 0\r\n\r\n"
+    text = (
+        f"INVITE sip:{NUMBER}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{no_contact.port};branch=z9hG4bKnone\r\n"
+        "Max-Forwards: 70\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: none\r\nCSeq: 1 INVITE\r\n"
+        "Content-Length: 0\r\n\r\n"
+    )
     no_contact.socket.sendto(text.encode(), ("127.0.0.1", server.sip_port))
     assert no_contact.receive().startswith("SIP/2.0 400")

@@ -10,14 +10,15 @@ import wave
 
 import numpy
 import pytest
-from conftest import ATTEND, free_port
-from phones import seconds_of, silence, speech, tone
+from conftest import ATTEND
+from phones import speech
 from test_inbound import inbound, wait_for_call
-from test_operators import FAST, PASSWORD, add_operator, phone, registered, stereo, wait_until  # noqa: F401
+from operators import FAST, stereo, wait_until
 
 
 class Relay(threading.Thread):
-    """UDP between whoever sends to `port` and `target`. `loss` 0–1, `jitter` in seconds, each way; `burst` packets are lost at a time."""
+    """UDP between whoever sends to `port` and `target`. `loss` 0–1, `jitter` in seconds, each way; `burst` packets are
+    lost at a time."""
 
     def __init__(self, target, loss=0.0, jitter=0.0, burst=1, seed=1):
         super().__init__(daemon=True)
@@ -90,7 +91,10 @@ class AgentSession:
         # What is announced is where the packets will come from: nobody has to prove that first.
         self.relay = Relay(("127.0.0.1", 9), **self.network)
         port = self.relay.inner.getsockname()[1]
-        body = f"v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {port} RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\n"
+        body = (
+            f"v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {port} RTP/AVP 0\r\n"
+            "a=rtpmap:0 PCMU/8000\r\n"
+        )
         self.hand.send("INVITE", "Content-Type: application/sdp\r\n", body)
         answer = self.hand.receive()
         assert answer.startswith("SIP/2.0 200"), answer
@@ -131,7 +135,7 @@ def mu_law(samples):
 @pytest.mark.parametrize(
     "loss, jitter, burst", [(0.05, 0.04, 1), (0.10, 0.0, 5)], ids=["5 % and 40 ms", "10 % in bursts"]
 )
-def test_media_over_a_bad_network(make_server, phone, tmp_path, loss, jitter, burst):
+def test_media_over_a_bad_network(make_server, tmp_path, allowed, loss, jitter, burst):
     """The recording is as long as the call, what was lost is made up for and counted, and the score says so."""
     server = make_server(**FAST)
     seconds = 12
@@ -148,14 +152,16 @@ def test_media_over_a_bad_network(make_server, phone, tmp_path, loss, jitter, bu
     assert (
         abs(media["packets_received"] + media["packets_lost"] + media["packets_late"] - expected) < expected * 0.03
     ), media
-    assert media["packets_lost"] + media["packets_late"] == pytest.approx(session.relay.lost_inwards, abs=6), (
+    assert media["packets_lost"] + media["packets_late"] == pytest.approx(
+        session.relay.lost_inwards, abs=50 * allowed(0.12)
+    ), (
         media,
         session.relay.lost_inwards,
     )
     assert media["mos"] >= (3.6 if burst == 1 else 3.0) and media["jitter_ms"] >= (5 if jitter else 0), media
     left = stereo(server, call["inbound_id"], tmp_path)[:, 0]
     loud = numpy.flatnonzero(numpy.abs(left) > 300)
-    assert abs((loud[-1] - loud[0]) / 8_000 - seconds) < 0.1, "the recording is not as long as what was said"
+    assert abs((loud[-1] - loud[0]) / 8_000 - seconds) < allowed(0.1), "the recording is not as long as what was said"
 
 
 def test_a_phone_that_sends_nothing_while_nobody_speaks(make_server, tmp_path):

@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 
+import pytest
+
 from conftest import KEY, ROOT, clean_environment
 
 ST = ROOT / ".build/test-venv/bin/schemathesis"
@@ -56,6 +58,7 @@ def test_the_server_does_what_its_document_says(make_server):
     assert server.process.poll() is None
 
 
+@pytest.mark.shared
 def test_the_document_and_its_page_need_a_key(server):
     assert (
         server.request("GET", "/openapi.json", key=None)[0] == 401

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import ATTEND, GUESTS, MOVED, PARKING, TRUNKLINE, Server, clean_environment, free_port
+from conftest import ATTEND, GUESTS, MOVED, PARKING, SHORT, TRUNKLINE, Server, clean_environment, free_port
 
 
 def run(*arguments, cwd, seconds=60, **environment):
@@ -119,8 +119,8 @@ def test_help_and_version(tmp_path):
         assert "USAGE" in run(*command, "--help", cwd=tmp_path).stdout
 
 
-def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee):
-    server = Server(tmp_path).start()
+def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee, allowed):
+    server = Server(tmp_path, **SHORT).start()
     try:
         talking = server.create(callee("cooperative").address, [ATTEND, GUESTS])
         ringing = server.create(callee("no-answer").address)
@@ -146,7 +146,8 @@ def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee
         answered = datetime.datetime.fromisoformat(call["answered_at"].replace("Z", "+00:00")).timestamp()
         # 8 kHz, 16 bit, two channels.
         lost = killed - answered - (len(wav) - 44) / 32_000
-        assert lost < 2.05, f"{lost:.2f} s of the recording are lost"
+        # Two seconds are written at a time.
+        assert lost < allowed(2.05), f"{lost:.2f} s of the recording are lost"
     finally:
         server.kill()
 
@@ -198,7 +199,7 @@ def test_a_database_that_cannot_be_written_ends_the_start(open_folder):
 
 
 def test_the_maximum_duration_ends_politely(server, callee):
-    call_id = server.create(callee("cooperative").address, [ATTEND, PARKING, MOVED, GUESTS], max_duration=20)
+    call_id = server.create(callee("cooperative").address, [ATTEND, PARKING, MOVED, GUESTS], max_duration=12)
     call = server.wait_for(call_id)
     result = server.result(call_id)
     assert call["end_reason"] == "max_duration" and call["state"] == "completed", call
@@ -206,7 +207,7 @@ def test_the_maximum_duration_ends_politely(server, callee):
     assert "ime" in result["transcript"][-1]["text"] and "oodbye" in result["transcript"][-1]["text"], result[
         "transcript"
     ][-1]
-    assert not result["transcript"][-1].get("interrupted") and 20 <= call["duration_seconds"] < 32, call
+    assert not result["transcript"][-1].get("interrupted") and 12 <= call["duration_seconds"] < 24, call
     assert result["answers"][0]["status"] == "answered" and result["answers"][-1]["status"] != "answered"
 
 

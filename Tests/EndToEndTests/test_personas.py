@@ -1,7 +1,7 @@
 """The built-in callee in all its personas, several calls at once on one server."""
 
 import pytest
-from conftest import ATTEND, GUESTS, MOVED
+from conftest import AS_SHIPPED, ATTEND, GUESTS, MOVED
 
 CASES = {
     # persona: (state, end reason, statuses, values)
@@ -23,6 +23,7 @@ CASES = {
 
 def test_every_persona_gets_its_result(make_server, callee):
     server = make_server(
+        **AS_SHIPPED,
         TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="8",
         TRUNKLINE_OUTBOUND_RING_TIMEOUT="3",
         TRUNKLINE_AGENT_SILENCE_PROMPT_MS="4000",
@@ -88,7 +89,7 @@ def test_korean_is_spoken_and_answered_by_keypad(server, callee):
 
 def test_a_message_is_left_after_the_beep(make_server, callee):
     message = "This is Riverside Restaurant. Please call us back. Thank you."
-    server = make_server(TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE=message)
+    server = make_server(**AS_SHIPPED, TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE=message)
     machine = callee("voicemail")
     call_id = server.create(machine.address)
     call, result = server.wait_for(call_id), server.result(call_id)
@@ -110,7 +111,9 @@ def test_a_message_is_left_after_the_beep(make_server, callee):
 
 def test_a_machine_is_tried_again_and_left_a_message_at_last(make_server, callee):
     message = "This is Riverside Restaurant. Please call us back. Thank you."
-    server = make_server(TRUNKLINE_OUTBOUND_RETRY_ENABLED="true", TRUNKLINE_OUTBOUND_RETRY_RETRY_INTERVAL="1")
+    server = make_server(
+        **AS_SHIPPED, TRUNKLINE_OUTBOUND_RETRY_ENABLED="true", TRUNKLINE_OUTBOUND_RETRY_RETRY_INTERVAL="1"
+    )
     call_id = server.create(callee("voicemail").address, voicemail="retry", voicemail_message=message, max_retries=1)
     call, result = server.wait_for(call_id), server.result(call_id)
     assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "voicemail", "voicemail"), (
@@ -134,7 +137,7 @@ def test_a_machine_is_tried_again_and_left_a_message_at_last(make_server, callee
 
 
 def test_a_call_may_want_something_else_of_machines_than_all_others(make_server, callee):
-    server = make_server(TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE="Call us back.")
+    server = make_server(**AS_SHIPPED, TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE="Call us back.")
     call_id = server.create(callee("voicemail").address, voicemail="hang_up")
     call = server.wait_for(call_id)
     assert call["end_reason"] == "voicemail" and call["voicemail"] == "hang_up" and len(call["attempts"]) == 1
@@ -150,6 +153,7 @@ def test_a_call_may_want_something_else_of_machines_than_all_others(make_server,
         ({"voicemail_message": "x" * 1001}, "voicemail_message"),
     ],
 )
+@pytest.mark.shared
 def test_bad_wishes_about_machines(server, fields, field):
     status, answer = server.request(
         "POST",

@@ -1,20 +1,17 @@
 """Speech to speech: a provider's media stream or a SIP leg on one side, a realtime model on the other."""
 
-import asyncio
 import io
 import json
 import shutil
 import signal
 import socket
 import ssl
-import subprocess
 import time
 import wave
 import xml.etree.ElementTree as ElementTree
 from urllib.parse import urlencode
 
 import numpy
-import openai
 import pytest
 from carrier import Carrier
 from conftest import ATTEND, KEY, free_port
@@ -72,42 +69,7 @@ def sound_of_the_ai(server, call_id, span=None):
     return (loud.sum() - 16 * sounds) / 8
 
 
-def test_the_mock_is_what_the_vendors_client_expects(model):
-    mock = model([{"text": "Good morning to you.", "ms": 400, "tools": [("end_call", {"reason": "task_completed"})]}])
-
-    async def talk():
-        client = openai.AsyncOpenAI(api_key="sk-x", websocket_base_url=mock.url.removesuffix("/realtime"))
-        kinds, sound, words = [], 0, ""
-        async with client.realtime.connect(model="gpt-realtime") as connection:
-            await connection.session.update(
-                session={
-                    "type": "realtime",
-                    "audio": {
-                        "input": {"format": {"type": "audio/pcmu"}, "turn_detection": {"type": "server_vad"}},
-                        "output": {"format": {"type": "audio/pcmu"}},
-                    },
-                }
-            )
-            await connection.response.create()
-            async for event in connection:
-                kinds.append(event.type)
-                assert type(event).__name__ != "BaseModel" and event.event_id
-                if event.type == "response.output_audio.delta":
-                    sound += len(event.delta)
-                if event.type == "response.output_audio_transcript.delta":
-                    words += event.delta
-                if event.type == "response.function_call_arguments.done":
-                    assert (event.name, json.loads(event.arguments)) == ("end_call", {"reason": "task_completed"})
-                if event.type == "response.done":
-                    assert event.response.status == "completed"
-                    return kinds, sound, words
-
-    kinds, sound, words = asyncio.run(asyncio.wait_for(talk(), 10))
-    assert kinds[0] == "session.created" and kinds[1] == "session.updated" and "response.output_audio.done" in kinds
-    assert sound == 4 * len("A" * 1068) and words.strip() == "Good morning to you."
-
-
-def test_a_sip_call_with_a_speech_model(make_server, callee, model):
+def test_a_sip_call_with_a_speech_model(make_server, callee, model, allowed):
     mock = model(
         [
             {"text": "Hello, this is Riverside Restaurant. Will you attend?", "ms": 2000},
@@ -149,8 +111,8 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model):
     said = result["transcript"][evidence["turn"]]
     assert said["speaker"] == "customer" and abs(said["timestamp"] * 1000 - evidence["start_ms"]) < 2
     # The goodbye was drained to its last sample before the hang-up.
-    assert sound_of_the_ai(server, call_id) == pytest.approx(3000, abs=40)
-    assert result["latency"]["turns"] == 1 and 400 <= result["latency"]["voice_to_voice"]["p50_ms"] < 2000
+    assert sound_of_the_ai(server, call_id) == pytest.approx(3000, abs=1000 * allowed(0.04))
+    assert result["latency"]["turns"] == 1 and 400 <= result["latency"]["voice_to_voice"]["p50_ms"] < 1000 * allowed(2)
     path, headers = mock.headers[0]
     assert (
         path.endswith("?model=gpt-realtime")
@@ -167,10 +129,10 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model):
     assert mock.clashes == 0 and len(mock.messages("conversation.item.create")) == 2
 
 
-@pytest.mark.alone
-def test_ten_interruptions_and_everybody_agrees(make_server, model):
-    """What the carrier played, what the model is told was heard, the transcript and the recording: within 40 ms."""
-    points = [240, 400, 610, 777, 900, 1111, 1300, 1500, 1750, 2000]
+def test_interruptions_and_what_was_heard_until_then(make_server, model, allowed):
+    """What the carrier played, what the model is told was heard, the transcript and the recording agree: within 40 ms,
+    and as long as the machine stood still, for two clocks are compared. RealtimeCallTests has ten in virtual time."""
+    points = [240, 610, 1300, 2000]
     mock = model(
         [{"text": " ".join(f"word{n}" for n in range(30)), "ms": 3000} for _ in points], ["stop it"] * len(points)
     )
@@ -200,7 +162,7 @@ def test_ten_interruptions_and_everybody_agrees(make_server, model):
     for truncated, heard, entry in zip(mock.truncated, played, cut, strict=True):
         told = (entry["end"] - entry["timestamp"]) * 1000
         recorded = sound_of_the_ai(server, call_id, (entry["timestamp"] - 0.05, entry["end"] + 0.3))
-        assert max(truncated, heard, told, recorded) - min(truncated, heard, told, recorded) <= 40, (
+        assert max(truncated, heard, told, recorded) - min(truncated, heard, told, recorded) <= 1000 * allowed(0.04), (
             truncated,
             heard,
             told,
@@ -210,7 +172,7 @@ def test_ten_interruptions_and_everybody_agrees(make_server, model):
         assert len(entry["heard_text"].split()) == pytest.approx(truncated / 100, abs=1.5)
 
 
-def test_a_backchannel_does_not_cost_the_sentence(make_server, model):
+def test_a_backchannel_does_not_cost_the_sentence(make_server, model, allowed):
     mock = model(
         [{"text": "A sentence that goes on for three whole seconds.", "ms": 3000}, {"text": "What?", "ms": 500}],
         ["hello", "mm-hm"],
@@ -226,7 +188,7 @@ def test_a_backchannel_does_not_cost_the_sentence(make_server, model):
     time.sleep(0.8)
     # Where it stopped over there is known to 40 ms. The model answered the sound; nobody hears that, and it is told to
     # stop.
-    assert abs(carrier.played_ms() - 3000) <= 40 and mock.truncated == []
+    assert abs(carrier.played_ms() - 3000) <= 1000 * allowed(0.04) and mock.truncated == []
     carrier.hang_up()
     result = server.result(ended(server))
     ai = [entry for entry in result["transcript"] if entry["speaker"] == "ai"]
@@ -258,7 +220,7 @@ def test_a_model_that_dies_in_mid_call_is_called_again(make_server, model):
     assert texts == ["Good morning."]
 
 
-def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model):
+def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model, allowed):
     """In a quiet moment; what is said while the next one is opened is heard, and nothing is said twice."""
     mock = model(
         [{"text": "Good morning, this takes a little while.", "ms": 2000}, {"text": "Still the same call.", "ms": 600}],
@@ -271,8 +233,8 @@ def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model)
     carrier.say(600)
     carrier.wait(lambda: mock.sessions >= 2, what="the session that takes over")
     carrier.wait(lambda: carrier.played_ms() >= 2580, what="the answer")
-    # The greeting came without a hole, in spite of everything (a shared machine may stand still for a few ticks).
-    assert carrier.play_ticks[99] - carrier.play_ticks[0] <= 99 + 5
+    # The greeting came without a hole: its two seconds took two, and as long as the machine stood still.
+    assert (carrier.play_ticks[99] - carrier.play_ticks[0]) * 0.02 <= 99 * 0.02 + allowed(0.1)
     carrier.wait(lambda: mock.messages("conversation.item.create"), what="the next session is told what was said")
     carrier.hang_up()
     assert [entry["text"] for entry in server.result(ended(server))["transcript"]] == [
@@ -528,7 +490,8 @@ def test_open_streams_are_refused_beyond_loopback(tmp_path):
 
 
 def test_tls_on_both_sides(make_server, model, certificates, tmp_path):
-    """wss: to the model, its certificate verified; wss: and https: from the world, the certificate read again at SIGHUP."""
+    """wss: to the model, its certificate verified; wss: and https: from the world, the certificate read again at
+    SIGHUP."""
     mock = model([{"text": "Good morning.", "ms": 600}] * 3, tls=(certificates / "one.pem", certificates / "one.key"))
     for name in ("pem", "key"):
         shutil.copy(certificates / f"one.{name}", tmp_path / f"server.{name}")
@@ -596,7 +559,7 @@ def test_certificates_that_do_not_work_end_the_start(tmp_path, certificates, fil
     assert result.returncode == 1 and words in result.stderr, result.stderr
 
 
-def test_linear_pcm_goes_both_ways(make_server, model):
+def test_linear_pcm_goes_both_ways(make_server, model, allowed):
     """24 kHz to and from the model: what the caller hears is as long and as clean."""
     mock = model([{"text": "Good morning.", "ms": 1000}, {"text": "Yes.", "ms": 400}], ["hello"])
     server = make_server(**realtime(mock, TRUNKLINE_REALTIME_OPENAI_FORMAT="pcm"))
@@ -612,4 +575,6 @@ def test_linear_pcm_goes_both_ways(make_server, model):
         "type": "audio/pcm",
         "rate": 24000,
     }
-    assert sound_of_the_ai(server, ended(server)) == pytest.approx(1000 + 20 * (len(carrier.play_log) - 50), abs=80)
+    assert sound_of_the_ai(server, ended(server)) == pytest.approx(
+        1000 + 20 * (len(carrier.play_log) - 50), abs=1000 * allowed(0.08)
+    )

@@ -1,4 +1,5 @@
-"""More SIP requests than anybody means: what is above the rates of Sources/C/Sofia/admission.c is dropped, and the server's memory stays bounded."""
+"""More SIP requests than anybody means: what is above the rates of Sources/C/Sofia/admission.c is dropped, and the
+server's memory stays bounded."""
 
 import contextlib
 import re

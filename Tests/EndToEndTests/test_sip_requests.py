@@ -1,4 +1,5 @@
-"""Requests of SIP that somebody may send out of the blue, and bodies that would have us send audio where no phone is."""
+"""Requests of SIP that somebody may send out of the blue, and bodies that would have us send audio where no phone
+is."""
 
 import random
 import socket
@@ -52,9 +53,12 @@ class Caller:
         if body:
             headers += "Content-Type: application/sdp\r\n"
         message = (
-            f"{method} sip:{self.to}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP {self.source}:{self.port};branch={branch or self.branch}\r\nMax-Forwards: 70\r\n"
+            f"{method} sip:{self.to}@127.0.0.1 SIP/2.0\r\n"
+            f"Via: SIP/2.0/UDP {self.source}:{self.port};branch={branch or self.branch}\r\nMax-Forwards: 70\r\n"
             f"From: <sip:caller@{self.source}>;tag={self.tag}\r\nTo: <sip:{self.to}@127.0.0.1>{self.remote_tag and ';tag=' + self.remote_tag}\r\nCall-ID: {self.call_id}\r\n"
-            f"CSeq: {sequence or self.sequence} {method}\r\nContact: {contact or f'<sip:caller@{self.source}:{self.port}>'}\r\n{headers}Content-Length: {len(body)}\r\n\r\n{body}"
+            f"CSeq: {sequence or self.sequence} {method}\r\n"
+            f"Contact: {contact or f'<sip:caller@{self.source}:{self.port}>'}\r\n"
+            f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
         )
         self.socket.sendto(message.encode(), ("127.0.0.1", self.server.sip_port))
 
@@ -94,7 +98,10 @@ class Caller:
 
 
 def sdp(address="127.0.0.1", port=40_000, line="c=IN IP4 {}\r\n", media="", more=""):
-    return f"v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\n{line.format(address)}t=0 0\r\nm=audio {port} RTP/AVP 0 8 101\r\n{media}a=rtpmap:101 telephone-event/8000\r\n{more}"
+    return (
+        f"v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\n{line.format(address)}t=0 0\r\nm=audio {port} RTP/AVP 0 8 101\r\n"
+        f"{media}a=rtpmap:101 telephone-event/8000\r\n{more}"
+    )
 
 
 @pytest.mark.parametrize("tag", ["", "abc"])

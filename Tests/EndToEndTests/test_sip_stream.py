@@ -1,4 +1,5 @@
-"""SIP over TCP and TLS as strangers may write it: any length, any place in a segment, half messages that stay, and more connections than there is room for.
+"""SIP over TCP and TLS as strangers may write it: any length, any place in a segment, half messages that stay, and more
+connections than there is room for.
 
 A good client beside it is answered all along, the process lives, and its memory stays within a bound.
 """
@@ -15,7 +16,7 @@ import time
 
 import pytest
 from conftest import free_port
-from test_operators import PASSWORD, Registering, add_operator
+from operators import PASSWORD, Registering, add_operator
 
 # Of Sources/C/Sofia/streams.h and streams.c.
 MESSAGE_BYTES, FIELD_COUNT = 65_535, 512
@@ -32,8 +33,11 @@ def request(port, length=b"Content-Length: 0\r\n", body=b"", method="OPTIONS", t
     """A good request but for what is given; the port is a number of ours that tells it from others."""
     return (
         (
-            f"{method} sip:127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/{transport} 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):016x}\r\nMax-Forwards: 70\r\n"
-            f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):08x}\r\nTo: <sip:127.0.0.1>\r\nCall-ID: {random.getrandbits(64):016x}\r\nCSeq: 1 {method}\r\n"
+            f"{method} sip:127.0.0.1 SIP/2.0\r\n"
+            f"Via: SIP/2.0/{transport} 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):016x}\r\n"
+            "Max-Forwards: 70\r\n"
+            f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):08x}\r\nTo: <sip:127.0.0.1>\r\n"
+            f"Call-ID: {random.getrandbits(64):016x}\r\nCSeq: 1 {method}\r\n"
         ).encode()
         + more
         + length
@@ -284,7 +288,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+@pytest.mark.parametrize("transport", ["TCP", pytest.param("TLS", marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_headers_that_never_end(stack, transport, kind):
     """The first and the second message of a stream; it is closed before 400 KiB are taken."""
@@ -363,7 +367,8 @@ VALUES = [b"<sip:a>", b"*", b"a", b"a/b", b"SIP/2.0/UDP a", b"", b"1 a \"b\"", b
 
 @pytest.mark.parametrize("transport", ["UDP", "TCP"])
 def test_long_lists(server, transport):
-    """Each value of a list is read by a call within the call that read the one before it: as many as a message can hold must not end the stack."""
+    """Each value of a list is read by a call within the call that read the one before it: as many as a message can hold
+    must not end the stack."""
     good = Good(server)
     for name in LISTS:
         for value in VALUES:
@@ -440,8 +445,8 @@ def test_peers_that_read_nothing(stack):
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
 def test_more_connections_than_there_is_room_for(stack, transport):
-    """Strangers by the hundred, each with the largest half message it can leave there. A registered phone's connection and this machine's stay,
-    the phone can open others, and a stranger who comes last is heard."""
+    """Strangers by the hundred, each with the largest half message it can leave there. A registered phone's connection
+    and this machine's stay, the phone can open others, and a stranger who comes last is heard."""
     add_operator(stack)
     phone = Registering(stack, "127.0.0.60")
     assert phone.send("kim", phone.authorization("kim", PASSWORD, phone.challenge("kim")))[0] == 200
@@ -495,7 +500,8 @@ def test_one_address_holds_a_few(stack):
 
 
 def test_fields_by_the_thousand(stack):
-    """A field of three bytes is 200 bytes in memory: as many as a message holds, in as many connections as there may be, are bounded all the same."""
+    """A field of three bytes is 200 bytes in memory: as many as a message holds, in as many connections as there may
+    be, are bounded all the same."""
     good, at_first = Good(stack), memory(stack)
     bomb = b"OPTIONS sip:a SIP/2.0\r\n" + b"Z:\r\n" * 16_000
     streams = []

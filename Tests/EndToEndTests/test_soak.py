@@ -1,4 +1,5 @@
-"""The judgement over a soak run (scripts/soak): what it finds in tables with known faults, and that it lets a healthy one pass."""
+"""The judgement over a soak run (scripts/soak): what it finds in tables with known faults, and that it lets a healthy
+one pass."""
 
 import random
 

@@ -15,7 +15,7 @@ from conftest import ENDED, GUESTS
 from phones import seconds_of
 from srtp_phone import SUITES, Ear, Media, EncryptedCallee, EncryptedCaller, Encrypt, own_socket, rtp, stranger, tone
 from test_inbound import FAST
-from test_operators import wait_until
+from operators import wait_until
 from test_sip_tls import with_tls
 
 # Genuine sound, what was said before it, and what strangers send, hertz.
@@ -24,7 +24,7 @@ ELSEWHERE = "127.0.0.66"
 
 
 @pytest.fixture
-def call(make_server, certificates):
+def call(make_server, certificates, allowed):
     """Starts a server, and a call with it to or from a phone of ours."""
     running = []
 
@@ -37,6 +37,7 @@ def call(make_server, certificates):
             peer = EncryptedCallee(certificates, media)
             settings["TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY"] = peer.gateway
             peer.call(with_tls(make_server, certificates, "two", **settings), [GUESTS])
+        peer.allowed = allowed
         running.append(peer)
         return peer
 
@@ -65,9 +66,12 @@ def only_genuine(peer, folder, seconds):
     genuine, heard = len(peer.media.sent), media["packets_received"]
     # A packet may still be on its way when the BYE is read; what was forged or repeated comes by the hundred.
     assert genuine - 5 <= heard <= genuine, media
-    assert (media["packets_lost"], media["packets_late"]) == (0, 0), media
+    # Packets that the machine kept, while it stood still, may come too late to be played: one each 20 ms.
+    assert media["packets_lost"] + media["packets_late"] <= 50 * peer.allowed(0.01), media
     assert seconds_of(recorded, FOREIGN) == 0, "a stranger is in the recording"
-    assert abs(seconds_of(recorded, GENUINE) - seconds) <= 0.21, "what is genuine is in the recording once"
+    assert abs(seconds_of(recorded, GENUINE) - seconds) <= peer.allowed(0.21), (
+        "what is genuine is in the recording once"
+    )
     peer.media.listen()
     assert len(peer.media.packets) > 50 and not peer.media.unopened
     return result, recorded
@@ -166,7 +170,7 @@ def test_replays_are_not_heard(call, tmp_path, direction):
     peer.media.speak(152, GENUINE, beside=replay)
     result, recorded = only_genuine(peer, tmp_path, 3.04)
     assert pressed(result) == ["[42]"], result["transcript"]
-    assert abs(seconds_of(recorded, BEFORE) - 1.2) <= 0.21, "what was said once is recorded once"
+    assert abs(seconds_of(recorded, BEFORE) - 1.2) <= peer.allowed(0.21), "what was said once is recorded once"
     ear.stop()
     assert not ear.heard, "the call's audio went to a stranger"
     other.close()

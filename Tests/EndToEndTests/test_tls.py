@@ -1,4 +1,5 @@
-"""TLS on all sides: certificates that are expired, self-signed or another name's, and versions before 1.2, are refused with a reason."""
+"""TLS on all sides: certificates that are expired, self-signed or another name's, and versions before 1.2, are refused
+with a reason."""
 
 import datetime
 import http.server

@@ -1,4 +1,5 @@
-"""RFC 4475 and RFC 5118 messages, and thousands of mutated ones: answered as they should be, and never the end of the server.
+"""RFC 4475 and RFC 5118 messages, and thousands of mutated ones: answered as they should be, and never the end of the
+server.
 
 The messages lie beside the project's checkout (`../shared/torture`); without them these tests are skipped, visibly.
 """
@@ -15,7 +16,7 @@ import time
 
 import pytest
 from conftest import ROOT, free_port
-from test_operators import add_operator
+from operators import add_operator
 
 TORTURE = pathlib.Path(os.environ.get("TRUNKLINE_TORTURE", ROOT.parent / "shared/torture"))
 pytestmark = pytest.mark.skipif(not TORTURE.is_dir(), reason=f"the torture messages are not there ({TORTURE})")
@@ -29,8 +30,10 @@ def probe(server, seconds=1.0):
         own.settimeout(0.5)
         port, begun = own.getsockname()[1], time.time()
         message = (
-            f"OPTIONS sip:127.0.0.1:{server.sip_port} SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):x}\r\nMax-Forwards: 70\r\n"
-            f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):x}\r\nTo: <sip:127.0.0.1>\r\nCall-ID: probe-{random.getrandbits(64):x}\r\nCSeq: 1 OPTIONS\r\n"
+            f"OPTIONS sip:127.0.0.1:{server.sip_port} SIP/2.0\r\n"
+            f"Via: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):x}\r\nMax-Forwards: 70\r\n"
+            f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):x}\r\nTo: <sip:127.0.0.1>\r\n"
+            f"Call-ID: probe-{random.getrandbits(64):x}\r\nCSeq: 1 OPTIONS\r\n"
             "Content-Length: 0\r\n\r\n"
         ).encode()
         # UDP may lose it: sent again after T1 (RFC 3261 §17.1.2.2).
@@ -215,15 +218,22 @@ def seeds():
         path.read_bytes() for folder in ("rfc4475", "rfc5118") for path in sorted((TORTURE / folder).glob("*.dat"))
     ]
     invite = (
-        b"INVITE sip:0255501234@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKfuzz\r\nMax-Forwards: 70\r\nFrom: \"A\" <sip:a@127.0.0.1>;tag=1\r\n"
-        b"To: <sip:0255501234@127.0.0.1>\r\nCall-ID: fuzz-1\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:9>\r\nSupported: timer, 100rel, replaces\r\nSession-Expires: 1800;refresher=uac\r\n"
+        b"INVITE sip:0255501234@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKfuzz\r\n"
+        b"Max-Forwards: 70\r\nFrom: \"A\" <sip:a@127.0.0.1>;tag=1\r\n"
+        b"To: <sip:0255501234@127.0.0.1>\r\nCall-ID: fuzz-1\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:9>\r\n"
+        b"Supported: timer, 100rel, replaces\r\nSession-Expires: 1800;refresher=uac\r\n"
         b"Authorization: Digest username=\"kim\", realm=\"trunkline\", nonce=\"1.2.3\", uri=\"sip:x\", response=\"00\", qop=auth, nc=00000001, cnonce=\"a\"\r\n"
-        b"P-Asserted-Identity: <sip:b@127.0.0.1>\r\nReplaces: a@b;to-tag=1;from-tag=2\r\nContent-Type: application/sdp\r\nContent-Length: 160\r\n\r\n"
-        b"v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0 8 101\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n"
+        b"P-Asserted-Identity: <sip:b@127.0.0.1>\r\nReplaces: a@b;to-tag=1;from-tag=2\r\n"
+        b"Content-Type: application/sdp\r\nContent-Length: 160\r\n\r\n"
+        b"v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0 8 101\r\n"
+        b"a=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n"
     )
     register = (
-        b"REGISTER sip:127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKfuzz2\r\nMax-Forwards: 70\r\nFrom: <sip:kim@127.0.0.1>;tag=1\r\nTo: <sip:kim@127.0.0.1>\r\n"
-        b"Call-ID: fuzz-2\r\nCSeq: 1 REGISTER\r\nContact: <sip:kim@127.0.0.1:9>;expires=60;q=0.5, <sip:kim@127.0.0.1:10>\r\nExpires: 60\r\nContent-Length: 0\r\n\r\n"
+        b"REGISTER sip:127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKfuzz2\r\nMax-Forwards: 70\r\n"
+        b"From: <sip:kim@127.0.0.1>;tag=1\r\nTo: <sip:kim@127.0.0.1>\r\n"
+        b"Call-ID: fuzz-2\r\nCSeq: 1 REGISTER\r\n"
+        b"Contact: <sip:kim@127.0.0.1:9>;expires=60;q=0.5, <sip:kim@127.0.0.1:10>\r\nExpires: 60\r\n"
+        b"Content-Length: 0\r\n\r\n"
     )
     refer = invite.replace(b"INVITE", b"REFER").replace(
         b"Replaces:", b"Refer-To: <sip:x@y?Replaces=a%40b>\r\nReferred-By: <sip:q@z>\r\nX:"

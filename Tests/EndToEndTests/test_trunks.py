@@ -1,19 +1,16 @@
-"""Trunks: several of them, registration, keep-alive, redirection, session timers, reliable ringing, SRTP; Kamailio in front."""
+"""Trunks: several of them, registration, keep-alive, redirection, session timers, reliable ringing, SRTP; Kamailio in
+front."""
 
-import pathlib
-import random
 import re
 import socket
-import struct
-import subprocess
 import threading
 import time
 
 import pytest
-from conftest import ATTEND, ROOT, free_port
-from phones import seconds_of, silence, speech, tone
+from conftest import ATTEND, free_port
+from phones import seconds_of, tone
 from test_inbound import NUMBER, Phone as Hand, inbound, wait_for_call
-from test_operators import FAST, PASSWORD, Desk, add_operator, phone, registered, stereo, wait_until  # noqa: F401
+from operators import FAST, PASSWORD, Desk, add_operator, registered, stereo, wait_until
 from test_sipp import OK_TO_LAST, SDP, Sipp, answer, reply
 
 NUMBERED = "01012345678"
@@ -153,7 +150,8 @@ def test_challenges_of_a_foreign_realm_are_not_answered(make_server):
 
 
 def test_a_trunk_proves_itself_and_speaks_for_its_callers(make_server):
-    """By password from anywhere; P-Asserted-Identity counts only then. Others are asked for theirs, whatever number they try."""
+    """By password from anywhere; P-Asserted-Identity counts only then. Others are asked for theirs, whatever number
+    they try."""
     server = make_server(
         **FAST,
         TRUNKLINE_INBOUND_ACCOUNTS="carrier:a-long-password",
@@ -227,7 +225,8 @@ def test_a_session_timer_is_kept_by_us(make_server):
     body = SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port())
     hand.send(
         "INVITE",
-        "Session-Expires: 90;refresher=uas\r\nMin-SE: 90\r\nSupported: timer\r\nAllow: INVITE, ACK, BYE, UPDATE\r\nContent-Type: application/sdp\r\n",
+        "Session-Expires: 90;refresher=uas\r\nMin-SE: 90\r\nSupported: timer\r\nAllow: INVITE, ACK, BYE, UPDATE\r\n"
+        "Content-Type: application/sdp\r\n",
         body,
     )
     answer = hand.receive()
@@ -279,265 +278,9 @@ def test_what_is_not_encrypted_is_refused_where_it_must_be(make_server, tmp_path
     )
 
 
-@pytest.fixture
-def kamailio(tmp_path, certificates):
-    running = []
-
-    def start(server_port, gateway="127.0.0.1:9", tls_port=None):
-        port = free_port()
-        defines = {
-            "LISTEN_UDP": f'udp:127.0.0.1:{port}',
-            "LISTEN_TCP": f'tcp:127.0.0.1:{port}',
-            "TRUNKLINE_URI": f'"sip:127.0.0.1:{server_port}"',
-            "GATEWAY": f'"{gateway}"',
-            "PASSWORD": f'"{PASSWORD}"',
-            "TRUNKLINE_NUMBERS": f'"^{NUMBER}|1001$"',
-        }
-        if tls_port:
-            defines |= {
-                "LISTEN_TLS": f'tls:127.0.0.1:{tls_port}',
-                "TLS_KEY": f'"{certificates}/one.key"',
-                "TLS_CERTIFICATE": f'"{certificates}/one.pem"',
-                "TLS_CA": f'"{certificates}/ca.pem"',
-            }
-        arguments = [word for name, value in defines.items() for word in ("-A", f"{name}={value}")]
-        log = tmp_path / f"kamailio-{port}.log"
-        run = tmp_path / f"kamailio-{port}"
-        run.mkdir()
-        running.append(
-            subprocess.Popen(
-                [
-                    "kamailio",
-                    "-f",
-                    str(ROOT / "deploy/kamailio/kamailio.cfg"),
-                    "-DD",
-                    "-E",
-                    "-m",
-                    "64",
-                    "-M",
-                    "8",
-                    "-Y",
-                    str(run),
-                    "-P",
-                    str(run / "pid"),
-                    *arguments,
-                ],
-                stdout=open(log, "wb"),
-                stderr=subprocess.STDOUT,
-                cwd=run,
-                start_new_session=True,
-            )
-        )
-        deadline = time.time() + 15
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    return port
-            assert running[-1].poll() is None and time.time() < deadline, log.read_text()
-            time.sleep(0.1)
-
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(timeout=15)
-
-
-@pytest.mark.parametrize("transport", ["udp", "tcp", "tls"])
-def test_a_call_through_kamailio(make_server, callee, kamailio, certificates, transport):
-    """Our INVITE by digest through the proxy, which stays in the dialog (Record-Route): a whole conversation, both answers."""
-    one = callee("cooperative")
-    gateway = one.address.split("@")[1]
-    tls_port = free_port() if transport == "tls" else None
-    port = kamailio(9, gateway=gateway, tls_port=tls_port)
-    options = (
-        {}
-        if transport != "tls"
-        else {
-            "TRUNKLINE_TLS_CERTIFICATE": str(certificates / "two.pem"),
-            "TRUNKLINE_TLS_KEY": str(certificates / "two.key"),
-            "TRUNKLINE_TLS_CA_FILE": str(certificates / "ca.pem"),
-            "TRUNKLINE_SIP_TLS_PORT": str(free_port()),
-            "TRUNKLINE_SIP_SRTP": "off",
-            "tls": str(certificates / "ca.pem"),
-        }
-    )
-    address = (
-        f"127.0.0.1:{port}"
-        if transport == "udp"
-        else f"127.0.0.1:{port};transport=tcp"
-        if transport == "tcp"
-        else f"127.0.0.1:{tls_port};transport=tls"
-    )
-    server = make_server(
-        TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=address,
-        TRUNKLINE_SIP_GATEWAY_USERNAME="trunkline",
-        TRUNKLINE_SIP_GATEWAY_PASSWORD=PASSWORD,
-        TRUNKLINE_SIP_GATEWAY_REALM="trunkline",
-        **options,
-    )
-    call_id = server.create(NUMBERED)
-    call = server.wait_for(call_id, seconds=90)
-    assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), call
-    assert [answer["status"] for answer in server.result(call_id)["answers"]] == ["answered", "answered"]
-    wait_until(lambda: any(event["event"] == "ended" for event in one.events()), 5, "no BYE came through")
-
-
-def test_the_whole_way_behind_kamailio(make_server, phone, kamailio, tmp_path):
-    """A phone registers at Kamailio and calls an operator of ours who is away; the AI answers, and hands over to a colleague."""
-    server = make_server(
-        **FAST, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?", TRUNKLINE_INBOUND_TRUSTED_SOURCES="127.0.0.1"
-    )
-    port = kamailio(server.sip_port)
-    add_operator(server, status="away")
-    known = add_operator(server, "Lee Jiwoo", "lee", "1002")
-    desk = phone("lee", server, tone(tmp_path / "desk.wav", 500), password=PASSWORD)
-    registered(server, known)
-
-    class Front:
-        sip_port = port
-
-    caller = phone(
-        "01098765432",
-        Front,
-        speech(tmp_path / "mic.wav", [9.5, "I want to speak to an operator please.", 60]),
-        password=PASSWORD,
-    )
-    wait_until(lambda: "200 OK" in caller.text() or "registered" in caller.text(), what=caller.text)
-    caller.dial(f"sip:1001@127.0.0.1:{port}")
-    call_id = wait_for_call(server, {"connected"})["inbound_id"]
-    get = lambda: server.request("GET", f"/api/inbound/{call_id}")[1]
-    wait_until(lambda: any(item["outcome"] == "connected" for item in get()["transfers"]), 45, lambda: str(get()))
-    time.sleep(3)
-    desk.command("hangup")
-    call = wait_for_call(server)
-    assert (call["state"], call["end_reason"], call["caller_number"]) == ("completed", "transferred", "01098765432"), (
-        call
-    )
-    assert seconds_of(caller.heard(), 500) > 2 and seconds_of(stereo(server, call_id, tmp_path)[:, 1], 500) > 2
-
-
-class NameServer(threading.Thread):
-    """DNS (RFC 1035) on port 53 of an address of its own. `records`: (name, type) to a list of data; None: no answer ever comes."""
-
-    TYPES = {"A": 1, "NAPTR": 35, "SRV": 33}
-
-    def __init__(self, records):
-        super().__init__(daemon=True)
-        self.records, self.asked = records, []
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        # All of 127/8 is this machine's; a test that ran before may still hold its own.
-        self.address = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
-        self.socket.bind((self.address, 53))
-        self.start()
-
-    @staticmethod
-    def name(text):
-        return b"".join(bytes([len(part)]) + part.encode() for part in text.split(".") if part) + b"\0"
-
-    def data(self, kind, value):
-        if kind == "A":
-            return socket.inet_aton(value)
-        if kind == "SRV":
-            priority, port, target = value
-            return struct.pack(">HHH", priority, 1, port) + self.name(target)
-        order, service, replacement = value
-        strings = b"".join(bytes([len(part)]) + part.encode() for part in ("s", service, ""))
-        return struct.pack(">HH", order, 1) + strings + self.name(replacement)
-
-    def run(self):
-        while True:
-            query, source = self.socket.recvfrom(4_096)
-            labels, at = [], 12
-            while query[at]:
-                labels.append(query[at + 1 : at + 1 + query[at]].decode().lower())
-                at += 1 + query[at]
-            code = struct.unpack(">H", query[at + 1 : at + 3])[0]
-            kind = {number: kind for kind, number in self.TYPES.items()}.get(code, str(code))
-            question, name = query[12 : at + 5], ".".join(labels)
-            self.asked.append((name, kind))
-            found = self.records.get((name, kind), [])
-            if found is None:
-                continue
-            answers = b"".join(
-                b"\xc0\x0c" + struct.pack(">HHIH", code, 1, 60, len(data)) + data
-                for data in (self.data(kind, one) for one in found)
-            )
-            exists = any(name == known for known, _ in self.records)
-            self.socket.sendto(
-                query[:2]
-                + (b"\x85\x80" if exists else b"\x85\x83")
-                + struct.pack(">HHHH", 1, len(found), 0, 0)
-                + question
-                + answers,
-                source,
-            )
-
-
-def with_names(tmp_path, names):
-    """What the server is started with, so that it asks `names` and nobody else."""
-    (tmp_path / "resolv.conf").write_text(f"nameserver {names.address}\n")
-    return ["unshare", "-m", "sh", "-c", f'mount --bind {tmp_path / "resolv.conf"} /etc/resolv.conf && exec "$@"', "sh"]
-
-
-may_mount = pytest.mark.skipif(
-    subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0,
-    reason="a name server of its own needs a mount namespace",
-)
-
-
-@may_mount
-@pytest.mark.parametrize("service, prefix", [("SIP+D2U", "_sip._udp"), ("SIP+D2T", "_sip._tcp"), (None, "_sip._udp")])
-def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix):
-    """RFC 3263: NAPTR says how, SRV where and in which order, A which address; who is not there is passed over."""
-    transport = "tcp" if service == "SIP+D2T" else "udp"
-    last = Sipp(
-        tmp_path,
-        reply("486 Busy Here") + '  <recv request="ACK"/>\n',
-        options=["-t", "t1"] if transport == "tcp" else [],
-    )
-    names = NameServer(
-        {
-            ("carrier.test", "NAPTR"): [(10, service, f"{prefix}.carrier.test")] if service else [],
-            (f"{prefix}.carrier.test", "SRV"): [
-                (20, last.port, "second.carrier.test"),
-                (10, free_port(), "first.carrier.test"),
-            ],
-            ("first.carrier.test", "A"): ["127.0.0.1"],
-            ("second.carrier.test", "A"): ["127.0.0.1"],
-        }
-    )
-    server = make_server(launcher=with_names(tmp_path, names), TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="carrier.test")
-    call = server.wait_for(server.create(NUMBERED, [ATTEND]), seconds=60)
-    assert call["state"] == "busy", (call["failure_reason"], names.asked)
-    assert last.finish() == 0
-    assert ("carrier.test", "NAPTR") in names.asked and (f"{prefix}.carrier.test", "SRV") in names.asked
-
-
-@may_mount
-def test_a_silent_name_server_holds_nobody_up(make_server, tmp_path):
-    """A name that is never answered for: its call fails with a reason, and every other one goes on meanwhile."""
-    names = NameServer(
-        {("slow.test", kind): None for kind in ("NAPTR", "SRV", "A", "28")} | {("_sip._udp.slow.test", "SRV"): None}
-    )
-    server = make_server(
-        launcher=with_names(tmp_path, names),
-        TRUNKLINE_OUTBOUND_RING_TIMEOUT="8",
-        TRUNKLINE_OUTBOUND_SIP_HOSTS="slow.test,127.0.0.1",
-    )
-    slow = server.create("sip:nobody@slow.test", [ATTEND])
-    wait_until(lambda: names.asked, what="nobody asked for the name")
-    for _ in range(5):
-        begun = time.time()
-        assert Hand(server).status("OPTIONS") == 200 and time.time() - begun < 0.5
-        time.sleep(0.2)
-    quick = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n')
-    assert server.wait_for(server.create(quick.address, [ATTEND]), seconds=5)["state"] == "busy"
-    call = server.wait_for(slow, seconds=40)
-    assert call["state"] in ("failed", "no_answer") and call["failure_reason"], call
-
-
 def test_of_forked_answers_one_is_taken(make_server):
-    """A proxy that forks may bring two answers (RFC 3261 §13.2.2.4): the first has the call, the second is acknowledged and hung up."""
+    """A proxy that forks may bring two answers (RFC 3261 §13.2.2.4): the first has the call, the second is acknowledged
+    and hung up."""
     far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     far.bind(("127.0.0.1", 0))
     far.settimeout(5)
@@ -556,7 +299,8 @@ def test_of_forked_answers_one_is_taken(make_server):
         kind = "Content-Type: application/sdp\r\n" if body else ""
         far.sendto(
             (
-                f"SIP/2.0 {status}\r\n{head(invite)}To: {to};tag={tag}\r\nContact: <sip:{tag}@127.0.0.1:{port}>\r\n{kind}"
+                f"SIP/2.0 {status}\r\n{head(invite)}To: {to};tag={tag}\r\nContact: <sip:{tag}@127.0.0.1:{port}>\r\n"
+                f"{kind}"
                 f"Content-Length: {len(body)}\r\n\r\n{body}"
             ).encode(),
             source,
@@ -578,7 +322,9 @@ def test_of_forked_answers_one_is_taken(make_server):
         if method == "BYE":
             far.sendto(
                 (
-                    f"SIP/2.0 200 OK\r\n{head(message)}To: {re.search(r'^To: (.*)', message.decode(), re.M)[1].strip()}\r\nContent-Length: 0\r\n\r\n"
+                    "SIP/2.0 200 OK\r\n"
+                    f"{head(message)}To: {re.search(r'^To: (.*)', message.decode(), re.M)[1].strip()}\r\n"
+                    "Content-Length: 0\r\n\r\n"
                 ).encode(),
                 source,
             )

@@ -1,4 +1,5 @@
-"""Calls that Twilio brings: whose number it is decides what is said, and the record stands among the calls that came in."""
+"""Calls that Twilio brings: whose number it is decides what is said, and the record stands among the calls that came
+in."""
 
 import threading
 import time
@@ -222,7 +223,8 @@ def test_the_caller_hangs_up(make_server, carrier):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_callbacks_late_doubled_lost_and_foreign(make_server, carrier, way):
-    """A webhook told twice is one call; a report of the end that comes late, twice or never changes nothing that has ended."""
+    """A webhook told twice is one call; a report of the end that comes late, twice or never changes nothing that has
+    ended."""
     mock = carrier()
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE=way, **ASKS)
     phone = mock.incoming(CALLER, OURS)
@@ -305,7 +307,8 @@ def test_a_speech_model_is_told_that_it_answers(make_server, carrier, model):
     server = start(make_server, mock, **{**realtime(speech), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false", **ASKS})
     phone = mock.incoming(CALLER, OURS)
     begin(phone)
-    wait(lambda: phone.carrier and phone.carrier.played_ms() >= 680, what="the greeting")
+    # Nearly all of its 700 ms: how exactly a sentence is heard, test_realtime measures.
+    wait(lambda: phone.carrier and phone.carrier.played_ms() >= 600, what="the greeting")
     words = next(
         message["session"]["instructions"] for _, _, message in speech.log if message["type"] == "session.update"
     )

@@ -1,4 +1,5 @@
-"""Whatever the other party talks a model into calling: tools that were never offered, odd, huge and repeated arguments. Ignored, and the call goes on."""
+"""Whatever the other party talks a model into calling: tools that were never offered, odd, huge and repeated arguments.
+Ignored, and the call goes on."""
 
 from conftest import ATTEND, mocks
 from mock_speech import MockSpeech
@@ -38,7 +39,8 @@ def deep(levels):
 
 
 def test_a_speech_model_that_calls_what_was_never_offered(make_server, model):
-    """One response with every one of them, one with a hundred of the same; then the conversation goes on as it should."""
+    """One response with every one of them, one with a hundred of the same; then the conversation goes on as it
+    should."""
     mock = model(
         [
             {"text": "One moment.", "ms": 300, "tools": ODD + [("run_shell", deep(60))]},
@@ -79,7 +81,8 @@ speech = mocks(MockSpeech)
 
 
 def test_a_language_model_that_calls_what_was_never_offered(make_server, callee, speech):
-    """Cascade: the same in its turns, once all of them and once a hundred of one kind; the question is answered all the same."""
+    """Cascade: the same in its turns, once all of them and once a hundred of one kind; the question is answered all the
+    same."""
     # It comes in pieces of nine characters: more than 64 KiB of them are one call too many already.
     odd = [(name, arguments) for name, arguments in ODD if len(str(arguments)) < 10_000] + [
         ("run_shell", {"a": "b" * 80_000})

@@ -1,4 +1,5 @@
-"""Webhooks of users never reach our own network: names that change their mind, redirections, other spellings of an address."""
+"""Webhooks of users never reach our own network: names that change their mind, redirections, other spellings of an
+address."""
 
 import http.server
 import ssl
@@ -7,7 +8,7 @@ import time
 
 import pytest
 from conftest import ATTEND, mocks
-from test_trunks import NameServer, may_mount, with_names
+from name_server import NameServer, may_mount, with_names
 
 QUICK = {"TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": "0,0"}
 

@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import ATTEND, TRUNKLINE, mocks
+from conftest import ATTEND, mocks
 from standardwebhooks.webhooks import Webhook
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
@@ -156,6 +156,7 @@ def test_what_was_given_up_is_sent_again_by_hand(make_server, callee, receiver):
         ("nonsense", "https"),
     ],
 )
+@pytest.mark.shared
 def test_addresses_that_are_refused(server, url, words):
     status, answer = server.request(
         "POST",

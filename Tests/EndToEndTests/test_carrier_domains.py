@@ -1,0 +1,62 @@
+"""Carriers found by their domain (RFC 3263), with a name server of the test's own."""
+
+import time
+
+import pytest
+from conftest import ATTEND, free_port
+from name_server import NameServer, may_mount, with_names
+from test_inbound import Phone as Hand
+from operators import wait_until
+from test_sipp import Sipp, reply
+from test_trunks import NUMBERED
+
+
+@may_mount
+@pytest.mark.parametrize("service, prefix", [("SIP+D2U", "_sip._udp"), ("SIP+D2T", "_sip._tcp"), (None, "_sip._udp")])
+def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix):
+    """RFC 3263: NAPTR says how, SRV where and in which order, A which address; who is not there is passed over."""
+    transport = "tcp" if service == "SIP+D2T" else "udp"
+    last = Sipp(
+        tmp_path,
+        reply("486 Busy Here") + '  <recv request="ACK"/>\n',
+        options=["-t", "t1"] if transport == "tcp" else [],
+    )
+    names = NameServer(
+        {
+            ("carrier.test", "NAPTR"): [(10, service, f"{prefix}.carrier.test")] if service else [],
+            (f"{prefix}.carrier.test", "SRV"): [
+                (20, last.port, "second.carrier.test"),
+                (10, free_port(), "first.carrier.test"),
+            ],
+            ("first.carrier.test", "A"): ["127.0.0.1"],
+            ("second.carrier.test", "A"): ["127.0.0.1"],
+        }
+    )
+    server = make_server(launcher=with_names(tmp_path, names), TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="carrier.test")
+    call = server.wait_for(server.create(NUMBERED, [ATTEND]), seconds=60)
+    assert call["state"] == "busy", (call["failure_reason"], names.asked)
+    assert last.finish() == 0
+    assert ("carrier.test", "NAPTR") in names.asked and (f"{prefix}.carrier.test", "SRV") in names.asked
+
+
+@may_mount
+def test_a_silent_name_server_holds_nobody_up(make_server, tmp_path):
+    """A name that is never answered for: its call fails with a reason, and every other one goes on meanwhile."""
+    names = NameServer(
+        {("slow.test", kind): None for kind in ("NAPTR", "SRV", "A", "28")} | {("_sip._udp.slow.test", "SRV"): None}
+    )
+    server = make_server(
+        launcher=with_names(tmp_path, names),
+        TRUNKLINE_OUTBOUND_RING_TIMEOUT="8",
+        TRUNKLINE_OUTBOUND_SIP_HOSTS="slow.test,127.0.0.1",
+    )
+    slow = server.create("sip:nobody@slow.test", [ATTEND])
+    wait_until(lambda: names.asked, what="nobody asked for the name")
+    for _ in range(5):
+        begun = time.time()
+        assert Hand(server).status("OPTIONS") == 200 and time.time() - begun < 0.5
+        time.sleep(0.2)
+    quick = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n')
+    assert server.wait_for(server.create(quick.address, [ATTEND]), seconds=5)["state"] == "busy"
+    call = server.wait_for(slow, seconds=40)
+    assert call["state"] in ("failed", "no_answer") and call["failure_reason"], call
