@@ -1,4 +1,5 @@
 // A page for things that are listed, added, changed and removed: what differs between them stands in resources.js.
+import { limit, member } from "./form.js";
 import { questionList } from "./questions.js";
 import { settings } from "./resources.js";
 import { t } from "./text.js";
@@ -151,12 +152,14 @@ export async function resourcePage(root, resource, role) {
     const body = dialog.querySelector("form");
     const fields = part(dialog, "fields");
     const readers = [];
+    const schema = await resource.form();
     cell(dialog, "title", item ? resource.editTitle : resource.addTitle);
     for (const field of resource.fields) {
       if (item && field.onlyNew) continue;
       if (field.kind === "questions") {
         const group = template("questions").querySelector("fieldset");
-        const asked = questionList(part(group, "questions"), group.querySelector('[data-action="add-question"]'));
+        const adder = group.querySelector('[data-action="add-question"]');
+        const asked = questionList(part(group, "questions"), adder, schema);
         if (item) asked.fill(item.questions);
         fields.append(group);
         readers.push([field.name, () => asked.read()]);
@@ -168,7 +171,7 @@ export async function resourcePage(root, resource, role) {
       );
       control.name = field.name;
       if (field.kind === "password") { control.type = "password"; control.autocomplete = "new-password"; }
-      if (field.kind === "number") { control.type = "number"; [control.min, control.max] = field.range; }
+      if (field.kind === "number") control.type = "number";
       if (control.localName === "input") control.autocomplete ||= "off";
       const options = field.kind === "choice" ? await field.options() : [];
       for (const [value, name] of options) {
@@ -176,11 +179,13 @@ export async function resourcePage(root, resource, role) {
         option.value = value;
         control.append(option);
       }
+      limit(control, schema);
       if (field.placeholder) control.placeholder = field.placeholder;
       const value = item?.[field.name] ?? field.initial;
       if (value != null) control.value = value;
       label.append(control);
-      if (field.help) label.append(element("span", field.help, "help muted"));
+      const help = typeof field.help === "function" ? field.help(member(schema, field.name)) : field.help;
+      if (help) label.append(element("span", help, "help muted"));
       const error = element("span", "", "error");
       error.dataset.error = field.name;
       error.setAttribute("role", "alert");

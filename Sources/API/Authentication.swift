@@ -6,7 +6,7 @@ public import Store
 internal import Synchronization
 
 /// What a key may do (SPEC §9).
-public enum Role: String, Sendable, Comparable {
+public enum Role: String, Sendable, Comparable, CaseIterable {
     case viewer, `operator`, admin
     private var rank: Int {
         switch self {

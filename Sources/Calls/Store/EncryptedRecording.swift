@@ -1,6 +1,7 @@
 internal import Foundation
 public import Net
 internal import Pipeline
+internal import Problems
 public import Store
 
 /// A recording that is encrypted: pieces of PCM, each encrypted for its place in its file. Its WAV header is made when it is
@@ -44,7 +45,7 @@ public struct EncryptedRecording: ByteSource {
             let start = piece * Self.encryptedLength
             let encrypted = try file.read(start..<min(start + Self.encryptedLength, file.count))
             guard Vault.isEncrypted(encrypted) else {
-                throw StoreError(.unavailable, "an encrypted recording is damaged")
+                throw StoreError(.unavailable, .encryptedRecordingDamaged)
             }
             let open = try vault.bytes(Data(encrypted), row: Self.row(name, piece))
             let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength)
