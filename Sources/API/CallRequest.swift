@@ -37,7 +37,7 @@ struct CallRequest {
             language,
             Field("agent", .text(Field.Kind.wordLimit), "who speaks"),
             Field("metadata", .free, "returned untouched; at most \(metadataLimit) bytes"),
-            Field("webhook_url", .text(WebhookSender.urlLimit), "https address that the call's events are posted to"),
+            Field("webhook_url", .url, "https address that the call's events are posted to"),
             Field("voicemail", .choice(voicemailActions), "what to do when a machine answers"),
             Field("voicemail_message", .text(VoicemailPolicy.messageLimit, .paragraph), "what is said to the machine"),
         ],

@@ -18,6 +18,7 @@ import Testing
             Field("inner", .object([Field("x", .boolean, required: true, "")]), ""),
             Field("open", .object([Field("x", .boolean, "")], others: true), ""), Field("free", .free, ""),
             Field("either", .textOrObject(.text(2), [Field("x", .boolean, "")]), ""), Field("value", .scalar(3), ""),
+            Field("url", .url, ""),
         ])
 
     private func read(_ members: String) throws -> FieldReader {
@@ -29,7 +30,7 @@ import Testing
             #"""
             "text": " ab ", "note": "  ", "secret": " abc ", "word": " a ", "at": "2026-11-21T09:30:00Z", "flag": null,
             "phone": "02-555 0100", "callee": "sip:a@b", "list": ["a"], "inner": {"x": false}, "open": {"y": 1},
-            "free": {"z": []}, "either": {"x": true}, "value": 1.5, "language": "ko"
+            "free": {"z": []}, "either": {"x": true}, "value": 1.5, "language": "ko", "url": " a "
             """#)
         #expect(fields.errors == [])
         #expect(fields.text("text") == "ab" && fields.text("note") == nil && fields.text("secret") == " abc ")
@@ -39,6 +40,7 @@ import Testing
         #expect(fields.list("list") == [.text("a")] && fields.values.object("inner")?.boolean("x") == false)
         #expect(fields.values.object("open") == [:] && fields.values.free("free") == ["z": []])
         #expect(fields.values.object("either")?.boolean("x") == true && fields.values["value"] == .number(1.5))
+        #expect(fields.text("url") == " a ")
         #expect(fields.sent("free") == ["z": []] && fields.sent("count") == nil)
     }
 

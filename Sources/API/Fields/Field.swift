@@ -16,6 +16,8 @@ struct Field: Sendable {
         case integer(ClosedRange<Int>)
         case boolean
         case choice([String])
+        /// An address for webhooks, as it was sent: space around it makes it a bad one.
+        case url
         /// RFC 3339, with an offset.
         case time
         /// BCP 47.
@@ -70,6 +72,7 @@ extension Field.Kind {
         case .text(let limit, _): limit
         case .secret(let range): range.upperBound
         case .choice, .phoneNumber, .integer: Self.wordLimit
+        case .url: WebhookSender.urlLimit
         case .time: Timestamp.lengthLimit
         case .language: LanguageTag.lengthLimit
         case .callAddress: Self.addressLimit

@@ -135,7 +135,7 @@ struct FieldReader {
         case .object, .free: .notObject
         case .textOrObject: .notTextOrObject
         case .scalar: .notScalar
-        case .text, .secret, .choice, .time, .language, .phoneNumber, .callAddress: nil
+        case .text, .secret, .choice, .url, .time, .language, .phoneNumber, .callAddress: nil
         }
     }
 
@@ -192,6 +192,7 @@ struct FieldReader {
                 return nil
             }
             return .text(value)
+        case .url: return .text(value)
         case .choice(let values):
             if values.contains(trimmed) { return .text(trimmed) }
             fail(name, .notChoice, ["names": .words(values)])

@@ -1,3 +1,4 @@
+internal import Calls
 internal import Foundation
 internal import Realtime
 
@@ -41,6 +42,7 @@ extension Field.Kind {
             ["type": "integer", "minimum": .whole(range.lowerBound), "maximum": .whole(range.upperBound)]
         case .boolean: ["type": "boolean"]
         case .choice(let values): ["type": "string", "enum": .array(values.map { .string($0) })]
+        case .url: Field.text(1...WebhookSender.urlLimit)
         case .time: ["type": "string", "format": "date-time"]
         case .language: Field.text(2...LanguageTag.lengthLimit)
         case .phoneNumber: Field.text(1...Self.wordLimit)
