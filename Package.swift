@@ -40,6 +40,7 @@ let package = Package(
             name: "Pipeline",
             dependencies: ["CSoxr", .product(name: "DequeModule", package: "swift-collections")],
             swiftSettings: strict),
+        .target(name: "Problems", swiftSettings: strict),
         .target(
             name: "Net",
             dependencies: [
@@ -66,7 +67,7 @@ let package = Package(
         .target(
             name: "Store",
             dependencies: [
-                "Net", .product(name: "Crypto", package: "swift-crypto"),
+                "Net", "Problems", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -74,7 +75,8 @@ let package = Package(
         .target(
             name: "Calls",
             dependencies: [
-                "Store", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+                "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -82,7 +84,7 @@ let package = Package(
         .target(
             name: "API",
             dependencies: [
-                "Calls", "Store", "Bridge", "Net", "Pipeline", "Realtime",
+                "Calls", "Store", "Bridge", "Net", "Pipeline", "Problems", "Realtime",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -90,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "trunkline",
             dependencies: [
-                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Net", "Yams",
+                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "Yams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -107,19 +109,19 @@ let package = Package(
         .testTarget(
             name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "StoreTests", dependencies: ["Store", .product(name: "GRDB", package: "GRDB.swift")],
+            name: "StoreTests", dependencies: ["Store", "Problems", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),
         .testTarget(
             name: "CallsTests",
             dependencies: [
-                "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport",
+                "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "APITests",
             dependencies: [
-                "API", "Calls", "Store", "Net", "Realtime", "Bridge", "TestSupport",
+                "API", "Calls", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -1,12 +1,13 @@
 // The requests to the server. No other file contains a URL of the API.
 
-import { said } from "./text.js";
+import { said, t } from "./text.js";
 
 export class APIError extends Error {
   constructor(status, problem) {
-    super(said(problem.detail || problem.title || `the server answered ${status}`));
+    const message = problem.detail || problem.title || t("The server answered {status}.", { status });
+    super(said({ code: problem.detail_code, params: problem.params, message }));
     this.status = status;
-    this.fields = (problem.errors || []).map(({ field, message }) => ({ field, message: said(message) }));
+    this.fields = (problem.errors || []).map((one) => ({ field: one.field, message: said(one) }));
   }
 }
 
@@ -24,7 +25,7 @@ async function request(method, path, body) {
         credentials: "same-origin",
       });
     } catch {
-      throw new APIError(0, { detail: "the server cannot be reached" });
+      throw new APIError(0, { detail: t("The server cannot be reached.") });
     }
     // Too many requests with this key: a read waits as long as the server says, plus a random part of a second.
     if (response.status !== 429 || method !== "GET" || tries === attemptLimit) break;
@@ -71,9 +72,13 @@ export const correct = (callID, questionID, change) => (
 export const retention = () => request("GET", "/api/retention");
 export const providers = () => request("GET", "/api/providers");
 
-/** A collection of things with ids: list, create, replace, remove. */
+/** What the fields of a form may be, with this server's defaults: JSON Schema. */
+export const form = (name) => request("GET", `/api/forms/${name}`);
+
+/** A collection of things with ids: list, create, replace, remove, and the form of a new one. */
 function collection(path) {
   return {
+    form: () => form(path.replace("/api/", "")),
     list: (filter = {}) => {
       const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
       return request("GET", `${path}${query.size ? `?${query}` : ""}`);

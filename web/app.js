@@ -103,7 +103,7 @@ async function show() {
       left = await settingsPage(root, path.slice(10), session.role);
     }
     else if (path === "/inbound") left = await listPage(root, "inbound");
-    else if (path === "/outbound/new") left = newPage(root, go);
+    else if (path === "/outbound/new") left = await newPage(root, go);
     else if (match) left = await callPage(root, match[1]);
     else message(root, t("Page not found"), t("This page does not exist."));
   } catch (problem) {

@@ -1,7 +1,8 @@
 // The form for a new call. The server decides what is right; its answer names every bad field.
 import * as api from "./api.js";
+import { limit } from "./form.js";
 import { questionList } from "./questions.js";
-import { t } from "./text.js";
+import { said, t } from "./text.js";
 import { element, part, template, toast } from "./view.js";
 import { expectCall } from "./voice.js";
 
@@ -10,13 +11,14 @@ let draft = null;
 /** Whether the form of this call can be had again. */
 export const isDrafted = (callID) => draft?.callID === callID;
 
-export function newPage(root, go) {
+export async function newPage(root, go) {
   document.title = `${t("New call")} · Trunkline`;
+  const schema = await api.form("outbound");
   root.append(template("new"));
   const form = root.querySelector("form");
   part(root, "asked").replaceWith(template("questions"));
   const questions = part(root, "questions");
-  const asked = questionList(questions, root.querySelector('[data-action="add-question"]'));
+  const asked = questionList(questions, root.querySelector('[data-action="add-question"]'), schema);
 
   // What a template says may be changed before the call.
   const chosen = form.elements.template;
@@ -40,6 +42,7 @@ export function newPage(root, go) {
   });
 
   const fields = [...form.elements].filter((one) => one.name && one.name !== "template" && !questions.contains(one));
+  for (const one of fields) limit(one, schema);
   const value = (one) => (one.type === "checkbox" ? "checked" : "value");
   const written = () => (
     { fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])), questions: asked.read() }
@@ -55,9 +58,7 @@ export function newPage(root, go) {
     for (const name of ["callee_number", "caller_number", "caller_display_name", "purpose", "language"]) {
       if (form[name].value.trim()) call[name] = form[name].value.trim();
     }
-    for (const name of ["priority", "max_duration", "max_retries"]) {
-    if (form[name].value !== "") call[name] = Number(form[name].value);
-  }
+    for (const one of fields) if (one.type === "number" && one.value !== "") call[one.name] = Number(one.value);
     if (form.scheduled_at.value) call.scheduled_at = new Date(form.scheduled_at.value).toISOString();
     call.retry_on_no_answer = form.retry_on_no_answer.checked;
     call.questions = asked.read();
@@ -133,7 +134,7 @@ export function newPage(root, go) {
         expectCall(created.outbound_id);
         draft = { callID: created.outbound_id, ...written() };
       }
-      for (const warning of created.warnings ?? []) toast(warning);
+      for (const warning of created.warning_details ?? []) toast(said(warning));
       go(`/outbound/${created.outbound_id}`);
     } catch (problem) {
       showErrors(problem);

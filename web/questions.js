@@ -1,13 +1,16 @@
 // The list of questions in a form: rows that come and go, and what stands in them.
+import { limit, member } from "./form.js";
 import { part, template } from "./view.js";
 
-const limit = 20;
-
-export function questionList(list, addButton) {
+/** @param schema of the form that the questions are a member of */
+export function questionList(list, addButton, schema) {
+  const { maxItems, items } = member(schema, "questions");
+  const described = items.anyOf.find(({ type }) => type === "object");
   const kept = new Map();
   function add(question = null) {
     const row = template("question").querySelector("li");
     const field = (name) => row.querySelector(`[data-field="${name}"]`);
+    for (const name of ["text", "type"]) limit(field(name), described, name);
     if (question) {
       field("text").value = question.text;
       field("type").value = question.type ?? "text";
@@ -29,7 +32,7 @@ export function questionList(list, addButton) {
       )
     );
     list.append(row);
-    addButton.disabled = list.children.length >= limit;
+    addButton.disabled = list.children.length >= maxItems;
     return row;
   }
   addButton.addEventListener("click", () => add().querySelector("input").focus());

@@ -1,18 +1,19 @@
 // The form that adds or changes one thing of a page of resource.js, in a dialog.
+import { limit, member } from "./form.js";
 import { questionList } from "./questions.js";
 import { t } from "./text.js";
 import { cell, element, part, template } from "./view.js";
 
 /** The questions of a template. Returns `[name, read]`. */
-function questionsField(fields, field, item) {
+function questionsField(fields, field, item, schema) {
   const group = template("questions").querySelector("fieldset");
-  const list = questionList(part(group, "questions"), group.querySelector('[data-action="add-question"]'));
+  const list = questionList(part(group, "questions"), group.querySelector('[data-action="add-question"]'), schema);
   if (item) list.fill(item.questions);
   fields.append(group);
   return [field.name, () => list.read()];
 }
 
-async function controlOf(field) {
+async function controlOf(field, schema) {
   const names = { long: "textarea", choice: "select" };
   const control = document.createElement(names[field.kind] ?? "input");
   control.name = field.name;
@@ -20,28 +21,27 @@ async function controlOf(field) {
     control.type = "password";
     control.autocomplete = "new-password";
   }
-  if (field.kind === "number") {
-    control.type = "number";
-    [control.min, control.max] = field.range;
-  }
+  if (field.kind === "number") control.type = "number";
   if (control.localName === "input") control.autocomplete ||= "off";
   for (const [value, name] of field.kind === "choice" ? await field.options() : []) {
     const option = element("option", name);
     option.value = value;
     control.append(option);
   }
+  limit(control, schema);
   if (field.placeholder) control.placeholder = field.placeholder;
   return control;
 }
 
 /** A labelled input with its help and its error. Returns `[name, read]`. */
-async function inputField(fields, field, item) {
-  const control = await controlOf(field);
+async function inputField(fields, field, item, schema) {
+  const control = await controlOf(field, schema);
   const value = item?.[field.name] ?? field.initial;
   if (value != null) control.value = value;
   const label = element("label", field.label);
   label.append(control);
-  if (field.help) label.append(element("span", field.help, "help muted"));
+  const help = typeof field.help === "function" ? field.help(member(schema, field.name)) : field.help;
+  if (help) label.append(element("span", help, "help muted"));
   const error = element("span", "", "error");
   error.dataset.error = field.name;
   error.setAttribute("role", "alert");
@@ -92,11 +92,12 @@ export async function editDialog(resource, item, done) {
   const dialog = template("edit").querySelector("dialog");
   const fields = part(dialog, "fields");
   const readers = [];
+  const schema = await resource.form();
   cell(dialog, "title", item ? resource.editTitle : resource.addTitle);
   for (const field of resource.fields) {
     if (item && field.onlyNew) continue;
     const add = field.kind === "questions" ? questionsField : inputField;
-    readers.push(await add(fields, field, item));
+    readers.push(await add(fields, field, item, schema));
   }
 
   const read = () => Object.fromEntries(

@@ -17,6 +17,7 @@ export const operators = {
   addTitle: t("New operator"), editTitle: t("Operator"),
   writes: "admin", changes: true, everyMs: 5000,
   list: api.operators.list,
+  form: api.operators.form,
   create: api.operators.create,
   replace: (item, body) => api.operators.replace(item.id, body),
   remove: (item) => api.operators.remove(item.id),
@@ -53,7 +54,7 @@ export const operators = {
       name: "sip_password",
       label: t("SIP password"),
       kind: "password",
-      help: t("At least 8 characters. Leave it empty to keep the current password."),
+      help: ({ minLength }) => t("At least {minLength} characters. Left empty it stays as it is.", { minLength }),
     },
     { name: "address", label: t("Address without registration"), placeholder: "sip:kim@10.0.0.7" },
     {
@@ -63,8 +64,8 @@ export const operators = {
       options: () => [["available", t("Available")], ["busy", t("Busy")], ["away", t("Away")]],
     },
     { name: "away_message", label: t("What callers hear while the operator is away"), kind: "long" },
-    { name: "ring_timeout", label: t("Ringing time, s"), kind: "number", range: [5, 120] },
-    { name: "order", label: t("Order of transfer attempts"), kind: "number", range: [0, 1000] },
+    { name: "ring_timeout", label: t("Ringing time, s"), kind: "number" },
+    { name: "order", label: t("Order of transfer attempts"), kind: "number" },
   ],
 };
 
@@ -77,6 +78,7 @@ export const templates = {
   addTitle: t("New template"), editTitle: t("Template"),
   writes: "operator",
   list: api.templates.list,
+  form: api.templates.form,
   create: api.templates.create,
   replace: (item, body) => api.templates.replace(item.id, body),
   remove: (item) => api.templates.remove(item.id),
@@ -105,6 +107,7 @@ const numbers = {
   empty: t("No numbers yet: calls may show any caller number, and all inbound calls are answered the same way."),
   addTitle: t("New number"), writes: "admin",
   list: api.numbers.list,
+  form: api.numbers.form,
   create: api.numbers.create,
   remove: (item) => api.numbers.remove(item.number),
   removeQuestion: (item) => t("Remove the number {number}?", { number: item.number }),
@@ -124,7 +127,7 @@ const numbers = {
   fields: [
     { name: "number", label: t("Number"), placeholder: "+82 2 555 0100" },
     { name: "label", label: t("Label") },
-    { name: "daily_cap", label: t("Maximum calls a day"), kind: "number", range: [1, 100000] },
+    { name: "daily_cap", label: t("Maximum calls a day"), kind: "number" },
     {
       name: "template_id", label: t("When it is called"), kind: "choice",
       options: async () => [
@@ -141,6 +144,7 @@ const doNotCall = {
   empty: t("The list is empty."),
   addTitle: t("Do not call"), writes: "operator", searches: true,
   list: api.doNotCall.list,
+  form: api.doNotCall.form,
   create: api.doNotCall.create,
   remove: (item) => api.doNotCall.remove(item.number),
   removeQuestion: (item) => t("Remove {number} from the list? It may be called again then.", { number: item.number }),
@@ -165,6 +169,7 @@ const knowledge = {
   empty: t("No knowledge yet: the AI knows only the purpose of each call."),
   addTitle: t("New answer"), writes: "operator",
   list: api.knowledge.list,
+  form: api.knowledge.form,
   create: api.knowledge.create,
   remove: (item) => api.knowledge.remove(item.id),
   removeQuestion: (item) => t("Remove {name}?", { name: item.title }),
@@ -270,6 +275,7 @@ const keys = {
   empty: t("No keys."),
   addTitle: t("New API key"), sees: "admin", writes: "admin",
   list: api.keys.list,
+  form: api.keys.form,
   create: api.keys.create,
   created: ({ key }) => ({
     text: t("This is the key. It is shown only once: store it in a safe place."),
@@ -298,7 +304,7 @@ const keys = {
       kind: "choice",
       options: () => [["viewer", t("viewer")], ["operator", t("operator")], ["admin", t("admin")]],
     },
-    { name: "expires_in_days", label: t("Expires after, days"), kind: "number", range: [1, 3650] },
+    { name: "expires_in_days", label: t("Expires after, days"), kind: "number" },
   ],
 };
 

@@ -21,33 +21,21 @@ export function setLanguage(code) {
   location.reload();
 }
 
+const filled = (text, value) => text.replace(/\{(\w+)\}/g, (whole, name) => value(name) ?? whole);
+
 /** `t("{count} turns", { count: 3 })` */
-export function t(english, values = {}) {
-  return (words[english] ?? english).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+export const t = (english, values = {}) => filled(words[english] ?? english, (name) => values[name]);
+
+const problems = serverDictionaries[language] ?? {};
+
+/** A problem of the server in the viewer's language, by its code; as it was sent where there is no translation. */
+export function said({ code, params = {}, message }) {
+  return Object.hasOwn(problems, code) ? filled(problems[code], (name) => shown(params[name])) : message;
 }
 
-// Messages of the server, longest first: "is required" begins some others.
-const sentences = Object.entries(
-  serverDictionaries[language] ?? {}
-).sort(([a], [b]) => b.length - a.length).map(([english, text]) => {
-  const names = [];
-  const pattern = english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{(\w+)\}/g, (_, name) => {
-    names.push(name);
-    return "(.+?)";
-  });
-  return { pattern: new RegExp(`^${pattern}$`), names, text };
-});
-
-/** What the server says, in the viewer's language; as it is where that is not known. */
-export function said(message) {
-  for (const { pattern, names, text } of sentences) {
-    const found = message.match(pattern);
-    if (found) return text.replace(
-      /\{(\w+)\}/g,
-      (_, name) => words[found[names.indexOf(name) + 1]] ?? said(found[names.indexOf(name) + 1])
-    );
-  }
-  return message;
+function shown(value) {
+  if (Array.isArray(value)) return value.map(shown).join(", ");
+  return value?.code ? said(value) : words[value] ?? value;
 }
 
 const attributes = ["placeholder", "aria-label", "title"];

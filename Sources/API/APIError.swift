@@ -1,77 +1,84 @@
 internal import Calls
 internal import Net
+internal import Problems
 internal import Store
 
 /// An answer that says no: RFC 9457 problem details, with one entry for every bad field.
 struct APIError: Error, Sendable, Equatable {
     struct Field: Sendable, Equatable {
         var field: String
-        var message: String
+        var problem: Problem
+        var message: String { problem.message }
     }
     var status: Int
-    /// A word for programs: `no_route`, `caller_not_allowed`, `invalid`, …
+    /// The kind of problem, for programs: `no_route`, `caller_not_allowed`, `invalid`, `conflict`, …
     var code: String
-    var title: String
-    var detail: String
+    /// What it is exactly: the detail's code, with its parameters.
+    var problem: Problem
     var errors: [Field] = []
     var headers: [(name: String, value: String)] = []
 
-    static func == (a: APIError, b: APIError) -> Bool {
-        a.status == b.status && a.code == b.code && a.detail == b.detail && a.errors == b.errors
-    }
+    var detail: String { problem.message }
 
-    static func invalid(_ errors: [Field]) -> APIError {
-        APIError(
-            status: 422, code: "invalid", title: "Unprocessable Content",
-            detail: errors.count == 1 ? "1 field is not acceptable" : "\(errors.count) fields are not acceptable",
-            errors: errors)
+    static func == (a: APIError, b: APIError) -> Bool {
+        a.status == b.status && a.code == b.code && a.problem == b.problem && a.errors == b.errors
     }
-    static func invalid(_ field: String, _ message: String) -> APIError {
-        invalid([Field(field: field, message: message)])
-    }
-    static func notFound(_ what: String) -> APIError {
-        APIError(status: 404, code: "not_found", title: "Not Found", detail: what)
-    }
-    static func conflict(_ detail: String) -> APIError {
-        APIError(status: 409, code: "conflict", title: "Conflict", detail: detail)
-    }
-    static let unauthorized = APIError(
-        status: 401, code: "unauthorized", title: "Unauthorized",
-        detail: "an API key (Authorization: Bearer KEY) or a login is needed",
-        headers: [("www-authenticate", "Bearer realm=\"trunkline\"")])
 
     init(
-        status: Int, code: String, title: String, detail: String, errors: [Field] = [],
+        _ status: Int, _ code: String, _ problem: Problem, errors: [Field] = [],
         headers: [(name: String, value: String)] = []
     ) {
         self.status = status
         self.code = code
-        self.title = title
-        self.detail = detail
+        self.problem = problem
         self.errors = errors
         self.headers = headers
     }
 
+    init(
+        _ status: Int, _ code: String, _ problem: ProblemCode, _ params: [String: Problem.Value] = [:],
+        headers: [(name: String, value: String)] = []
+    ) {
+        self.init(status, code, Problem(problem, params), headers: headers)
+    }
+
+    static func invalid(_ errors: [Field]) -> APIError {
+        let problem =
+            errors.count == 1
+            ? Problem(.fieldNotAcceptable) : Problem(.fieldsNotAcceptable, ["count": .number(errors.count)])
+        return APIError(422, "invalid", problem, errors: errors)
+    }
+    static func invalid(_ field: String, _ code: ProblemCode, _ params: [String: Problem.Value] = [:]) -> APIError {
+        invalid([Field(field: field, problem: Problem(code, params))])
+    }
+    static func notFound(_ code: ProblemCode, _ params: [String: Problem.Value] = [:]) -> APIError {
+        APIError(404, "not_found", code, params)
+    }
+    static func conflict(_ code: ProblemCode, _ params: [String: Problem.Value] = [:]) -> APIError {
+        APIError(409, "conflict", code, params)
+    }
+    static let unauthorized = APIError(
+        401, "unauthorized", .loginNeeded, headers: [("www-authenticate", "Bearer realm=\"trunkline\"")])
+
     init(_ error: StoreError) {
         switch error.code {
-        case .notFound: self = .notFound(error.message)
-        case .conflict: self = .conflict(error.message)
-        case .full: self.init(status: 507, code: "storage_full", title: "Insufficient Storage", detail: error.message)
+        case .notFound: self.init(404, "not_found", error.problem)
+        case .conflict: self.init(409, "conflict", error.problem)
+        case .full: self.init(507, "storage_full", error.problem)
         case .unavailable, .cannotOpen:
-            self.init(
-                status: 503, code: "unavailable", title: "Service Unavailable", detail: error.message,
-                headers: [("retry-after", "5")])
+            self.init(503, "unavailable", error.problem, headers: [("retry-after", "5")])
         }
     }
 
     var response: HTTPResponse {
         var body: [String: JSONValue] = [
-            "type": .string("/problems/" + code), "title": .string(title), "status": .number(Double(status)),
-            "code": .string(code),
-            "detail": .string(detail),
+            "type": .string("/problems/" + code), "title": .string(HTTPStatus.reason(status)),
+            "status": .whole(status), "code": .string(code), "detail": .string(detail),
+            "detail_code": .string(problem.code.name), "params": problem.json["params"] ?? [:],
         ]
         if !errors.isEmpty {
-            body["errors"] = .array(errors.map { ["field": .string($0.field), "message": .string($0.message)] })
+            body["errors"] = .array(
+                errors.map { .object($0.problem.json.merging(["field": .string($0.field)]) { $1 }) })
         }
         var response = HTTPResponse(
             status: status, contentType: "application/problem+json", Array(JSONValue.object(body).text.utf8))
@@ -82,10 +89,28 @@ struct APIError: Error, Sendable, Equatable {
 
 extension APIError {
     /// A dialling rule forbids the call.
-    static func blocked(by rule: DialRule, _ detail: String, field: String) -> APIError {
+    static func blocked(by rule: DialRule, _ problem: Problem, field: String) -> APIError {
         APIError(
-            status: rule == .duplicate ? 409 : 422, code: rule.rawValue,
-            title: rule == .duplicate ? "Conflict" : "Unprocessable Content",
-            detail: "blocked by \(rule.rawValue): \(detail)", errors: [.init(field: field, message: detail)])
+            rule == .duplicate ? 409 : 422, rule.rawValue,
+            Problem(.blocked, ["rule": .text(rule.rawValue), "problem": .problem(problem)]),
+            errors: [.init(field: field, problem: problem)])
+    }
+}
+
+extension Problem {
+    /// `code`, `params` and `message`.
+    var json: [String: JSONValue] {
+        ["code": .string(code.name), "params": .object(params.mapValues(\.json)), "message": .string(message)]
+    }
+}
+
+extension Problem.Value {
+    fileprivate var json: JSONValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .number(let number): .whole(number)
+        case .words(let words): .array(words.map { .string($0) })
+        case .problem(let problem): .object(problem.json)
+        }
     }
 }

@@ -1,12 +1,21 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Problems
 internal import Store
 
 /// `/api/keys` and `/api/audit`: who may do what, and who did.
 struct AdminRoutes: Sendable {
     private static let nameLimit = 64
     private static let dayLimit = 3_650
+
+    static let keyForm = Form(
+        "NewKey", path: "keys",
+        [
+            Field("name", .text(nameLimit), required: true, "whose key it is"),
+            Field("role", .choice(Role.allCases.map(\.rawValue)), required: true, "what it may do"),
+            Field("expires_in_days", .integer(1...dayLimit), "days for which it is good"),
+        ])
 
     let services: Routes.Services
 
@@ -18,16 +27,12 @@ struct AdminRoutes: Sendable {
 
     /// `{"name", "role", "expires_in_days"}` → the key, shown this once.
     func createKey(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var fields = try FieldReader(body: request.body, known: ["name", "role", "expires_in_days"])
-        let name = fields.text("name", required: true, limit: Self.nameLimit)
-        let role = fields.text("role", required: true, limit: 20)
-        if let role, Role(rawValue: role) == nil { fields.fail("role", "must be one of viewer, operator, admin") }
-        let days = fields.integer("expires_in_days", in: 1...Self.dayLimit)
+        let fields = try FieldReader(request.body, Self.keyForm)
         try fields.check()
         let now = services.now()
         let (key, stored) = Authenticator.makeKey(
-            name: name ?? "", role: role.flatMap { Role(rawValue: $0) } ?? .viewer, by: principal.name, at: now,
-            expires: days.map { now.addingTimeInterval(Double($0) * 86_400) })
+            name: fields.text("name") ?? "", role: fields.choice("role", as: Role.self) ?? .viewer, by: principal.name,
+            at: now, expires: fields.integer("expires_in_days").map { now.addingTimeInterval(Double($0) * 86_400) })
         try await services.store.accounts.insert(stored)
         try await services.authenticator.refresh(from: services.store)
         await services.audit(principal, "key.create", target: stored.id, detail: stored.role)
@@ -40,7 +45,7 @@ struct AdminRoutes: Sendable {
         let id = request.parameters["id"] ?? ""
         let keys = try await services.store.accounts.keys()
         let admins = keys.filter { $0.role == Role.admin.rawValue && $0.revokedAt == nil }
-        if admins.map(\.id) == [id] { throw APIError.conflict("this is the last admin key: make another one first") }
+        if admins.map(\.id) == [id] { throw APIError.conflict(.lastAdminKey) }
         try await services.store.accounts.revokeKey(id, at: services.now())
         try await services.authenticator.refresh(from: services.store)
         await services.audit(principal, "key.revoke", target: id)
@@ -57,10 +62,11 @@ struct AdminRoutes: Sendable {
     }
 
     func audit(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var query = QueryReader(request.query, known: OpenAPI.auditQuery)
-        let (action, limit, cursor) = (query.word("action"), query.limit(), query.cursor(of: .audit))
+        var query = QueryReader(request.query, ListQuery.audit)
+        let cursor = query.cursor(of: .audit)
         try query.check()
-        let page = try await services.store.audit.page(action: action, limit: limit, cursor: cursor)
+        let page = try await services.store.audit.page(
+            action: query.text("action"), limit: query.integer("limit") ?? 0, cursor: cursor)
         return Routes.json([
             "items": .array(page.items.map(Payloads.audit)), "next_cursor": .cursor(page.nextCursor, of: .audit),
         ])

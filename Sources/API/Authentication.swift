@@ -6,7 +6,7 @@ public import Store
 internal import Synchronization
 
 /// The role of a key or user, which decides what it may do.
-public enum Role: String, Sendable, Comparable {
+public enum Role: String, Sendable, Comparable, CaseIterable {
     case viewer, `operator`, admin
     private var rank: Int {
         switch self {

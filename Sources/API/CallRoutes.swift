@@ -4,15 +4,28 @@ internal import Calls
 internal import Foundation
 internal import Net
 internal import Pipeline
+internal import Problems
 internal import Realtime
 internal import Store
 
 /// `/api/outbound/…`
 struct CallRoutes: Sendable {
     /// Characters of what an operator has said.
-    static let sayLimit = 500
-    /// Characters of an answer given by hand.
-    static let answerLimit = 2_000
+    private static let sayLimit = 500
+    private static let idLimit = 20
+
+    static let sayForm = Form(
+        "Say", [Field("text", .text(sayLimit, .paragraph), required: true, "what is said, at once")])
+    static let transferForm = Form(
+        "Transfer",
+        [
+            Field("operator_id", .text(idLimit), "who gets the call; neither this nor to: whoever is free"),
+            Field("to", .text(Field.Kind.addressLimit), "number or `sip:` address that gets it"),
+            Field(
+                "mode", .choice(CallSettings.TransferMode.allCases.map(\.rawValue)), "how it is handed over"),
+        ])
+    static let idempotencyKey = Field(
+        "Idempotency-Key", .text(RepeatableRequest.keyLimit), "the same within 24 h gives the first answer again")
 
     let services: Routes.Services
     /// Of the calls that are served: `/api/outbound/…` or `/api/inbound/…`.
@@ -21,9 +34,7 @@ struct CallRoutes: Sendable {
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let type = request.headers["content-type"] ?? "application/json"
         guard type.lowercased().hasPrefix("application/json") else {
-            throw APIError(
-                status: 415, code: "unsupported_media_type", title: "Unsupported Media Type",
-                detail: "send application/json")
+            throw APIError(415, "unsupported_media_type", .contentNotJson)
         }
         let parsed: CallRequest
         do throws(APIError) { parsed = try self.parsed(request, principal) } catch {
@@ -35,14 +46,14 @@ struct CallRoutes: Sendable {
         if let refusal = parsed.notAllowed, try await !services.store.numbers.isCallerNumber(parsed.call.localNumber) {
             await services.audit(principal, "dial.blocked", detail: refusal.code.rawValue)
             throw APIError(
-                status: 403, code: refusal.code.rawValue, title: "Forbidden", detail: refusal.message,
-                errors: [.init(field: "caller_number", message: refusal.message)])
+                403, refusal.code.rawValue, refusal.problem,
+                errors: [.init(field: "caller_number", problem: refusal.problem)])
         }
         var answer: [String: JSONValue] = [
             "outbound_id": .string(parsed.call.id), "state": .string(parsed.call.state.rawValue),
             "created_at": Payloads.time(parsed.call.createdAt), "message": "the call is queued",
         ]
-        if !parsed.warnings.isEmpty { answer["warnings"] = .array(parsed.warnings.map { .string($0) }) }
+        if !parsed.warnings.isEmpty { answer.merge(Self.warnings(parsed)) { $1 } }
         let text = JSONValue.object(answer).text
         let audit = AuditEntry(
             at: services.now(), actor: principal.name, action: "call.create", target: parsed.call.id)
@@ -53,12 +64,11 @@ struct CallRoutes: Sendable {
         case .known(let answer): return Self.accepted(answer, id: Self.callID(in: answer))
         case .keyIsTaken:
             throw APIError(
-                status: 422, code: "idempotency_key_reused", title: "Unprocessable Content",
-                detail: "another request was sent with this Idempotency-Key",
-                errors: [.init(field: "Idempotency-Key", message: "was sent with another request")])
-        case .blocked(let rule, let detail):
+                422, "idempotency_key_reused", Problem(.idempotencyKeyTaken),
+                errors: [.init(field: Self.idempotencyKey.name, problem: Problem(.sentWithAnotherRequest))])
+        case .blocked(let rule, let problem):
             await services.audit(principal, "dial.blocked", detail: rule.rawValue)
-            throw APIError.blocked(by: rule, detail, field: "callee_number")
+            throw APIError.blocked(by: rule, problem, field: "callee_number")
         }
     }
 
@@ -72,16 +82,24 @@ struct CallRoutes: Sendable {
     func check(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let parsed = try parsed(request, principal)
         if let refusal = parsed.notAllowed, try await !services.store.numbers.isCallerNumber(parsed.call.localNumber) {
-            throw APIError.invalid("caller_number", refusal.message)
+            throw APIError.invalid([.init(field: "caller_number", problem: refusal.problem)])
         }
         try await checkList(parsed.call.remoteNumber, field: "callee_number")
-        return Routes.json(["warnings": .array(parsed.warnings.map { .string($0) })])
+        return Routes.json(.object(Self.warnings(parsed)))
+    }
+
+    /// As texts, and with their codes.
+    private static func warnings(_ parsed: CallRequest) -> [String: JSONValue] {
+        [
+            "warnings": .array(parsed.warnings.map { .string($0.message) }),
+            "warning_details": .array(parsed.warnings.map { .object($0.json) }),
+        ]
     }
 
     /// Nobody on the do-not-call list is rung, whoever asks for it.
     private func checkList(_ callee: String, field: String) async throws {
         guard try await services.store.numbers.isOnDoNotCallList(callee) else { return }
-        throw APIError.blocked(by: .doNotCall, "the callee is on the do-not-call list", field: field)
+        throw APIError.blocked(by: .doNotCall, Problem(.onDoNotCallList), field: field)
     }
 
     private static func accepted(_ answer: String, id: String?) -> HTTPResponse {
@@ -105,7 +123,8 @@ struct CallRoutes: Sendable {
         guard let key = request.headers["idempotency-key"]?.trimmingCharacters(in: .whitespaces) else { return nil }
         guard (1...RepeatableRequest.keyLimit).contains(key.utf8.count) else {
             throw APIError.invalid(
-                "Idempotency-Key", "must have 1 to \(RepeatableRequest.keyLimit) characters")
+                Self.idempotencyKey.name, .lengthNotInRange,
+                ["least": 1, "most": .number(RepeatableRequest.keyLimit)])
         }
         // The same request however its members are ordered or spaced.
         let body = (try? JSONValue(parsing: request.body).text) ?? ""
@@ -126,19 +145,15 @@ struct CallRoutes: Sendable {
 
     /// The list's parameters, all bad ones found.
     private func filter(_ query: [(name: String, value: String)]) throws(APIError) -> CallFilter {
-        var query = QueryReader(query, known: OpenAPI.listQuery, reserved: ["campaign_id"])
+        var query = QueryReader(query, ListQuery.calls, reserved: ["campaign_id"])
         var filter = CallFilter()
         filter.direction = direction
-        if let text = query["state"] {
-            filter.state = CallState(rawValue: text)
-            if filter.state == nil { query.fail("state", "is no state of a call") }
-        }
-        filter.search = query["q"]
+        filter.state = query.choice("state", as: CallState.self)
+        filter.search = query.text("q")
         filter.from = query.time("from")
         filter.to = query.time("to")
-        filter.limit = query.limit()
+        filter.limit = query.integer("limit") ?? filter.limit
         filter.cursor = query.cursor(of: direction == .inbound ? .inbound : .outbound)
-        if query["campaign_id"] != nil { query.fail("campaign_id", "is not supported yet") }
         try query.check()
         return filter
     }
@@ -157,10 +172,10 @@ struct CallRoutes: Sendable {
 
     /// As of the list; `state` may name several, with commas between them.
     private func activeFilter(_ query: [(name: String, value: String)]) throws(APIError) -> ActiveFilter {
-        var query = QueryReader(query, known: OpenAPI.activeQuery)
+        var query = QueryReader(query, ListQuery.active)
         var filter = ActiveFilter()
         filter.direction = direction
-        if let text = query["state"] {
+        if let text = query.text("state") {
             let states = text.split(separator: ",", omittingEmptySubsequences: false).map {
                 CallState(rawValue: String($0))
             }
@@ -168,10 +183,10 @@ struct CallRoutes: Sendable {
                 let named = states.compactMap(\.self)
                 filter.states = ActiveFilter.states.filter(named.contains)
             } else {
-                query.fail("state", "must name states of calls that have not ended")
+                query.fail("state", .notLiveState)
             }
         }
-        filter.limit = query.limit(else: filter.limit)
+        filter.limit = query.integer("limit") ?? filter.limit
         filter.cursor = query.cursor(of: direction == .inbound ? .activeInbound : .activeOutbound)
         try query.check()
         return filter
@@ -183,10 +198,10 @@ struct CallRoutes: Sendable {
 
     private var idName: String { direction.idName }
 
-    private func call(of request: HTTPRequest) async throws -> Call {
+    func call(of request: HTTPRequest) async throws -> Call {
         let id = request.parameters["id"] ?? ""
         guard CallDirection(id: id) == direction, let call = try await services.store.call(id) else {
-            throw APIError.notFound("there is no call with this id")
+            throw APIError.notFound(.noCall)
         }
         return call
     }
@@ -194,7 +209,7 @@ struct CallRoutes: Sendable {
     func one(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         guard case .object(var members) = Payloads.call(call, isMasked: false, now: services.now()) else {
-            throw APIError.notFound("")
+            throw APIError.notFound(.noCall)
         }
         if let edges = await services.dialler.graph(of: call.id)?.edges {
             members["queues"] = .array(
@@ -218,7 +233,7 @@ struct CallRoutes: Sendable {
         // Connected, and its conversation is about to begin, or was held elsewhere.
         let empty = call.answeredAt == nil ? nil : GraphReading()
         guard let reading = live ?? stored ?? empty else {
-            throw APIError.notFound("the call has no graph: it was never connected")
+            throw APIError.notFound(.noGraph)
         }
         return Routes.json(Payloads.graph(reading, isLive: live != nil, [idName: .string(call.id)]))
     }
@@ -239,7 +254,7 @@ struct CallRoutes: Sendable {
         let call = try await call(of: request)
         guard let name = call.recording,
             let source = services.store.recording(name, in: services.settings.recordingsFolder)
-        else { throw APIError.notFound("the call has no recording") }
+        else { throw APIError.notFound(.noRecording) }
         return HTTPResponse.source(source, contentType: "audio/wav", request: request)
     }
 
@@ -301,7 +316,7 @@ struct CallRoutes: Sendable {
     func erase(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         guard call.state.isTerminal else {
-            throw APIError.conflict("a call that is \(call.state.rawValue) cannot be erased")
+            throw APIError.conflict(.cannotErase, ["state": .text(call.state.rawValue)])
         }
         _ = try await services.store.erase([call.id], recordings: services.settings.recordingsFolder)
         await services.audit(principal, "call.erase", target: call.id)
@@ -311,10 +326,9 @@ struct CallRoutes: Sendable {
     /// `POST …/say`: `{"text"}` is spoken to the callee, now.
     func say(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        var fields = try FieldReader(body: request.body, known: ["text"])
-        let text = fields.text("text", required: true, limit: Self.sayLimit, .paragraph)
+        let fields = try FieldReader(request.body, Self.sayForm)
         try fields.check()
-        try await services.dialler.say(text ?? "", in: call.id)
+        try await services.dialler.say(fields.text("text") ?? "", in: call.id)
         await services.audit(principal, "call.say", target: call.id)
         return Routes.json([idName: .string(call.id), "message": "it is being said"], status: 202)
     }
@@ -322,33 +336,21 @@ struct CallRoutes: Sendable {
     /// `POST …/transfer`: `{"operator_id"?, "to"?, "mode"?}`; the other party is told, and handed to whoever takes it.
     func transfer(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
-        var fields = try FieldReader(body: request.body, known: ["operator_id", "to", "mode"])
-        let id = fields.text("operator_id", required: false, limit: 20)
-        let number = fields.text("to", required: false, limit: 256)
-        var mode: CallSettings.TransferMode?
-        if let text = fields.text("mode", required: false, limit: 20) {
-            mode = CallSettings.TransferMode(rawValue: text)
-            if mode == nil {
-                fields.fail(
-                    "mode",
-                    "must be one of \(CallSettings.TransferMode.allCases.map(\.rawValue).joined(separator: ", "))")
-            }
-        }
-        if id != nil, number != nil { fields.fail("to", "cannot stand beside operator_id") }
-        if let id, services.operators.with(id: id) == nil { fields.fail("operator_id", "there is no such operator") }
+        var fields = try FieldReader(request.body, Self.transferForm)
+        let (id, number) = (fields.text("operator_id"), fields.text("to"))
+        let mode = fields.choice("mode", as: CallSettings.TransferMode.self)
+        if id != nil, number != nil { fields.exclude(["to"], beside: ["operator_id"]) }
+        if let id, services.operators.with(id: id) == nil { fields.fail("operator_id", .unknownOperator) }
         if let number {
             do { _ = try services.settings.routing.route(toSomebody: number) } catch {
-                fields.fail("to", error.message)
+                fields.fail("to", error.problem)
             }
         }
         try fields.check()
         if let number { try await checkList(number, field: "to") }
         let choice: TransferChoice = id.map { .operator(id: $0) } ?? number.map { .number($0) } ?? .anybody
         guard mode == .blind || services.dialler.canHand(to: choice) || services.settings.operatorNumber != nil else {
-            throw APIError.conflict(
-                id == nil
-                    ? "no operator can be rung now"
-                    : "the operator cannot be rung now: away, in a call, or without a phone")
+            throw APIError.conflict(id == nil ? .noOperatorFree : .operatorNotFree)
         }
         try await services.dialler.transfer(call.id, to: choice, mode: mode)
         await services.audit(principal, "call.transfer", target: call.id)
@@ -360,10 +362,9 @@ struct CallRoutes: Sendable {
     func browser(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         guard call.state == .connected || services.dialler.rings(call.id, inBrowserOf: principal.name) else {
-            throw APIError.conflict(
-                call.isForBrowser && !call.state.isTerminal
-                    ? "the call does not ring in this user's browser now"
-                    : "a call that is \(call.state.rawValue) cannot be joined")
+            throw call.isForBrowser && !call.state.isTerminal
+                ? APIError.conflict(.doesNotRingHere)
+                : APIError.conflict(.cannotJoin, ["state": .text(call.state.rawValue)])
         }
         let token = services.tickets.issue(.init(user: principal.name, callID: call.id))
         await services.audit(
@@ -373,68 +374,5 @@ struct CallRoutes: Sendable {
                 idName: .string(call.id), "url": .string(StreamServer.browserPath), "token": .string(token),
                 "expires_in": .number(Double(StreamTickets.lifetimeMs / 1_000)),
             ], status: 201)
-    }
-
-    /// `POST …/answers/{qid}`: an answer given by hand; who and when is kept, and what it was before.
-    func correct(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
-        let id = request.parameters["qid"] ?? ""
-        guard let question = call.brief.questions.first(where: { $0.id == id }) else {
-            throw APIError.notFound("the call has no question \(id)")
-        }
-        guard call.state.isTerminal else { throw APIError.conflict("answers can be corrected when the call has ended") }
-        var fields = try FieldReader(body: request.body, known: ["status", "answer_text", "answer_summary", "value"])
-        let statuses: [Answer.Status] = [.answered, .unclear, .refused, .notAsked]
-        var status = Answer.Status.answered
-        if let text = fields.text("status", required: false, limit: 20) {
-            if let known = Answer.Status(rawValue: text), statuses.contains(known) {
-                status = known
-            } else {
-                fields.fail("status", "must be one of \(statuses.map(\.rawValue).joined(separator: ", "))")
-            }
-        }
-        let text = fields.text("answer_text", required: false, limit: Self.answerLimit, .paragraph, mayBeBlank: true)
-        let summary = fields.text(
-            "answer_summary", required: false, limit: Self.answerLimit, .paragraph, mayBeBlank: true)
-        var value: Answer.Value?
-        switch (fields.members["value"], question.kind) {
-        case (nil, _), (.null, _): break
-        case (.bool(let given), .boolean), (.bool(let given), .text): value = .boolean(given)
-        case (.number(let given), .number), (.number(let given), .text):
-            value = given.exact.map { .number($0) }
-            if value == nil { fields.fail("value", FieldReader.tooExact) }
-        case (.string(let given), .text), (.string(let given), .date):
-            if given.count > Self.answerLimit { fields.fail("value", "is longer than \(Self.answerLimit) characters") }
-            if let problem = TextRule.paragraph.problem(with: given) { fields.fail("value", problem) }
-            value = .text(given)
-        case (.string(let given), .choice):
-            if question.choices.contains(given) {
-                value = .text(given)
-            } else {
-                fields.fail("value", "is none of the question's choices")
-            }
-        default: fields.fail("value", "does not fit the question's type \(question.kind.rawValue)")
-        }
-        if status == .answered, text == nil, summary == nil, value == nil,
-            !fields.errors.contains(where: { $0.field == "value" })
-        {
-            fields.fail("value", "an answer needs value, answer_text or answer_summary")
-        }
-        try fields.check()
-        let corrected = (status: status, text: text, summary: summary, value: value)
-        let at = services.now()
-        let changed = try await services.store.update(call.id) { call in
-            try call.correct(id, by: principal.name, at: at) { answer in
-                answer.status = corrected.status
-                answer.text = corrected.text ?? (corrected.status == .answered ? answer.text : nil)
-                answer.summary = corrected.summary
-                answer.value = corrected.value
-                answer.confidence = nil
-                answer.confidenceSource = "human"
-            }
-            return [call.correctedEvent(at: at)]
-        }
-        await services.audit(principal, "answer.correct", target: call.id, detail: id)
-        return Routes.json(Payloads.result(changed, transcript: nil, now: at))
     }
 }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Net
+internal import Problems
 
 /// The static dashboard: files of `web/`, nothing from outside.
 struct Dashboard: Sendable {
@@ -29,7 +30,7 @@ struct Dashboard: Sendable {
             var response = HTTPResponse.file(path: root + "/" + name, contentType: type, request: request)
         else {
             return APIError.notFound(
-                root == nil ? "the dashboard's files were not found: set http.web_root" : "there is no such file"
+                root == nil ? .noWebRoot : .noFile
             ).response
         }
         response.headers.append(("cache-control", "no-cache"))

@@ -15,6 +15,8 @@ public enum JSONValue: Sendable, Equatable {
     struct ParseError: Error, Equatable {
         var message: String
         var offset: Int
+        /// A member stands twice: what it means cannot be told.
+        var isRepetition = false
     }
 
     init(parsing bytes: [UInt8]) throws(ParseError) {
@@ -186,7 +188,10 @@ public enum JSONValue: Sendable, Equatable {
                 }
                 at += 1
                 skipSpace()
-                guard members[name] == nil else { throw fail("the member \"\(name.prefix(40))\" stands twice") }
+                guard members[name] == nil else {
+                    throw ParseError(
+                        message: "the member \"\(name.prefix(40))\" stands twice", offset: at, isRepetition: true)
+                }
                 members[name] = try value(depth: depth + 1)
                 skipSpace()
                 guard at < bytes.count else { throw fail("an object is not closed") }

@@ -1,6 +1,7 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Problems
 internal import Realtime
 internal import Store
 
@@ -12,41 +13,53 @@ struct KnowledgeRoutes: Sendable {
     /// Characters of a document's text.
     private static let textLimit = 1_000_000
     private static let hitLimit = 10
+    private static let typeLimit = 100
+    /// Characters of a document in Base64.
+    private static let contentLimit = 4 << 20
+
+    static let form = Form(
+        "NewKnowledge", path: "knowledge",
+        [
+            Field("question", .text(questionLimit, .document), "what callers ask; goes with answer"),
+            Field("answer", .text(answerLimit, .document), "what they are told"),
+            Field("title", .text(titleLimit), "of a document"),
+            Field("text", .text(textLimit, .document), "the document"),
+            Field("content_type", .text(typeLimit), "text/plain, text/markdown or application/pdf"),
+            Field("content_base64", .text(contentLimit, .document), "the document as a file"),
+        ])
+    static let searchForm = Form(
+        "KnowledgeQuery", [Field("query", .text(questionLimit, .paragraph), required: true, "what a caller asks")])
 
     let services: Routes.Services
 
     private func knowledge() throws -> KnowledgeStore {
         guard let knowledge = services.knowledge else {
-            throw APIError.notFound("there is no knowledge on this server")
+            throw APIError.notFound(.noKnowledge)
         }
         return knowledge
-    }
-
-    private static func fields(_ request: HTTPRequest, _ known: Set<String>) throws -> FieldReader {
-        try FieldReader(body: request.body, known: known)
     }
 
     /// `{"question", "answer"}`, or `{"title", "text"}`, or `{"title", "content_type", "content_base64"}` for text,
     /// Markdown and PDF.
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let knowledge = try knowledge()
-        var fields = try Self.fields(
-            request, ["question", "answer", "title", "text", "content_type", "content_base64"])
+        var fields = try FieldReader(request.body, Self.form)
         let item: KnowledgeItem
-        if fields.members["question"] != nil || fields.members["answer"] != nil {
-            let question = fields.text("question", required: true, limit: Self.questionLimit, .document)
-            let answer = fields.text("answer", required: true, limit: Self.answerLimit, .document)
-            for name in ["title", "text", "content_type", "content_base64"] where fields.members[name] != nil {
-                fields.fail(name, "does not go with question and answer")
-            }
-            guard let question, let answer, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
+        if fields.sent("question") != nil || fields.sent("answer") != nil {
+            fields.require("question")
+            fields.require("answer")
+            fields.exclude(["title", "text", "content_type", "content_base64"], beside: ["question", "answer"])
+            guard let question = fields.text("question"), let answer = fields.text("answer"), fields.errors.isEmpty
+            else { throw APIError.invalid(fields.errors) }
             item = try await stored { () async throws(StoreError) in
                 try await knowledge.addPair(question: question, answer: answer, at: services.now())
             }
         } else {
-            let title = fields.text("title", required: true, limit: Self.titleLimit)
-            let text = try await Self.text(&fields)
-            guard let title, let text, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
+            fields.require("title")
+            let text = await Self.text(&fields)
+            guard let title = fields.text("title"), let text, fields.errors.isEmpty else {
+                throw APIError.invalid(fields.errors)
+            }
             item = try await stored { () async throws(StoreError) in
                 try await knowledge.addDocument(title: title, text: text, at: services.now())
             }
@@ -58,18 +71,17 @@ struct KnowledgeRoutes: Sendable {
         do { return try await body() } catch { throw APIError(error) }
     }
 
-    private static func text(_ fields: inout FieldReader) async throws -> String? {
-        if fields.members["text"] != nil {
-            for name in ["content_type", "content_base64"] where fields.members[name] != nil {
-                fields.fail(name, "does not go with text")
-            }
-            return fields.text("text", required: true, limit: textLimit, .document)
+    private static func text(_ fields: inout FieldReader) async -> String? {
+        if fields.sent("text") != nil {
+            fields.exclude(["content_type", "content_base64"], beside: ["text"])
+            fields.require("text")
+            return fields.text("text")
         }
-        let kind = fields.text("content_type", required: true, limit: 100)
-        let content = fields.text("content_base64", required: true, limit: 4 << 20, .document)
-        guard let kind, let content else { return nil }
+        fields.require("content_type")
+        fields.require("content_base64")
+        guard let kind = fields.text("content_type"), let content = fields.text("content_base64") else { return nil }
         guard let data = Data(base64Encoded: content), !data.isEmpty else {
-            fields.fail("content_base64", "is no base64")
+            fields.fail("content_base64", .notBase64)
             return nil
         }
         let plain = kind.split(separator: ";").first.map { $0.lowercased().trimmingCharacters(in: .whitespaces) } ?? ""
@@ -78,12 +90,11 @@ struct KnowledgeRoutes: Sendable {
         case "text/plain", "text/markdown": text = String(data: data, encoding: .utf8)
         case "application/pdf": text = await PDFText.of(data)
         default:
-            fields.fail("content_type", "must be text/plain, text/markdown or application/pdf")
+            fields.fail("content_type", .notDocumentType)
             return nil
         }
         guard let text, text.contains(where: { $0.isLetter || $0.isNumber }), text.count <= textLimit else {
-            fields.fail(
-                "content_base64", plain == "application/pdf" ? "is no PDF with text in it" : "is no text in UTF-8")
+            fields.fail("content_base64", plain == "application/pdf" ? .notPdf : .notPlainText)
             return nil
         }
         return text
@@ -105,9 +116,9 @@ struct KnowledgeRoutes: Sendable {
     /// `{"query"}`: what the AI would find.
     func search(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let knowledge = try knowledge()
-        var fields = try Self.fields(request, ["query"])
-        let query = fields.text("query", required: true, limit: Self.questionLimit, .paragraph)
-        guard let query, fields.errors.isEmpty else { throw APIError.invalid(fields.errors) }
+        let fields = try FieldReader(request.body, Self.searchForm)
+        try fields.check()
+        let query = fields.text("query") ?? ""
         let hits = try await stored { () async throws(StoreError) in
             try await knowledge.find(query, limit: Self.hitLimit)
         }

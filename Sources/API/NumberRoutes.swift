@@ -1,6 +1,7 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Problems
 internal import Store
 
 /// `/api/do-not-call` and `/api/numbers`: who must not be called, and which numbers of ours may be shown.
@@ -8,6 +9,26 @@ struct NumberRoutes: Sendable {
     /// Numbers of one request.
     private static let batchLimit = 10_000
     private static let reasonLimit = 200
+    private static let labelLimit = 100
+    /// Calls a day.
+    private static let capRange = 1...1_000_000
+    private static let idLimit = 20
+
+    static let doNotCallForm = Form(
+        "NewDoNotCall", path: "do-not-call",
+        [
+            Field("number", .callAddress, "a number or `sip:` address that must not be called"),
+            Field("numbers", .list(.callAddress, count: 0...batchLimit), "many of them"),
+            Field("reason", .text(reasonLimit), mayBeBlank: true, "why"),
+        ])
+    static let form = Form(
+        "NewNumber", path: "numbers",
+        [
+            Field("number", .phoneNumber, required: true, "a number of ours"),
+            Field("label", .text(labelLimit), mayBeBlank: true, "what it is called"),
+            Field("daily_cap", .integer(capRange), "calls a day that may show it"),
+            Field("template_id", .text(idLimit), "template by which calls to it are answered"),
+        ])
 
     let services: Routes.Services
 
@@ -15,10 +36,10 @@ struct NumberRoutes: Sendable {
     private static func page(_ request: HTTPRequest, of list: ListCursor) throws -> (
         limit: Int, cursor: Int64?, search: String?
     ) {
-        var query = QueryReader(request.query, known: OpenAPI.numberQuery)
-        let page = (query.limit(), query.cursor(of: list), query["q"])
+        var query = QueryReader(request.query, ListQuery.numbers)
+        let cursor = query.cursor(of: list)
         try query.check()
-        return page
+        return (query.integer("limit") ?? 0, cursor, query.text("q"))
     }
 
     // MARK: Do not call
@@ -38,30 +59,17 @@ struct NumberRoutes: Sendable {
 
     /// `{"number"}` or `{"numbers": […]}`, and a `reason`. All of them or none.
     func addDoNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var fields = try FieldReader(body: request.body, known: ["number", "numbers", "reason"])
-        let reason = fields.text("reason", required: false, limit: Self.reasonLimit, mayBeBlank: true) ?? ""
-        var numbers: [(name: String, text: String)] = []
-        if let number = fields.text("number", required: false, limit: 256) { numbers.append(("number", number)) }
-        switch fields.members["numbers"] {
-        case nil, .null: break
-        case .array(let items) where items.count <= Self.batchLimit:
-            for (index, item) in items.enumerated() {
-                if case .string(let text) = item {
-                    numbers.append(("numbers[\(index)]", text))
-                } else {
-                    fields.fail("numbers[\(index)]", "must be a string")
-                }
-            }
-        default: fields.fail("numbers", "must be an array of at most \(Self.batchLimit) numbers")
+        var fields = try FieldReader(request.body, Self.doNotCallForm)
+        let listed = (fields.list("numbers") ?? []).compactMap { item -> String? in
+            if case .text(let number)? = item { number } else { nil }
         }
-        for number in numbers where CallAddress(number.text) == nil {
-            fields.fail(number.name, "must be a number of 3 to 15 digits, or a sip: address")
-        }
-        if numbers.isEmpty, fields.errors.isEmpty { fields.fail("number", "is required") }
+        let numbers = [fields.text("number")].compactMap(\.self) + listed
+        if numbers.isEmpty, fields.errors.isEmpty { fields.require("number") }
         try fields.check()
+        let reason = fields.text("reason") ?? ""
         let now = services.now()
         let added = try await services.store.numbers.addDoNotCall(
-            numbers.map { DoNotCallEntry(number: $0.text, reason: reason, addedAt: now, addedBy: principal.name) })
+            numbers.map { DoNotCallEntry(number: $0, reason: reason, addedAt: now, addedBy: principal.name) })
         await services.audit(principal, "do_not_call.add", detail: "\(added) new of \(numbers.count)")
         return Routes.json(
             ["added": .number(Double(added)), "known": .number(Double(numbers.count - added))], status: 201)
@@ -98,18 +106,15 @@ struct NumberRoutes: Sendable {
     }
 
     func addNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var fields = try FieldReader(body: request.body, known: ["number", "label", "daily_cap", "template_id"])
-        let number = fields.text("number", required: true, limit: 64)
-        let label = fields.text("label", required: false, limit: 100, mayBeBlank: true) ?? ""
-        let cap = fields.integer("daily_cap", in: 1...1_000_000)
-        let template = fields.text("template_id", required: false, limit: 20)
-        if let number, Routing.normalize(number) == nil { fields.fail("number", "must be a number of 3 to 15 digits") }
+        var fields = try FieldReader(request.body, Self.form)
+        let template = fields.text("template_id")
         if let template, try await services.store.template(template) == nil {
-            fields.fail("template_id", "there is no such template")
+            fields.fail("template_id", .unknownTemplate)
         }
         try fields.check()
         let stored = CallerNumber(
-            number: number ?? "", label: label, dailyCap: cap, templateID: template, addedAt: services.now(),
+            number: fields.text("number") ?? "", label: fields.text("label") ?? "",
+            dailyCap: fields.integer("daily_cap"), templateID: template, addedAt: services.now(),
             addedBy: principal.name)
         try await services.store.numbers.addCallerNumber(stored)
         try await services.numbers.reload(from: services.store)

@@ -2,20 +2,47 @@ internal import Bridge
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Problems
 
 /// `/api/operators`: people who answer calls, and their telephones.
 struct OperatorRoutes: Sendable {
-    static let nameLimit = 100
-    static let userLimit = 64
-    static let passwordRange = 12...128
-    static let messageLimit = 500
-    static let ringRange = 5...120
+    private static let nameLimit = 100
+    private static let passwordRange = 12...128
+    private static let messageLimit = 500
+    private static let ringRange = 5...120
+    private static let orderRange = 0...1_000
+    private static let usual = Operator(name: "", sipUser: "", createdAt: .distantPast)
+    private static let statuses = Operator.Status.allCases.map(\.rawValue)
+
+    private static let awayMessage = Field(
+        "away_message", .text(messageLimit, .paragraph), mayBeBlank: true,
+        "what callers hear while the operator is away")
+    static let form = Form(
+        "NewOperator", path: "operators",
+        [
+            Field("name", .text(nameLimit), required: true, "what the operator is called"),
+            Field("sip_user", .text(Field.Kind.wordLimit), required: true, "what the phone registers with"),
+            Field("sip_password", .secret(passwordRange), "the phone's password"),
+            Field("number", .phoneNumber, "number that callers dial"),
+            Field(
+                "address", .text(Field.Kind.addressLimit), "number or `sip:` address of a phone without registration"),
+            Field(
+                "status", .choice(statuses), default: .string(usual.status.rawValue), "whether the operator takes calls"
+            ), awayMessage,
+            Field(
+                "ring_timeout", .integer(ringRange), default: .whole(usual.ringSeconds),
+                "seconds for which the phone rings"),
+            Field("order", .integer(orderRange), default: .whole(usual.order), "place among those who are tried"),
+        ])
+    static let statusForm = Form(
+        "OperatorStatus",
+        [Field("status", .choice(statuses), required: true, "whether the operator takes calls"), awayMessage])
 
     let services: Routes.Services
 
     private func known(_ request: HTTPRequest) throws -> Operator {
         guard let known = services.operators.with(id: request.parameters["id"] ?? "") else {
-            throw APIError.notFound("there is no operator with this id")
+            throw APIError.notFound(.noOperator)
         }
         return known
     }
@@ -56,14 +83,10 @@ struct OperatorRoutes: Sendable {
     /// `PUT …/status`: what operators change themselves, many times a day.
     func setStatus(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var changed = try known(request)
-        var fields = try FieldReader(body: request.body, known: ["status", "away_message"])
-        let status = fields.text("status", required: true, limit: 20)
-        Self.take(status, &fields, &changed)
-        if fields.members["away_message"] != nil {
-            changed.awayMessage = fields.text(
-                "away_message", required: false, limit: Self.messageLimit, .paragraph, mayBeBlank: true)
-        }
+        let fields = try FieldReader(request.body, Self.statusForm)
         try fields.check()
+        changed.status = fields.choice("status", as: Operator.Status.self) ?? changed.status
+        if fields.sent("away_message") != nil { changed.awayMessage = fields.text("away_message") }
         changed.updatedAt = services.now()
         try await services.store.save(changed)
         try await reload()
@@ -79,59 +102,31 @@ struct OperatorRoutes: Sendable {
         return HTTPResponse(status: 204)
     }
 
-    private static func take(_ status: String?, _ fields: inout FieldReader, _ known: inout Operator) {
-        guard let status else { return }
-        guard let read = Operator.Status(rawValue: status) else {
-            return fields.fail(
-                "status", "must be one of \(Operator.Status.allCases.map(\.rawValue).joined(separator: ", "))")
-        }
-        known.status = read
-    }
-
     private func read(_ request: HTTPRequest, _ old: Operator) throws -> Operator {
         var known = old
-        var fields = try FieldReader(
-            body: request.body,
-            known: [
-                "name", "number", "sip_user", "sip_password", "address", "status", "away_message", "ring_timeout",
-                "order",
-            ])
-        let name = fields.text("name", required: true, limit: Self.nameLimit)
-        let user = fields.text("sip_user", required: true, limit: Self.userLimit)
-        let password = fields.secret("sip_password", required: false, limit: Self.passwordRange.upperBound)
-        known.number = fields.text("number", required: false, limit: 64)
-        known.address = fields.text("address", required: false, limit: 256)
-        known.awayMessage = fields.text(
-            "away_message", required: false, limit: Self.messageLimit, .paragraph, mayBeBlank: true)
-        known.ringSeconds =
-            fields.integer("ring_timeout", in: Self.ringRange)
-            ?? Operator(name: "", sipUser: "", createdAt: old.createdAt).ringSeconds
-        known.order = fields.integer("order", in: 0...1_000) ?? 0
-        known.status = .available
-        Self.take(fields.text("status", required: false, limit: 20), &fields, &known)
+        var fields = try FieldReader(request.body, Self.form)
+        let (user, password) = (fields.text("sip_user"), fields.text("sip_password"))
+        known.number = fields.text("number")
+        known.address = fields.text("address")
+        known.awayMessage = fields.text("away_message")
         if let user, !user.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_.+".contains($0)) }) {
-            fields.fail("sip_user", "must consist of letters, digits, '-', '_', '.' and '+'")
-        }
-        if let number = known.number, Routing.normalize(number) == nil {
-            fields.fail("number", "must be a number of 3 to 15 digits")
-        }
-        if let password, !Self.passwordRange.contains(password.count) {
-            fields.fail(
-                "sip_password",
-                "must have \(Self.passwordRange.lowerBound) to \(Self.passwordRange.upperBound) characters")
+            fields.fail("sip_user", .notSipUser)
         }
         if let address = known.address {
             do { _ = try services.settings.routing.route(toSomebody: address) } catch {
-                fields.fail("address", error.message)
+                fields.fail("address", error.problem)
             }
         }
         // Who he is at the registrar is part of what is kept of the password.
-        if let user, user != old.sipUser, old.secret != nil, password == nil {
-            fields.fail("sip_password", "is needed where sip_user changes")
+        if let user, user != old.sipUser, old.secret != nil, password == nil, !fields.hasFailed("sip_password") {
+            fields.fail("sip_password", .requiredForNewName)
         }
         try fields.check()
-        known.name = name ?? ""
+        known.name = fields.text("name") ?? ""
         known.sipUser = user ?? ""
+        known.ringSeconds = fields.integer("ring_timeout") ?? known.ringSeconds
+        known.order = fields.integer("order") ?? known.order
+        known.status = fields.choice("status", as: Operator.Status.self) ?? known.status
         if let password {
             known.secret = DigestAuthenticator.Secret(
                 user: known.sipUser, realm: services.operators.realm, password: password)

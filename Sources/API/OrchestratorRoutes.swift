@@ -1,36 +1,65 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Problems
 internal import Realtime
 internal import Store
 
 /// The two routes of the older orchestrator, kept for its clients (docs/api.md).
 struct OrchestratorRoutes: Sendable {
     /// Pairs of one request, and characters of an answer.
-    static let pairLimit = 100
-    static let answerLimit = 4_000
-    static let nameLimit = 100
+    private static let pairLimit = 100
+    private static let answerLimit = 4_000
+    private static let nameLimit = 100
+
+    static let form = Form(
+        "Received",
+        [
+            Field(
+                "user",
+                .object(
+                    [
+                        Field("name", .text(nameLimit), mayBeBlank: true, "who is called"),
+                        Field(
+                            "phone", .text(Field.Kind.addressLimit), required: true,
+                            "the user's number or `sip:` address"),
+                    ], others: true), required: true, "who is dialled"),
+            Field("vulnerability", .free, "what the call is about: its texts"),
+            Field(
+                "questions",
+                .list(
+                    .object([
+                        Field(
+                            "question", .text(QuestionFields.textLimit, .paragraph), required: true,
+                            "what is known or asked"),
+                        Field("answer", .text(answerLimit, .paragraph), mayBeBlank: true, "what is known of it"),
+                    ]), count: 0...pairLimit), "what has an answer is known, what has none is asked"),
+        ])
+    static let resultForm = Form(
+        "ResultRequest",
+        [
+            Field("outbound_id", .text(Field.Kind.wordLimit), "the call; or call_id"),
+            Field("call_id", .text(callIDLimit), "our SIP Call-ID"),
+        ])
+    private static let callIDLimit = 256
 
     let services: Routes.Services
 
     /// `{user: {name, phone, …}, vulnerability: {…}, questions: [{question, answer?}]}`: dials the user. What has an
     /// answer is what the AI knows; what has none is asked.
     func receive(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var fields = try FieldReader(body: request.body, known: ["user", "vulnerability", "questions"])
-        var user = FieldReader(object: fields.members["user"], "user", required: true, &fields)
-        let name = user.text("name", required: false, limit: Self.nameLimit, mayBeBlank: true)
-        let phone = user.text("phone", required: true, limit: 256)
-        fields.take(user.errors, under: "user")
-        let about = Self.about(
-            FieldReader(object: fields.members["vulnerability"], "vulnerability", required: false, &fields).members)
+        var fields = try FieldReader(request.body, Self.form)
+        let user = fields.values.object("user") ?? [:]
+        let (name, phone) = (user.text("name"), user.text("phone"))
+        let about = Self.about(fields.values.free("vulnerability") ?? [:])
         let (facts, questions) = Self.pairs(&fields)
         if let phone {
             do throws(Routing.Refusal) { _ = try services.settings.routing.route(toSomebody: phone) } catch {
-                fields.fail("user.phone", error.message)
+                fields.fail("user.phone", error.problem)
             }
         }
         guard let caller = services.settings.callerNumber else {
-            throw APIError.conflict("outbound.caller_number is not set: it is the number shown for calls of this route")
+            throw APIError.conflict(.noCallerNumber)
         }
         try fields.check()
         guard let phone else { throw APIError.invalid(fields.errors) }
@@ -38,12 +67,12 @@ struct OrchestratorRoutes: Sendable {
             name.map { "Speak with \($0)\(about.isEmpty ? "." : " about this: " + about)" }
             ?? (about.isEmpty ? "Help as far as you can." : about)
         var kept: [String: JSONValue] = [:]
-        for member in ["user", "vulnerability"] { kept[member] = fields.members[member] }
+        for member in ["user", "vulnerability"] { kept[member] = fields.sent(member) }
         let metadata = JSONValue.object(kept).text
         guard metadata.utf8.count <= CallRequest.metadataLimit else {
-            throw APIError.invalid([
-                .init(field: "vulnerability", message: "with user is larger than \(CallRequest.metadataLimit) bytes")
-            ])
+            throw APIError.invalid(
+                "vulnerability", .tooLargeTogether,
+                ["field": "user", "limit": .number(CallRequest.metadataLimit)])
         }
         let now = services.now()
         let settings = services.settings
@@ -58,9 +87,9 @@ struct OrchestratorRoutes: Sendable {
             requestedBy: principal.name,
             createdAt: now)
         let audit = AuditEntry(at: now, actor: principal.name, action: "call.create", target: call.id)
-        if case .blocked(let rule, let detail) = try await services.dialler.create(call, audit: audit) {
+        if case .blocked(let rule, let problem) = try await services.dialler.create(call, audit: audit) {
             await services.audit(principal, "dial.blocked", detail: rule.rawValue)
-            throw APIError.blocked(by: rule, detail, field: "user.phone")
+            throw APIError.blocked(by: rule, problem, field: "user.phone")
         }
         return Routes.json(
             [
@@ -81,30 +110,16 @@ struct OrchestratorRoutes: Sendable {
 
     private static func pairs(_ fields: inout FieldReader) -> (facts: [Brief.Fact], questions: [Question]) {
         var facts: [Brief.Fact] = [], questions: [Question] = []
-        guard case .array(let items)? = fields.members["questions"] else {
-            if let given = fields.members["questions"], given != .null { fields.fail("questions", "must be an array") }
-            return ([], [])
-        }
-        if items.count > pairLimit { fields.fail("questions", "has more than \(pairLimit) items") }
-        for (index, item) in items.prefix(pairLimit).enumerated() {
-            let place = "questions[\(index)]"
-            var pair = FieldReader(object: item, place, required: true, &fields)
-            let question = pair.text("question", required: true, limit: CallRequest.questionLimit, .paragraph)
-            let answer = pair.text("answer", required: false, limit: answerLimit, .paragraph, mayBeBlank: true)
-            for key in pair.members.keys.sorted() where !["question", "answer"].contains(key) {
-                pair.fail(key, "is not a known field")
-            }
-            fields.take(pair.errors, under: place)
-            guard let question else { continue }
-            if let answer {
+        for item in fields.list("questions") ?? [] {
+            guard case .object(let pair)? = item, let question = pair.text("question") else { continue }
+            if let answer = pair.text("answer") {
                 facts.append(Brief.Fact(question: question, answer: answer))
             } else {
                 questions.append(Question(id: "q\(questions.count + 1)", text: question))
             }
         }
-        if questions.count > CallRequest.questionCount.upperBound {
-            fields.fail("questions", "has more than \(CallRequest.questionCount.upperBound) items without an answer")
-        }
+        let limit = QuestionFields.countRange.upperBound
+        if questions.count > limit { fields.fail("questions", .tooManyOpenItems, ["limit": .number(limit)]) }
         return (facts, questions)
     }
 
@@ -116,15 +131,17 @@ struct OrchestratorRoutes: Sendable {
 
     /// `{outbound_id}` or `{call_id}`: posts a call's result to `result_callback_url` again.
     func sendResult(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var fields = try FieldReader(body: request.body, known: ["outbound_id", "call_id"])
-        let given = fields.text("outbound_id", required: false, limit: 64)
-        let callID = fields.text("call_id", required: false, limit: 256)
-        if (given == nil) == (callID == nil) { fields.fail("outbound_id", "or call_id is required, one of them") }
+        var fields = try FieldReader(request.body, Self.resultForm)
+        let (given, callID) = (fields.text("outbound_id"), fields.text("call_id"))
+        if given == nil, callID == nil, fields.errors.isEmpty {
+            fields.fail("outbound_id", .requiredUnless, ["field": "call_id"])
+        }
+        if given != nil { fields.exclude(["call_id"], beside: ["outbound_id"]) }
         try fields.check()
-        guard let analyst = services.analyst else { throw APIError.conflict("result_callback_url is not set") }
+        guard let analyst = services.analyst else { throw APIError.conflict(.noCallbackUrl) }
         var id = given
         if id == nil, let callID { id = Self.id(in: callID) }
-        guard let id else { throw APIError.notFound("there is no such call") }
+        guard let id else { throw APIError.notFound(.noCall) }
         try await analyst.postBack(id)
         services.wakeWebhooks()
         await services.audit(principal, "result.resend", target: id)

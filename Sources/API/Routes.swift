@@ -3,6 +3,7 @@ public import Calls
 public import Foundation
 public import Logging
 public import Net
+internal import Problems
 public import Realtime
 internal import Store
 
@@ -213,6 +214,11 @@ public struct Routes: Sendable {
         add("POST", "/receive", .operator, orchestrator.receive)
         add("POST", "/send_llm_result", .operator, orchestrator.sendResult)
 
+        add("GET", "/api/forms/{name}", .viewer) { request, _ in
+            let path = request.parameters["name"] ?? ""
+            guard let form = OpenAPI.forms.first(where: { $0.path == path }) else { throw APIError.notFound(.noForm) }
+            return Self.json(form.schema(defaults: form.defaults(services.settings)))
+        }
         add("GET", "/openapi.json", .viewer) { _, _ in Self.json(OpenAPI.document) }
         add("GET", "/docs", .viewer) { _, _ in
             HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", Array(OpenAPI.page.utf8))
@@ -242,20 +248,16 @@ public struct Routes: Sendable {
                     }
                     try Self.limit(services, request.peer + " " + known.name)
                     guard known.role >= role else {
-                        throw APIError(
-                            status: 403, code: "forbidden", title: "Forbidden",
-                            detail: "this needs the role \(role.rawValue)")
+                        throw APIError(403, "forbidden", .roleNeeded, ["role": .text(role.rawValue)])
                     }
                     if known.isSession, method != "GET", !Authenticator.isSameOrigin(request) {
-                        throw APIError(
-                            status: 403, code: "cross_origin", title: "Forbidden",
-                            detail: "the request does not come from the dashboard's own pages")
+                        throw APIError(403, "cross_origin", .otherOrigin)
                     }
                     principal = known
                 } else {
                     try Self.limit(services, request.peer)
                 }
-                if takesNoQuery { try QueryReader(request.query, known: []).check() }
+                if takesNoQuery { try QueryReader(request.query, []).check() }
                 return try await handler(request, principal)
             } catch let error as APIError {
                 return error.response
@@ -263,20 +265,14 @@ public struct Routes: Sendable {
                 return APIError(error).response
             } catch {
                 services.logger.error("request failed: \(error)")
-                return APIError(
-                    status: 500, code: "internal", title: "Internal Server Error",
-                    detail: "something went wrong; the log has details"
-                )
-                .response
+                return APIError(500, "internal", .internalError).response
             }
         }
     }
 
     private static func limit(_ services: Services, _ source: String) throws(APIError) {
         if let seconds = services.authenticator.secondsToWait(for: source) {
-            throw APIError(
-                status: 429, code: "rate_limited", title: "Too Many Requests", detail: "too many requests",
-                headers: [("retry-after", String(seconds))])
+            throw APIError(429, "rate_limited", .tooManyRequests, headers: [("retry-after", String(seconds))])
         }
     }
 
@@ -292,10 +288,7 @@ public struct Routes: Sendable {
             request.peer = String(told.trimmingCharacters(in: .whitespaces).prefix(64))
         }
         guard isOurs(host: request.headers["host"]) else {
-            return APIError(
-                status: 421, code: "wrong_host", title: "Misdirected Request",
-                detail: "this server does not answer under this name: http.hosts lists the names it has"
-            ).response
+            return APIError(421, "wrong_host", .otherHost).response
         }
         switch router.match(method: request.method, path: request.path) {
         case .found(let handler, let parameters):
@@ -304,11 +297,10 @@ public struct Routes: Sendable {
         case .wrongMethod(let allowed):
             response =
                 APIError(
-                    status: 405, code: "method_not_allowed", title: "Method Not Allowed",
-                    detail: "\(request.method) is not possible here",
+                    405, "method_not_allowed", .methodNotPossible, ["method": .text(request.method)],
                     headers: [("allow", allowed.joined(separator: ", "))]
                 ).response
-        case .none: response = APIError.notFound("there is nothing at this path").response
+        case .none: response = APIError.notFound(.noPath).response
         }
         response.headers += [
             ("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin"), ("x-frame-options", "DENY"),

@@ -2,28 +2,35 @@ internal import Calls
 internal import Foundation
 internal import Logging
 internal import Net
+internal import Problems
 internal import Store
 
 /// `/api/session`: the dashboard's login.
 struct SessionRoutes: Sendable {
+    private static let secretLimit = 200
+
+    static let form = Form(
+        "Login",
+        [
+            Field("api_key", .text(secretLimit), "an API key; or username and password"),
+            Field("username", .text(Field.Kind.wordLimit), "a user's name"),
+            Field("password", .secret(1...secretLimit), "the user's password"),
+        ])
+
     let services: Routes.Services
 
     func logIn(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var fields = try FieldReader(body: request.body, known: ["api_key", "username", "password"])
-        let isByName = fields.members["username"] != nil || fields.members["password"] != nil
-        if isByName, fields.members["api_key"] != nil {
-            fields.fail("api_key", "does not go with username and password")
-        }
-        let key = fields.text("api_key", required: !isByName, limit: 200)
-        let name = fields.text("username", required: isByName, limit: 64)
-        let password = fields.secret("password", required: isByName, limit: 200)
+        var fields = try FieldReader(request.body, Self.form)
+        let byName = ["username", "password"]
+        let isByName = byName.contains { fields.sent($0) != nil }
+        if isByName { fields.exclude(["api_key"], beside: byName) }
+        for name in isByName ? byName : ["api_key"] { fields.require(name) }
         try fields.check()
+        let (key, name, password) = (fields.text("api_key"), fields.text("username"), fields.text("password"))
         let sources = [request.peer] + (name.map { ["name " + $0] } ?? [])
         for source in sources {
             guard let seconds = services.authenticator.secondsToWait(forLoginOf: source) else { continue }
-            throw APIError(
-                status: 429, code: "rate_limited", title: "Too Many Requests", detail: "too many tries to log in",
-                headers: [("retry-after", String(seconds))])
+            throw APIError(429, "rate_limited", .tooManyLogins, headers: [("retry-after", String(seconds))])
         }
         let session: (token: String, principal: Principal)?
         if let name, let password {
@@ -36,9 +43,8 @@ struct SessionRoutes: Sendable {
         guard let session else {
             for source in sources { services.authenticator.loginRefused(of: source) }
             await services.audit(Principal(name: "-", key: "", role: .viewer, isSession: false), "session.refused")
-            throw APIError(
-                status: 401, code: isByName ? "wrong_password" : "wrong_key", title: "Unauthorized",
-                detail: isByName ? "name or password is wrong" : "the key is not known")
+            throw isByName
+                ? APIError(401, "wrong_password", .wrongPassword) : APIError(401, "wrong_key", .unknownKey)
         }
         await services.audit(session.principal, "session.begin")
         if let stored = services.authenticator.stored(session.token) {

@@ -1,19 +1,29 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Problems
 internal import Realtime
 
 /// `/api/templates`: purposes and their questions, saved.
 struct TemplateRoutes: Sendable {
     private static let nameLimit = 100
-    static let greetingLimit = 500
+    private static let greetingLimit = 500
+
+    static let form = Form(
+        "NewTemplate", path: "templates",
+        [
+            Field("name", .text(nameLimit), required: true, "what it is called"),
+            CallRequest.purpose, QuestionFields.field, CallRequest.displayName, CallRequest.language,
+            Field(
+                "greeting", .text(greetingLimit, .paragraph), mayBeBlank: true, "first words of calls that come in"),
+        ])
 
     let services: Routes.Services
 
     private func template(_ request: HTTPRequest) async throws -> CallTemplate {
         let id = request.parameters["id"] ?? ""
         guard let template = try await services.store.template(id) else {
-            throw APIError.notFound("there is no template with this id")
+            throw APIError.notFound(.noTemplate)
         }
         return template
     }
@@ -57,22 +67,14 @@ struct TemplateRoutes: Sendable {
 
     private static func read(_ request: HTTPRequest, _ old: CallTemplate) throws -> CallTemplate {
         var template = old
-        var fields = try FieldReader(
-            body: request.body, known: ["name", "purpose", "questions", "language", "caller_display_name", "greeting"])
-        let name = fields.text("name", required: true, limit: nameLimit)
-        let purpose = fields.text("purpose", required: true, limit: CallRequest.purposeLimit, .paragraph)
-        template.callerDisplayName =
-            fields.text("caller_display_name", required: false, limit: CallRequest.displayNameLimit, mayBeBlank: true)
-            ?? ""
-        template.language = fields.text("language", required: false, limit: LanguageTag.lengthLimit)
-        if let language = template.language, !LanguageTag.isWellFormed(language) {
-            fields.fail("language", "must be a BCP 47 tag, e.g. en or ko")
-        }
-        template.greeting = fields.text("greeting", required: false, limit: greetingLimit, .paragraph, mayBeBlank: true)
-        template.questions = CallRequest.questions(&fields)
+        var fields = try FieldReader(request.body, form)
+        template.questions = QuestionFields.questions(&fields)
         try fields.check()
-        template.name = name ?? ""
-        template.purpose = purpose ?? ""
+        template.name = fields.text("name") ?? ""
+        template.purpose = fields.text("purpose") ?? ""
+        template.callerDisplayName = fields.text("caller_display_name") ?? ""
+        template.language = fields.text("language")
+        template.greeting = fields.text("greeting")
         return template
     }
 }

@@ -4,6 +4,8 @@ internal import Foundation
 enum Timestamp {
     /// Characters of a time; with an offset and nanoseconds it has 35.
     static let lengthLimit = 64
+    /// One as it may be sent.
+    static let example = "2026-11-21T09:30:00+09:00"
     /// Digits of a fraction of a second that count; more are dropped.
     private static let fractionDigits = 9
 

@@ -1,6 +1,7 @@
 internal import Calls
 internal import Foundation
 internal import Net
+internal import Problems
 internal import Store
 
 /// `/api/webhooks/deliveries`: what was posted to whom, what was given up, and sending it again.
@@ -8,11 +9,12 @@ struct WebhookRoutes: Sendable {
     let services: Routes.Services
 
     func deliveries(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var query = QueryReader(request.query, known: OpenAPI.deliveryQuery)
-        let state = query.choice("state", as: Delivery.State.self)
-        let (id, limit, cursor) = (query.word("outbound_id"), query.limit(), query.cursor(of: .deliveries))
+        var query = QueryReader(request.query, ListQuery.deliveries)
+        let cursor = query.cursor(of: .deliveries)
         try query.check()
-        let page = try await services.store.deliveries(state: state, of: id, limit: limit, cursor: cursor)
+        let page = try await services.store.deliveries(
+            state: query.choice("state", as: Delivery.State.self), of: query.text("outbound_id"),
+            limit: query.integer("limit") ?? 0, cursor: cursor)
         return Routes.json([
             "items": .array(page.items.map(Payloads.delivery)),
             "next_cursor": .cursor(page.nextCursor, of: .deliveries),
@@ -22,10 +24,10 @@ struct WebhookRoutes: Sendable {
     /// One delivery again, whatever became of it.
     func replay(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         guard let text = request.parameters["id"], text.hasPrefix("msg_"), let id = Int64(text.dropFirst(4)) else {
-            throw APIError.notFound("there is no delivery with this id")
+            throw APIError.notFound(.noDelivery)
         }
         let count = try await services.store.replay(id, at: services.now())
-        if count == 0 { throw APIError.notFound("there is no delivery with this id that is not on its way already") }
+        if count == 0 { throw APIError.notFound(.noDeliveryToRepeat) }
         return await replayed(count, principal, target: text)
     }
 

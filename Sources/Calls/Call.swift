@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 public import Realtime
 public import Store
 
@@ -158,10 +159,10 @@ public struct Call: Sendable, Equatable, Codable {
         throws(StoreError)
     {
         guard let index = answers.firstIndex(where: { $0.questionID == questionID }) else {
-            throw StoreError(.notFound, "the call has no question \(questionID)")
+            throw StoreError(.notFound, .noQuestion, ["id": .text(questionID)])
         }
         guard (corrections ?? []).count < Self.correctionLimit else {
-            throw StoreError(.conflict, "the call has been corrected too often")
+            throw StoreError(.conflict, .correctedTooOften)
         }
         corrections = (corrections ?? []) + [Correction(at: date, by: who, before: answers[index])]
         change(&answers[index])

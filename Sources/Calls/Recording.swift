@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Logging
 public import Pipeline
+internal import Problems
 public import Store
 
 /// A call's stereo recording, caller left and AI right, on the transcript's clock: sample 0 is the answer.
@@ -95,7 +96,7 @@ public final class Recording {
         let encrypt: ((Data, Int) throws -> Data)? =
             vault.encrypts ? { data, piece in try vault.encrypt(data, row: EncryptedRecording.row(name, piece)) } : nil
         guard let file = File(path, encrypt: encrypt) else {
-            throw StoreError(.unavailable, "cannot write the recording \(path)")
+            throw StoreError(.unavailable, .cannotWrite, ["path": .text(path)])
         }
         self.file = file
         Self.files.async { file.append(Data(), total: 0) }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Problems
 
 /// A column with encrypted rows.
 struct EncryptedColumn: Sendable {
@@ -57,7 +58,7 @@ extension Storage {
     /// Encrypts values with the current key that are encrypted with a former key or not at all. Returns the number of
     /// encrypted rows, and of rows that could not be decrypted and stay unchanged.
     public func reencrypt() async throws(StoreError) -> (encrypted: Int, failed: Int) {
-        guard vault.encrypts else { throw StoreError(.conflict, "security.encryption_key is not set") }
+        guard vault.encrypts else { throw StoreError(.conflict, .noEncryptionKey) }
         var count = (encrypted: 0, failed: 0)
         for column in EncryptedColumn.all {
             let outdated = try await outdated(column)
@@ -68,12 +69,7 @@ extension Storage {
             }
         }
         guard try await emptyLog() else {
-            throw StoreError(
-                .unavailable,
-                """
-                another process reads the database: what was encrypted with the former key may still be in its log; \
-                try again
-                """)
+            throw StoreError(.unavailable, .formerKeyInLog)
         }
         return count
     }

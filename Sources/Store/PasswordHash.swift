@@ -1,6 +1,7 @@
 internal import Crypto
 internal import CryptoExtras
 internal import Foundation
+internal import Problems
 
 /// Passwords as they are stored: scrypt (RFC 7914), with a salt of their own.
 struct PasswordHash: Sendable, Equatable, Codable {
@@ -44,8 +45,8 @@ struct PasswordHash: Sendable, Equatable, Codable {
     static func check(_ password: String) throws(StoreError) {
         guard lengthRange.contains(password.count) else {
             throw StoreError(
-                .conflict,
-                "a password must have \(lengthRange.lowerBound) to \(lengthRange.upperBound) characters")
+                .conflict, .passwordLength,
+                ["least": .number(lengthRange.lowerBound), "most": .number(lengthRange.upperBound)])
         }
     }
 

@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 
 /// Files that only we may read (0600), whatever the umask.
 public enum PrivateFiles {
@@ -36,7 +37,7 @@ public enum PrivateFiles {
         let partial = path + partialSuffix
         unlink(partial)
         let descriptor = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw StoreError(.unavailable, "cannot write \(partial)") }
+        guard descriptor >= 0 else { throw StoreError(.unavailable, .cannotWrite, ["path": .text(partial)]) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do {
             try file.write(contentsOf: data)
@@ -46,6 +47,6 @@ public enum PrivateFiles {
             unlink(partial)
             throw error
         }
-        guard rename(partial, path) == 0 else { throw StoreError(.unavailable, "cannot write \(path)") }
+        guard rename(partial, path) == 0 else { throw StoreError(.unavailable, .cannotWrite, ["path": .text(path)]) }
     }
 }

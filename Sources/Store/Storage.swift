@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Problems
 
 /// How numbers and texts are read, which the store leaves to the room above.
 public struct Reading: Sendable {
@@ -68,9 +69,7 @@ public final class Storage: Sendable {
             try FileManager.default.createDirectory(
                 atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            throw StoreError(
-                .cannotOpen, "cannot create the data folder \(folder): is its parent writable? (--data chooses another)"
-            )
+            throw StoreError(.cannotOpen, .cannotCreateFolder, ["path": .text(folder)])
         }
         let opened = try SQLiteEngine.open(folder: folder, vault: vault, reading: reading)
         engine = opened.engine
@@ -151,7 +150,7 @@ public final class Storage: Sendable {
         guard
             let encrypted: Data = try transaction.value("SELECT value FROM meta WHERE name = ?", indexSecretName),
             let secret = Data(base64Encoded: try vault.open(encrypted, row: "meta/" + indexSecretName))
-        else { throw StoreError(.cannotOpen, "the secret of the number index is missing") }
+        else { throw StoreError(.cannotOpen, .noIndexSecret) }
         return Array(secret)
     }
 

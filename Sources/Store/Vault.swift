@@ -1,5 +1,6 @@
 internal import Crypto
 public import Foundation
+internal import Problems
 
 /// Encrypts personal data: numbers, answers, transcripts, events. AES-256-GCM, bound to the row it
 /// stands in.
@@ -28,9 +29,7 @@ public struct Vault: Sendable {
             guard let bytes = trimmed.count == 64 ? Self.hex(trimmed) : Data(base64Encoded: trimmed).map(Array.init),
                 bytes.count == 32
             else {
-                throw StoreError(
-                    .cannotOpen,
-                    "an encryption key must be 64 hex digits, or 32 bytes in Base64: openssl rand -hex 32 makes one")
+                throw StoreError(.cannotOpen, .encryptionKeyMalformed)
             }
             self.init(bytes: bytes)
         }
@@ -73,7 +72,7 @@ public struct Vault: Sendable {
     public func encrypt(_ bytes: Data, row: String) throws -> Data {
         guard let current else { return bytes }
         let box = try AES.GCM.seal(bytes, using: current.symmetric, authenticating: Data(row.utf8))
-        guard let combined = box.combined else { throw StoreError(.unavailable, "cannot encrypt what is to be stored") }
+        guard let combined = box.combined else { throw StoreError(.unavailable, .cannotEncrypt) }
         return Data([Self.version] + current.id) + combined
     }
 
@@ -84,17 +83,15 @@ public struct Vault: Sendable {
 
     public func bytes(_ data: Data, row: String) throws -> Data {
         guard data.first == Self.version else { return data }
-        guard data.count > Self.headerLength else { throw StoreError(.unavailable, "an encrypted row is damaged") }
+        guard data.count > Self.headerLength else { throw StoreError(.unavailable, .encryptedRowDamaged) }
         let id = Array(data.dropFirst().prefix(4))
         guard let key = ([current].compactMap { $0 } + former).first(where: { $0.id == id }) else {
-            throw StoreError(
-                .unavailable,
-                "the key that a row was encrypted with is not among security.encryption_key and security.former_keys")
+            throw StoreError(.unavailable, .encryptionKeyUnknown)
         }
         do {
             let box = try AES.GCM.SealedBox(combined: data.dropFirst(Self.headerLength))
             return try AES.GCM.open(box, using: key.symmetric, authenticating: Data(row.utf8))
-        } catch { throw StoreError(.unavailable, "an encrypted row does not belong where it stands, or was changed") }
+        } catch { throw StoreError(.unavailable, .encryptedRowMoved) }
     }
 
     public static func isEncrypted(_ bytes: [UInt8]) -> Bool { bytes.first == version }

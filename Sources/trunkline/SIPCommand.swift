@@ -2,6 +2,7 @@ import ArgumentParser
 import Bridge
 import Calls
 import Foundation
+internal import Problems
 import Store
 
 /// `trunkline sip`: on the data folder, whether a server runs on it or not.
@@ -23,7 +24,9 @@ struct SIPCommand: AsyncParsableCommand {
             let messages: [SIPTrace.Message]
             do {
                 let store = try options.store()
-                guard try await store.call(id) != nil else { throw StoreError(.notFound, "there is no call \(id)") }
+                guard try await store.call(id) != nil else {
+                    throw StoreError(.notFound, .noCallNamed, ["id": .text(id)])
+                }
                 messages = try await store.trace(of: id)
                 store.close()
             } catch {

@@ -6,6 +6,7 @@ import Foundation
 import Logging
 import Net
 import Pipeline
+internal import Problems
 import Realtime
 import Store
 
@@ -72,7 +73,7 @@ final class Server: Sendable {
             numbers = NumberDirectory(plan: settings.calls.routing.plan)
             let found = try await store.storage.secret(named: "webhooks") { WebhookSecret.random().text }
             guard let secret = settings.webhookSecret ?? WebhookSecret(found.text) else {
-                throw StoreError(.cannotOpen, "the secret of webhooks is damaged")
+                throw StoreError(.cannotOpen, .webhookSecretDamaged)
             }
             newWebhookSecret = found.isNew && settings.webhookSecret == nil ? found.text : nil
             webhooks = settings.webhooks(secret: secret)

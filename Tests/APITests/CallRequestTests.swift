@@ -2,6 +2,7 @@ import Bridge
 import Calls
 import Foundation
 import Net
+import Problems
 import Realtime
 import Store
 import Testing
@@ -49,7 +50,7 @@ import Testing
         (#""questions":[]"#, "questions"), (#""questions":["a",""]"#, "questions[1]"),
         (#""questions":[{"text":"a","type":"x"}]"#, "questions[0].type"),
         (#""questions":[{"text":"a","type":"choice"}]"#, "questions[0].choices"),
-        (#""questions":[{"text":"a","ask_if":{}}]"#, "questions[0].ask_if.question"),
+        (#""questions":[{"text":"a","ask_if":{"equals":1}}]"#, "questions[0].ask_if.question"),
         (#""questions":[7]"#, "questions[0]"), (#""questions":"a""#, "questions"), (#""agent":"x""#, "agent"),
         (#""webhook_url":"http://x.example""#, "webhook_url"),
         (#""max_duration":9"#, "max_duration"), (#""priority":1.5"#, "priority"),
@@ -84,9 +85,11 @@ import Testing
         #expect(try parse(Self.good, settings: strict).notAllowed?.code == .callerNotAllowed)
         let twice = error(Self.good + #","purpose":"again""#)
         #expect(twice?.status == 422)
+        let past = error(Self.good + #","scheduled_at":"2020-01-01T00:00:00Z""#)?.errors.first
+        #expect(past?.problem == Problem(.inThePast) && past?.message == "lies in the past")
     }
     @Test func aLongDurationIsLoweredAndSaidSo() throws {
         let request = try parse(Self.good + #","max_duration":3600"#)
-        #expect(request.call.maxDuration == 300 && request.warnings.count == 1)
+        #expect(request.call.maxDuration == 300 && request.warnings.map(\.code) == [.durationLowered])
     }
 }

@@ -5,11 +5,10 @@ import Testing
 
 @Suite struct QueryReaderTests {
     private let known = [
-        OpenAPI.Parameter(name: "a", schema: .null, summary: ""),
-        OpenAPI.Parameter(name: "q", schema: .null, summary: "", limit: 5),
+        Field("a", .text(64), ""), Field("q", .text(5), ""), Field("n", .integer(1...9), default: 4, ""),
     ]
     private func fields(_ query: [(name: String, value: String)]) -> [String] {
-        QueryReader(query, known: known).errors.map(\.field)
+        QueryReader(query, known).errors.map(\.field)
     }
 
     @Test func everyBadParameterIsNamed() {
@@ -22,7 +21,14 @@ import Testing
 
     @Test(arguments: ["", "0", "201", "+5", "-1", "1e2", "1.0", "５", " 5", "99999999999999999999"])
     func badLimits(text: String) {
-        var query = QueryReader([("limit", text)], known: OpenAPI.numberQuery)
-        #expect(query.limit() == 50 && query.errors.map(\.field) == ["limit"])
+        let query = QueryReader([("limit", text)], ListQuery.numbers)
+        #expect(query.integer("limit") == nil && query.errors.map(\.field) == ["limit"])
+    }
+
+    @Test func valuesAreTypedAndDefaultsFilledIn() {
+        let query = QueryReader([("a", "x"), ("n", "7")], known)
+        #expect(query.text("a") == "x" && query.integer("n") == 7 && query.text("q") == nil)
+        #expect(QueryReader([], known).integer("n") == 4 && QueryReader([], ListQuery.calls).integer("limit") == 50)
+        #expect(QueryReader([("from", "2026-11-21T09:30:00 09:00")], ListQuery.calls).time("from") != nil)
     }
 }

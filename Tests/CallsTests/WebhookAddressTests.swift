@@ -1,4 +1,5 @@
 import Foundation
+import Problems
 import Realtime
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 
 @Suite struct WebhookAddressTests {
     private let settings = WebhookSender.Settings(secret: .random())
-    private func problem(_ url: String) -> String? { WebhookSender.problem(with: url, settings: settings) }
+    private func problem(_ url: String) -> Problem? { WebhookSender.problem(with: url, settings: settings) }
 
     @Test(arguments: [
         "https://example.org/", "https://example.org:8443/a/b?c=d&e=%20#f", "http://127.0.0.1:9/x",

@@ -67,6 +67,50 @@ def test_bad_fields_are_named_and_nothing_is_stored(server, change, bad):
     assert server.request("GET", "/api/outbound/")[1]["total"] == 0
 
 
+def test_problems_have_codes_and_parameters(server):
+    """The message is for people; programs and the dashboard's translations go by code and parameters."""
+    _, answer = server.request("POST", "/api/outbound/", {**GOOD, "purpose": "x" * 2001, "priority": 0})
+    assert answer["code"] == "invalid" and answer["detail_code"] == "fields_not_acceptable", answer
+    assert answer["params"] == {"count": 2} and answer["errors"] == [
+        {
+            "field": "purpose",
+            "message": "is longer than 2000 characters",
+            "code": "too_long",
+            "params": {"limit": 2000},
+        },
+        {
+            "field": "priority",
+            "message": "must lie in 1…10, not 0",
+            "code": "not_in_range",
+            "params": {"least": 1, "most": 10, "given": 0},
+        },
+    ], answer
+    _, answer = server.request("GET", "/api/outbound/ob-00000000")
+    assert (answer["code"], answer["detail_code"], answer["params"]) == ("not_found", "no_call", {}), answer
+    schemas = server.request("GET", "/openapi.json")[1]["components"]["schemas"]
+    codes = schemas["Problem"]["properties"]["detail_code"]["enum"]
+    assert {"too_long", "not_in_range", "no_call", "required", "in_the_past"} <= set(codes)
+    # A warning is said with its code too.
+    _, answer = server.request("POST", "/api/outbound/check", {**GOOD, "max_duration": 3600})
+    assert [one["code"] for one in answer["warning_details"]] == ["duration_lowered"], answer
+    assert answer["warnings"] == [answer["warning_details"][0]["message"]]
+
+
+def test_forms_are_described(server):
+    """What the dashboard's forms go by is what the document says, with this server's own defaults."""
+    assert server.request("GET", "/api/forms/outbound", key=None)[0] == 401
+    assert server.request("GET", "/api/forms/nothing")[0] == 404
+    status, form = server.request("GET", "/api/forms/outbound")
+    assert status == 200 and form["required"] == ["caller_number", "callee_number", "purpose", "questions"], form
+    members = form["properties"]
+    assert members["purpose"]["maxLength"] == 2000 and members["questions"]["maxItems"] == 20
+    assert (members["priority"]["default"], members["max_retries"]["default"]) == (5, 2)
+    documented = server.request("GET", "/openapi.json")[1]["components"]["schemas"]["NewCall"]["properties"]
+    assert documented.keys() == members.keys() and documented["purpose"] == members["purpose"]
+    for name in ("templates", "operators", "numbers", "do-not-call", "knowledge", "keys"):
+        assert server.request("GET", f"/api/forms/{name}")[0] == 200, name
+
+
 @pytest.mark.shared
 def test_bad_bodies_and_paths(server):
     assert server.request("POST", "/api/outbound/", b"{not json")[0] == 400

@@ -233,6 +233,8 @@ def test_a_browser_that_does_not_answer(make_server):
         {
             "field": "callee_number",
             "message": "must be browser: alone: the call is for the browser of whoever asks for it",
+            "code": "only_own_browser",
+            "params": {},
         }
     ], problem
 

@@ -71,6 +71,11 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     page.get_by_role("button", name="Call", exact=True).click()
     expect(page.locator('[data-error="callee_number"]')).to_contain_text("is required")
     expect(page.locator('[data-error="purpose"]')).to_contain_text("is required")
+    # Limits and defaults are the server's.
+    assert page.get_by_label("Purpose").get_attribute("maxlength") == "2000"
+    priority = page.locator('[name="priority"]')
+    assert [priority.get_attribute(name) for name in ("min", "max", "placeholder")] == ["1", "10", "5"]
+    assert page.locator('[name="retry_on_no_answer"]').is_checked()
     peer = callee("cooperative")
     page.get_by_label("Callee").fill(peer.address)
     page.get_by_label("Caller number shown").fill("02 555 0100")
@@ -262,36 +267,6 @@ def test_every_text_has_its_translation():
             or re.fullmatch(r"\{\w+\}", korean)
         ), f"{english} is not translated"
     assert len(re.findall(r'": "', names)) > 10
-
-
-def test_every_message_of_the_server_has_its_translation():
-    """Those that a page can meet, as they stand in the server's sources; what is put into them stands for itself."""
-    pairs = dict(re.findall(r'"((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)"', (ROOT / "web/ko-server.js").read_text()))
-    known = [re.compile(re.sub(r"\\\{\w+\\\}", ".+?", re.escape(english))) for english in pairs]
-    text = r'"((?:[^"\\]|\\\((?:[^()]|\([^()]*\))*\)|\\.)+)"'
-    found = set()
-    for file in (ROOT / "Sources/API").glob("*.swift"):
-        if file.stem not in ("OpenAPI", "TwilioRoutes", "OrchestratorRoutes"):
-            found |= {
-                message
-                for message in re.findall(
-                    r'(?:\bfail\((?:"[^"]*"|\w+),\s*|message: |detail: |conflict\(\s*|notFound\(\s*)' + text,
-                    file.read_text(),
-                )
-            }
-    for name, pattern in (("Dialling/Dialler", r"StoreError\(\.\w+, "), ("Dialling/Routing", "message: ")):
-        found |= set(re.findall(pattern + text, (ROOT / f"Sources/Calls/{name}.swift").read_text()))
-    said = {re.sub(r"\\\((?:[^()]|\([^()]*\))*\)", "7", message) for message in found}
-    assert len(said) > 80
-    # Told to programs: how many there were of something.
-    assert (
-        sorted(message for message in said - {"7", "7 new of 7"} if not any(one.fullmatch(message) for one in known))
-        == []
-    ), "has no translation"
-    for english, korean in pairs.items():
-        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)) and re.search(
-            "[가-힣]", korean
-        ), english
 
 
 def fill(page, **fields):

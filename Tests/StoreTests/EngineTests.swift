@@ -1,4 +1,5 @@
 import Foundation
+import Problems
 import Testing
 
 @testable import Store
@@ -58,7 +59,7 @@ private func put(_ name: String, _ work: Work) throws {
                     do {
                         try await storage.write { work in
                             try put("row \(index)", work)
-                            if index % 4 == 0 { throw StoreError(.conflict, "no") }
+                            if index % 4 == 0 { throw StoreError(.conflict, .rowDamaged) }
                         }
                         return false
                     } catch { return true }

@@ -4,6 +4,7 @@ internal import Foundation
 internal import Logging
 internal import Net
 internal import Pipeline
+internal import Problems
 internal import Realtime
 
 /// What Twilio asks us: what to do with a call, and tells us: what became of it. Trusted by its signature alone.
@@ -34,7 +35,7 @@ struct TwilioRoutes: CarrierRoutes {
     /// by turns, and each recording of the caller comes here too (`?turn=`).
     func voice(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, twilio) = try checked(request)
-        guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", "is missing") }
+        guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", .required) }
         if let number = request.queryValue("turn").flatMap({ Int($0) }) {
             guard let conversation = services.turns.conversation(of: callSid) else { return Self.twiML(TwiML.hangUp) }
             let heard = await heard(form, twilio)
@@ -106,11 +107,10 @@ struct TwilioRoutes: CarrierRoutes {
                 code: request.queryValue("code"),
                 at: services.now())
         else {
-            throw APIError(
-                status: 403, code: "bad_signature", title: "Forbidden", detail: "the URL is not ours or has expired")
+            throw Self.forbidden(.urlExpired)
         }
         guard let audio = await services.turns.conversation(of: callSid)?.audio(of: number) else {
-            throw APIError.notFound("there is no such turn any more")
+            throw APIError.notFound(.noTurn)
         }
         return HTTPResponse(status: 200, contentType: "audio/wav", audio)
     }
@@ -119,7 +119,7 @@ struct TwilioRoutes: CarrierRoutes {
     /// our stream has ended.
     func transferred(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, _) = try checked(request)
-        guard let status = form["DialCallStatus"] else { throw APIError.invalid("DialCallStatus", "is missing") }
+        guard let status = form["DialCallStatus"] else { throw APIError.invalid("DialCallStatus", .required) }
         if ["completed", "answered"].contains(status) { return Self.twiML(TwiML.hangUp) }
         services.logger.warning("nobody took a transferred call", metadata: ["state": "\(status.prefix(32))"])
         let apology = SpokenText.nobodyAvailable(language: request.queryValue("language") ?? "en")
@@ -129,7 +129,7 @@ struct TwilioRoutes: CarrierRoutes {
     /// `POST /twilio/status`: a call's or a stream's state has changed, or Twilio has found out who answered.
     func status(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, _) = try checked(request)
-        guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", "is missing") }
+        guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", .required) }
         var metadata: Logger.Metadata = ["call": "\(callSid.prefix(64))"]
         if let state = form["CallStatus"] ?? form["StreamEvent"] { metadata["state"] = "\(state.prefix(32))" }
         if form["StreamEvent"] == "stream-error" {
@@ -156,10 +156,10 @@ struct TwilioRoutes: CarrierRoutes {
     /// The form's fields, once the signature over them has been found right.
     private func checked(_ request: HTTPRequest) throws -> ([String: String], TwilioCarrier) {
         guard let twilio = services.carriers.the(TwilioCarrier.self) else {
-            throw APIError.notFound("Twilio is not set up: set TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL")
+            throw APIError.notFound(.twilioNotSetUp)
         }
         guard let signature = request.headers[TwilioSignature.header] else {
-            throw Self.forbidden("X-Twilio-Signature is missing")
+            throw Self.forbidden(.signatureMissing)
         }
         let url = twilio.publicURL + request.path + Self.query(request.query)
         let isForm = (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
@@ -168,16 +168,18 @@ struct TwilioRoutes: CarrierRoutes {
             isForm || request.body.isEmpty
             ? twilio.signature.isValid(signature, url: url, form: fields)
             : twilio.signature.isValid(signature, url: url, body: request.body)
-        guard isValid else { throw Self.forbidden("X-Twilio-Signature is not right for this URL and body") }
+        guard isValid else { throw Self.forbidden(.signatureWrong) }
         return (Dictionary(fields.map { ($0.name, $0.value) }) { first, _ in first }, twilio)
     }
 
-    private static func forbidden(_ detail: String) -> APIError {
-        APIError(status: 403, code: "bad_signature", title: "Forbidden", detail: detail)
+    private static func forbidden(_ code: ProblemCode) -> APIError {
+        APIError(403, "bad_signature", code, ["header": "X-Twilio-Signature"])
     }
 
     private static func form(_ body: [UInt8]) throws -> [(name: String, value: String)] {
-        do { return try HTTPForm.decode(body) } catch { throw APIError.invalid("body", error.message) }
+        do { return try HTTPForm.decode(body) } catch {
+            throw APIError.invalid("body", .notForm, ["problem": .text(error.message)])
+        }
     }
 
     /// The query as it was written, as far as decoding left it: what the signature covers.

@@ -3,6 +3,7 @@ public import Foundation
 internal import Logging
 public import Net
 public import Pipeline
+internal import Problems
 internal import Realtime
 public import Store
 
@@ -97,9 +98,9 @@ public actor Dialler {
     public func create(
         _ call: Call, request: RepeatableRequest? = nil, audit: AuditEntry? = nil
     ) async throws(StoreError) -> CallStore.Insertion {
-        guard !isStopping else { throw StoreError(.unavailable, "the server is shutting down") }
+        guard !isStopping else { throw StoreError(.unavailable, .shuttingDown) }
         guard !queue.isFull else {
-            throw StoreError(.unavailable, "\(DialQueue.capacity) calls are waiting: try again later")
+            throw StoreError(.unavailable, .queueFull, ["count": .number(DialQueue.capacity)])
         }
         let event = CallEvent(
             kind: "queued", at: call.createdAt, of: call,
@@ -114,10 +115,10 @@ public actor Dialler {
     /// Gives up a call that is not connected yet.
     public func cancel(_ callID: String) async throws(StoreError) {
         guard let call = try await store.call(callID) else {
-            throw StoreError(.notFound, "there is no call \(callID)")
+            throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
         guard [.queued, .dialing, .ringing].contains(call.state) else {
-            throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be cancelled")
+            throw StoreError(.conflict, .cannotCancel, ["state": .text(call.state.rawValue)])
         }
         if let active = live[callID] { return await active.attempt.cancel() }
         queue.remove(callID)
@@ -161,13 +162,13 @@ public actor Dialler {
     /// Ends a connected call.
     public func hangUp(_ callID: String) async throws(StoreError) {
         guard let call = try await store.call(callID) else {
-            throw StoreError(.notFound, "there is no call \(callID)")
+            throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
         guard call.state == .connected else {
-            throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
+            throw StoreError(.conflict, .cannotHangUp, ["state": .text(call.state.rawValue)])
         }
         guard let live = inProgress(callID) else {
-            throw StoreError(.conflict, "a call that is \(call.state.rawValue) cannot be hung up")
+            throw StoreError(.conflict, .cannotHangUp, ["state": .text(call.state.rawValue)])
         }
         await live.hangUp(.operatorHangup)
     }
@@ -175,13 +176,13 @@ public actor Dialler {
     /// Has something said in a connected call, at once.
     public func say(_ text: String, in callID: String) async throws(StoreError) {
         guard let call = try await store.call(callID) else {
-            throw StoreError(.notFound, "there is no call \(callID)")
+            throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
         guard call.state == .connected else {
-            throw StoreError(.conflict, "nobody hears it: the call is \(call.state.rawValue)")
+            throw StoreError(.conflict, .nobodyHears, ["state": .text(call.state.rawValue)])
         }
         guard await inProgress(callID)?.say(text) == true else {
-            throw StoreError(.conflict, "nothing can be put into this call now")
+            throw StoreError(.conflict, .cannotSay)
         }
     }
 
@@ -190,13 +191,13 @@ public actor Dialler {
         async throws(StoreError)
     {
         guard let call = try await store.call(callID) else {
-            throw StoreError(.notFound, "there is no call \(callID)")
+            throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
         guard call.state == .connected else {
-            throw StoreError(.conflict, "nobody can be handed over: the call is \(call.state.rawValue)")
+            throw StoreError(.conflict, .nobodyToHandOver, ["state": .text(call.state.rawValue)])
         }
         guard await inProgress(callID)?.transfer(to: choice, mode: mode) == true else {
-            throw StoreError(.conflict, "this call cannot be handed over now")
+            throw StoreError(.conflict, .cannotHandOver)
         }
     }
 

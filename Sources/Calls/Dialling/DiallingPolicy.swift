@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 internal import Realtime
 internal import Store
 
@@ -68,7 +69,7 @@ public struct DiallingPolicy: Sendable {
     }
 
     func verdict(on call: Call, history: History, at now: Date) -> Verdict {
-        if history.isOnDoNotCallList { return .block(.doNotCall, detail: "the callee is on the do-not-call list") }
+        if history.isOnDoNotCallList { return .block(.doNotCall, detail: Problem(.onDoNotCallList).message) }
         do throws(Routing.Refusal) {
             // Calls to the requester's own browser disturb no callee.
             if case .browser = try routing.route(to: call.remoteNumber) { return .dial }

@@ -1,6 +1,7 @@
 public import Bridge
 internal import Foundation
 internal import Net
+public import Problems
 
 /// Where a number leads.
 public struct Routing: Sendable, Equatable {
@@ -51,7 +52,12 @@ public struct Routing: Sendable, Equatable {
             public var rule: DialRule? { DialRule(rawValue: rawValue) }
         }
         public var code: Code
-        public var message: String
+        public var problem: Problem
+        init(_ code: Code, _ problem: ProblemCode, _ params: [String: Problem.Value] = [:]) {
+            self.code = code
+            self.problem = Problem(problem, params)
+        }
+        public var message: String { problem.message }
     }
 
     public enum Route: Sendable, Equatable {
@@ -92,11 +98,7 @@ public struct Routing: Sendable, Equatable {
         if callee.hasPrefix(Call.browserPrefix) { return .browser }
         guard let address = CallAddress(callee) else {
             let isSIP = callee.prefix(4).lowercased() == "sip:" || callee.prefix(5).lowercased() == "sips:"
-            throw Refusal(
-                code: .invalid,
-                message: isSIP
-                    ? "is no sip: address of the form sip:user@host[:port]"
-                    : "must be a number of 3 to 15 digits, or a sip: address")
+            throw Refusal(.invalid, isSIP ? .notSipAddress : .notCallAddress)
         }
         let international = address.spelling.flatMap(plan.e164)
         if let number = address.number { try check(number, international: international) }
@@ -106,18 +108,16 @@ public struct Routing: Sendable, Equatable {
                 sipHosts.map { $0.contains(bare) || $0.contains(host) }
                 ?? (isBoundToLoopback && SocketAddress.isLoopback(bare))
             guard allowed else {
-                throw Refusal(code: .noRoute, message: "the host \(bare) is not in outbound.sip_hosts")
+                throw Refusal(.noRoute, .hostNotAllowed, ["host": .text(bare)])
             }
             return .sip(SIPRoute(requestURI: "sip:\(user)@\(host)", proxy: nil, credentials: nil))
         }
         guard let number = address.number else {
-            throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address")
+            throw Refusal(.invalid, .notCallAddress)
         }
         switch gateway {
         case nil:
-            throw Refusal(
-                code: .noRoute,
-                message: "no gateway is configured: set outbound.default_gateway, or call a sip: address")
+            throw Refusal(.noRoute, .noGatewayForNumbers)
         case .sip(let trunks):
             let user = numberFormat == .e164 ? international ?? number : number
             let routes = trunks.map {
@@ -125,26 +125,22 @@ public struct Routing: Sendable, Equatable {
                     requestURI: "sip:\(user)@\($0.address)", proxy: $0.outboundProxy, credentials: $0.credentials,
                     trunk: $0.address)
             }
-            guard var route = routes.first else { throw Refusal(code: .noRoute, message: "no gateway is configured") }
+            guard var route = routes.first else { throw Refusal(.noRoute, .noGateway) }
             route.alternatives = Array(routes.dropFirst())
             return .sip(route)
         case .carrier(let name):
             guard let international else {
-                throw Refusal(code: .noRoute, message: Self.wantsE164(name))
+                throw Self.notInternational(.noRoute, name)
             }
             return .carrier(name, to: international)
         }
-    }
-
-    private static func wantsE164(_ carrier: String) -> String {
-        "\(Carriers.known(carrier)?.title ?? carrier) wants a number in E.164, e.g. +821098765432"
     }
 
     /// As `route(to:)`, for somebody else than the asker: his own browser is none.
     public func route(toSomebody callee: String) throws(Refusal) -> Route {
         let route = try route(to: callee)
         if case .browser = route {
-            throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits, or a sip: address")
+            throw Refusal(.invalid, .notCallAddress)
         }
         return route
     }
@@ -152,16 +148,22 @@ public struct Routing: Sendable, Equatable {
     /// The rules that a number breaks or keeps by itself, wherever it is dialled.
     private func check(_ number: String, international: String?) throws(Refusal) {
         guard !plan.isEmergency(number) else {
-            throw Refusal(code: .emergency, message: "emergency numbers are never dialled")
+            throw Refusal(.emergency, .emergencyNumber)
         }
         guard !plan.isPremium(international ?? number) else {
-            throw Refusal(code: .premium, message: "numbers that cost extra are never dialled")
+            throw Refusal(.premium, .premiumNumber)
         }
         guard let allowedPrefixes else { return }
         let isAllowed = allowedPrefixes.contains { (international ?? number).hasPrefix($0) }
         guard isAllowed else {
-            throw Refusal(code: .prefix, message: "the number begins with none of outbound.allowed_prefixes")
+            throw Refusal(.prefix, .prefixNotAllowed)
         }
+    }
+
+    /// What a carrier takes that dials numbers in E.164 alone.
+    private static func notInternational(_ code: Refusal.Code, _ carrier: String) -> Refusal {
+        let title = Carriers.known(carrier)?.title ?? carrier
+        return Refusal(code, .notInternational, ["carrier": .text(title), "example": "+821098765432"])
     }
 
     /// Without its port.
@@ -196,21 +198,19 @@ public struct Routing: Sendable, Equatable {
     /// - Parameter route: the callee's, where there is one.
     public func checkCaller(_ caller: String, for route: Route? = nil) throws(Refusal) {
         guard let normalized = Self.normalize(caller) else {
-            throw Refusal(code: .invalid, message: "must be a number of 3 to 15 digits")
+            throw Refusal(.invalid, .notPhoneNumber)
         }
         // No telephone shows it.
         if case .browser? = route { return }
         if case .carrier(let name, _)? = route, plan.e164(caller) == nil {
-            throw Refusal(code: .invalid, message: Self.wantsE164(name))
+            throw Self.notInternational(.invalid, name)
         }
         if let allowedCallers {
             guard allowedCallers.contains(where: { plan.key($0) == plan.key(normalized) }) else {
-                throw Refusal(
-                    code: .callerNotAllowed,
-                    message: "the caller number is not on the whitelist (outbound.allowed_callers)")
+                throw Refusal(.callerNotAllowed, .callerNotAllowed)
             }
         } else if !isBoundToLoopback {
-            throw Refusal(code: .callerNotAllowed, message: "no caller whitelist is set (outbound.allowed_callers)")
+            throw Refusal(.callerNotAllowed, .noCallerAllowed)
         }
     }
 }

@@ -1,6 +1,7 @@
 public import Foundation
 public import Logging
 internal import Net
+internal import Problems
 public import Realtime
 public import Store
 
@@ -121,12 +122,12 @@ public actor CallAnalyst {
 
     /// Posts a call's result to `result_callback_url`, again if it has been posted before.
     public func postBack(_ callID: String) async throws(StoreError) {
-        guard let url = settings.callbackURL else { throw StoreError(.conflict, "result_callback_url is not set") }
+        guard let url = settings.callbackURL else { throw StoreError(.conflict, .noCallbackUrl) }
         guard let call = try await store.call(callID) else {
-            throw StoreError(.notFound, "there is no call \(callID)")
+            throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
         guard call.state.isTerminal else {
-            throw StoreError(.conflict, "a call that is \(call.state.rawValue) has no result yet")
+            throw StoreError(.conflict, .noResultYet, ["state": .text(call.state.rawValue)])
         }
         try await post(call, to: url, at: now())
     }

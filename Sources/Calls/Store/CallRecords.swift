@@ -1,4 +1,5 @@
 public import Foundation
+public import Problems
 public import Realtime
 public import Store
 internal import Synchronization
@@ -13,7 +14,7 @@ extension CallStore {
         /// Asked before under this key was something else.
         case keyIsTaken
         /// The rule that forbids it.
-        case blocked(DialRule, detail: String)
+        case blocked(DialRule, Problem)
     }
 
     /// Stores a new call with its first events, unless a rule forbids it; on return all is on disk.
@@ -44,15 +45,16 @@ extension CallStore {
     private static func block(on call: Call, window: TimeInterval, at now: Date, _ work: Work) throws -> Insertion? {
         let number = call.remoteNumber
         if try work.dials.isOnDoNotCallList(number) {
-            return .blocked(.doNotCall, detail: "the callee is on the do-not-call list")
+            return .blocked(.doNotCall, Problem(.onDoNotCallList))
         }
         guard window > 0 else { return nil }
         let due = call.scheduledAt ?? now
         if let other = try work.calls.open(to: number, dueWithin: window, of: due, at: now) {
-            return .blocked(.duplicate, detail: "\(other) is for the same callee")
+            return .blocked(.duplicate, Problem(.calleeTaken, ["id": .text(other)]))
         }
         guard let last = try work.dials.lastCall(to: number, after: due.addingTimeInterval(-window)) else { return nil }
-        return .blocked(.duplicate, detail: "\(last) dialled the same callee less than \(Int(window)) s before")
+        return .blocked(
+            .duplicate, Problem(.calleeCalledBefore, ["id": .text(last), "seconds": .number(Int(window))]))
     }
 
     // MARK: Dialling
@@ -113,13 +115,14 @@ extension CallStore {
     {
         try await write { [self] work in
             guard let record = try work.calls.record(callID) else {
-                throw StoreError(.notFound, "there is no call \(callID)")
+                throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
             }
             var call = try StoredCall.call(record)
             let wasOver = call.state.isTerminal
             let events: [CallEvent]
             do { events = try change(&call) } catch let error as CallStateMachine.ImpossibleTransition {
-                throw StoreError(.conflict, error.description)
+                throw StoreError(
+                    .conflict, .cannotFollow, ["event": "\(error.event)", "state": .text(error.from.rawValue)])
             }
             try work.calls.update(try StoredCall.row(call))
             if call.state.isTerminal, !wasOver { try noteEnded(callID, work) }

@@ -1,6 +1,7 @@
 internal import Foundation
 public import Net
 internal import Pipeline
+internal import Problems
 public import Store
 
 /// An encrypted recording: pieces of PCM, each encrypted for its place in its file. The WAV header is made when the
@@ -44,7 +45,7 @@ public struct EncryptedRecording: ByteSource {
             let start = piece * Self.encryptedLength
             let encrypted = try file.read(start..<min(start + Self.encryptedLength, file.count))
             guard Vault.isEncrypted(encrypted) else {
-                throw StoreError(.unavailable, "an encrypted recording is damaged")
+                throw StoreError(.unavailable, .encryptedRecordingDamaged)
             }
             let open = try vault.bytes(Data(encrypted), row: Self.row(name, piece))
             let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength)

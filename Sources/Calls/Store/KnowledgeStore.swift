@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 public import Realtime
 public import Store
 
@@ -42,7 +43,7 @@ public struct KnowledgeStore: Knowledge {
         var vectors: [[Float]] = []
         if let embeddings {
             do { vectors = try await embeddings.vectors(of: chunks) } catch {
-                throw StoreError(.unavailable, "the embeddings cannot be had, so nothing was stored: \(error)")
+                throw StoreError(.unavailable, .noEmbeddings, ["problem": "\(error)"])
             }
         }
         let item = KnowledgeItem(

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Problems
 internal import Realtime
 internal import Store
 
@@ -25,12 +26,12 @@ enum StoredCall {
     /// An old record with today's names.
     private static func modern(_ json: Data) throws -> Data {
         guard let old = try JSONSerialization.jsonObject(with: json) as? [String: Any] else {
-            throw StoreError(.unavailable, "a stored row is damaged")
+            throw StoreError(.unavailable, .rowDamaged)
         }
         var members: [String: Any] = [:]
         for (name, value) in old { members[renamed[name] ?? name] = value }
         guard let id = members["id"] as? String, let direction = CallDirection(id: id) else {
-            throw StoreError(.unavailable, "a stored row is damaged")
+            throw StoreError(.unavailable, .rowDamaged)
         }
         members["direction"] = direction.rawValue
         return try JSONSerialization.data(withJSONObject: members)

@@ -2,6 +2,7 @@ internal import Crypto
 public import Foundation
 public import Logging
 public import Net
+public import Problems
 internal import Store
 
 /// The secret that webhooks are signed with: `whsec_` and Base64 (standardwebhooks.com, "Symmetric signatures").
@@ -113,18 +114,18 @@ public actor WebhookSender {
     /// Characters of an address.
     public static let urlLimit = 2_048
 
-    /// The reason why an address cannot be a webhook endpoint; nil if it can.
-    public static func problem(with url: String, settings: Settings) -> String? {
-        guard isURI(url) else { return "holds a character that stands in no URL unless it is percent-encoded" }
+    /// What is wrong with an address that a user gives; nil if it may be posted to.
+    public static func problem(with url: String, settings: Settings) -> Problem? {
+        guard isURI(url) else { return Problem(.characterNotInUrl) }
         guard url.count <= urlLimit, let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty,
             parts.port.map((1...65_535).contains) ?? true
-        else { return "must be an https: URL" }
-        guard parts.user == nil, parts.password == nil else { return "must not hold a user name or password" }
+        else { return Problem(.notHttps) }
+        guard parts.user == nil, parts.password == nil else { return Problem(.credentialsInUrl) }
         switch parts.scheme?.lowercased() {
         case "https": return nil
         case "http" where settings.isBoundToLoopback && SocketAddress.isLoopback(host): return nil
-        case "http": return "must be https: (http: is for loopback, while the server is bound to loopback)"
-        default: return "must be an https: URL"
+        case "http": return Problem(.httpOnlyOnLoopback)
+        default: return Problem(.notHttps)
         }
     }
 
@@ -179,7 +180,7 @@ public actor WebhookSender {
         var failure: String?
         var wanted: TimeInterval?
         if let problem = Self.problem(with: delivery.url, settings: settings) {
-            failure = "the address " + problem
+            failure = "the address \(problem)"
         } else {
             do {
                 let response = try await client.send(request)

@@ -26,7 +26,7 @@ public struct HTTPFailure: Error, Sendable, Equatable {
 }
 
 /// Status codes and their phrases (RFC 9110 §15).
-enum HTTPStatus {
+public enum HTTPStatus {
     private static let reasons: [Int: String] = [
         100: "Continue", 101: "Switching Protocols", 200: "OK", 201: "Created", 202: "Accepted", 204: "No Content",
         206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
@@ -40,5 +40,5 @@ enum HTTPStatus {
         500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
         504: "Gateway Timeout", 505: "HTTP Version Not Supported", 507: "Insufficient Storage",
     ]
-    static func reason(_ status: Int) -> String { reasons[status] ?? "Status \(status)" }
+    public static func reason(_ status: Int) -> String { reasons[status] ?? "Status \(status)" }
 }

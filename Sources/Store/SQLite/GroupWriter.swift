@@ -1,4 +1,5 @@
 internal import GRDB
+internal import Problems
 internal import Synchronization
 
 /// Writes that come at once share one transaction, so that they share its `fdatasync` too.
@@ -51,7 +52,7 @@ final class GroupWriter: Sendable {
             if starts { runNext() }
         }
         guard let result = result.withLock({ $0 }) else {
-            throw StoreError(.unavailable, "the database gave no answer")
+            throw StoreError(.unavailable, .databaseSilent)
         }
         return try result.get()
     }

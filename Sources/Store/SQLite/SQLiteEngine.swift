@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import Problems
 
 /// SQLite in WAL mode, with `synchronous=FULL`: what was acknowledged survives a power cut.
 final class SQLiteEngine: Engine {
@@ -41,7 +42,8 @@ final class SQLiteEngine: Engine {
             let secret = try database.read { try Storage.indexSecret(SQLiteTransaction($0), vault) }
             return (SQLiteEngine(database), NumberIndex(secret: secret))
         } catch {
-            throw StoreError(.cannotOpen, "cannot open the database \(path): \(advice(on: error))")
+            throw StoreError(
+                .cannotOpen, .cannotOpenDatabase, ["path": .text(path), "problem": .text(advice(on: error))])
         }
     }
 
@@ -68,21 +70,22 @@ final class SQLiteEngine: Engine {
 
     func translate(_ error: any Error) -> StoreError {
         guard let error = error as? DatabaseError else {
-            return StoreError(.unavailable, "the database failed: \(error)")
+            return StoreError(.unavailable, .databaseFailed, ["problem": "\(error)"])
         }
         return switch error.resultCode {
-        case .SQLITE_FULL: StoreError(.full, "the disk is full: nothing was stored")
-        case .SQLITE_BUSY, .SQLITE_LOCKED:
-            StoreError(.unavailable, "the database is locked by another process: nothing was stored")
-        case .SQLITE_READONLY: StoreError(.unavailable, "the database is read-only: nothing was stored")
+        case .SQLITE_FULL: StoreError(.full, .diskFull)
+        case .SQLITE_BUSY, .SQLITE_LOCKED: StoreError(.unavailable, .databaseLocked)
+        case .SQLITE_READONLY: StoreError(.unavailable, .databaseReadOnly)
         default:
-            StoreError(.unavailable, "the database failed: \(error.message ?? "error \(error.resultCode.rawValue)")")
+            StoreError(
+                .unavailable, .databaseFailed,
+                ["problem": .text(error.message ?? "error \(error.resultCode.rawValue)")])
         }
     }
 
     func check() async throws {
         let problems = try await database.read { try String.fetchAll($0, sql: "PRAGMA quick_check") }
-        guard problems == ["ok"] else { throw StoreError(.cannotOpen, "the database is damaged: restore a backup") }
+        guard problems == ["ok"] else { throw StoreError(.cannotOpen, .databaseDamaged) }
     }
 
     /// By SQLite's backup API.

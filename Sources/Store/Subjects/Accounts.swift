@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 
 /// A user that logs in with name and password.
 public struct User: Sendable, Equatable {
@@ -88,7 +89,7 @@ public struct Accounts: Sendable {
         try await storage.write { work in
             let count = try work.transaction.count("SELECT COUNT(*) FROM api_keys WHERE revoked_at IS NULL")
             guard count < Self.keyLimit else {
-                throw StoreError(.conflict, "there are \(Self.keyLimit) keys already")
+                throw StoreError(.conflict, .tooManyKeys, ["limit": .number(Self.keyLimit)])
             }
             try work.transaction.run(
                 """
@@ -102,7 +103,7 @@ public struct Accounts: Sendable {
         try await storage.write { work in
             let changed = try work.transaction.run(
                 "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", now, id)
-            if changed == 0 { throw StoreError(.notFound, "there is no key \(id)") }
+            if changed == 0 { throw StoreError(.notFound, .noKeyNamed, ["id": .text(id)]) }
         }
     }
 
@@ -153,7 +154,7 @@ public struct Accounts: Sendable {
         try await storage.write { work in
             let others = try work.transaction.count("SELECT COUNT(*) FROM users WHERE name <> ?", name)
             guard others < Self.userLimit else {
-                throw StoreError(.conflict, "there are \(Self.userLimit) users already")
+                throw StoreError(.conflict, .tooManyUsers, ["limit": .number(Self.userLimit)])
             }
             try work.transaction.run(
                 """
@@ -166,7 +167,7 @@ public struct Accounts: Sendable {
     public func removeUser(_ name: String) async throws(StoreError) {
         try await storage.write { work in
             if try work.transaction.run("DELETE FROM users WHERE name = ?", name) == 0 {
-                throw StoreError(.notFound, "there is no user \(name)")
+                throw StoreError(.notFound, .noUserNamed, ["name": .text(name)])
             }
         }
     }

@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 
 /// Templates and operators: encrypted documents under an id, whose shape the room above knows.
 public struct Documents: Sendable {
@@ -15,7 +16,8 @@ public struct Documents: Sendable {
     /// - Throws: `StoreError.conflict`.
     private func check(_ id: String, in work: Work) throws {
         guard try work.transaction.count("SELECT COUNT(*) FROM \(table) WHERE id <> ?", id) < Self.limit else {
-            throw StoreError(.conflict, "there are \(Self.limit) \(kind) already")
+            throw StoreError(
+                .conflict, kind == .templates ? .tooManyTemplates : .tooManyOperators, ["limit": .number(Self.limit)])
         }
     }
 
@@ -29,7 +31,7 @@ public struct Documents: Sendable {
     ) async throws(StoreError) {
         try await storage.write { work in
             if let other = try other("name", name, than: id, in: work) {
-                throw StoreError(.conflict, "another template, \(other), has this name")
+                throw StoreError(.conflict, .templateNameTaken, ["id": .text(other)])
             }
             try check(id, in: work)
             try work.transaction.run(
@@ -47,11 +49,11 @@ public struct Documents: Sendable {
     {
         try await storage.write { work in
             if let other = try other("sip_user", sipUser, than: id, in: work) {
-                throw StoreError(.conflict, "another operator, \(other), has this sip_user")
+                throw StoreError(.conflict, .sipUserTaken, ["id": .text(other)])
             }
             let key = number.map(work.context.key)
             if let key, let other = try other("number_key", key, than: id, in: work) {
-                throw StoreError(.conflict, "another operator, \(other), has this number")
+                throw StoreError(.conflict, .numberTaken, ["id": .text(other)])
             }
             try check(id, in: work)
             try work.transaction.run(
@@ -83,7 +85,8 @@ public struct Documents: Sendable {
     public func remove(_ id: String) async throws(StoreError) {
         try await storage.write { work in
             if try work.transaction.run("DELETE FROM \(table) WHERE id = ?", id) == 0 {
-                throw StoreError(.notFound, "there is no \(kind == .templates ? "template" : "operator") \(id)")
+                throw StoreError(
+                    .notFound, kind == .templates ? .noTemplateNamed : .noOperatorNamed, ["id": .text(id)])
             }
         }
     }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Problems
 
 /// Events, inside a transaction.
 public struct EventRows {
@@ -16,7 +17,7 @@ public struct EventRows {
             "INSERT INTO events (name, at, call_id, direction, payload) VALUES (?, ?, ?, ?, ?) RETURNING id",
             event.name, event.at, event.callID, event.direction,
             try context.vault.encrypt(event.payload, row: "events/\(event.callID)/\(event.name)"))
-        guard let id else { throw StoreError(.unavailable, "the database gave no id to an event") }
+        guard let id else { throw StoreError(.unavailable, .databaseGaveNoId) }
         if id % Self.sweep == 0 {
             try transaction.run("DELETE FROM events WHERE id <= ?", id - Self.historyLimit)
         }

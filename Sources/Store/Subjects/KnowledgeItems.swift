@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 
 /// A question/answer pair or a document of the knowledge.
 public struct KnowledgeItem: Sendable, Equatable, Codable {
@@ -60,7 +61,7 @@ public struct KnowledgeItems: Sendable {
             let pieces = try work.transaction.count("SELECT COUNT(*) FROM knowledge_chunks")
             guard items < Self.itemLimit, pieces + chunks.count <= Self.chunkLimit else {
                 throw StoreError(
-                    .conflict, "the knowledge is full: \(Self.itemLimit) items of \(Self.chunkLimit) pieces")
+                    .conflict, .knowledgeFull, ["items": .number(Self.itemLimit), "pieces": .number(Self.chunkLimit)])
             }
             try work.transaction.run(
                 "INSERT INTO knowledge (id, kind, title, answer, created_at) VALUES (?, ?, ?, ?, ?)", item.id,
@@ -70,7 +71,7 @@ public struct KnowledgeItems: Sendable {
                     """
                     INSERT INTO knowledge_chunks (knowledge_id, position, text, vector) VALUES (?, ?, ?, ?) RETURNING id
                     """, item.id, position, chunk, position < blobs.count ? blobs[position] : Data?.none)
-                guard let id else { throw StoreError(.unavailable, "the database gave no id to a piece") }
+                guard let id else { throw StoreError(.unavailable, .databaseGaveNoId) }
                 let words = work.context.reading.words(item.title + " " + chunk)
                 try work.context.dialect.index(chunk: id, words: words, work.transaction)
             }
@@ -80,7 +81,7 @@ public struct KnowledgeItems: Sendable {
     public func remove(_ id: String) async throws(StoreError) {
         try await storage.write { work in
             if try work.transaction.run("DELETE FROM knowledge WHERE id = ?", id) == 0 {
-                throw StoreError(.notFound, "there is no knowledge \(id)")
+                throw StoreError(.notFound, .noKnowledgeNamed, ["id": .text(id)])
             }
             try Storage.noteErasure(work)
         }

@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 
 /// An entry of the do-not-call list.
 public struct DoNotCallEntry: Sendable, Equatable, Codable {
@@ -65,7 +66,7 @@ public struct NumberLists: Sendable {
         try await storage.write { work in
             let before = try work.transaction.count("SELECT COUNT(*) FROM \(list.table)")
             guard before + items.count <= list.limit else {
-                throw StoreError(.conflict, "the list is full: \(list.limit) numbers")
+                throw StoreError(.conflict, .listFull, ["limit": .number(list.limit)])
             }
             var position: Int64 = try work.transaction.value("SELECT MAX(position) FROM \(list.table)") ?? 0
             for (number, item) in items {
@@ -85,7 +86,7 @@ public struct NumberLists: Sendable {
         try await storage.write { work in
             let changed = try work.transaction.run(
                 "DELETE FROM \(list.table) WHERE key = ?", work.context.key(number))
-            if changed == 0 { throw StoreError(.notFound, "the number is not on the list") }
+            if changed == 0 { throw StoreError(.notFound, .numberNotListed) }
         }
     }
 

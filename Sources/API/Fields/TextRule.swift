@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Problems
 
 /// What may stand in a text that somebody sends.
 ///
@@ -13,14 +14,14 @@ enum TextRule: Sendable {
     /// A document of somebody's own: everything but NUL, which ends a text in C.
     case document
 
-    /// For a person; nil: nothing.
-    func problem(with text: String) -> String? {
+    /// What is wrong with it; nil: nothing.
+    func problem(with text: String) -> ProblemCode? {
         switch self {
-        case .document: return text.unicodeScalars.contains("\u{0}") ? "holds a NUL character" : nil
-        case .line: return text.unicodeScalars.contains(where: Self.isControl) ? "holds a control character" : nil
+        case .document: return text.unicodeScalars.contains("\u{0}") ? .nulCharacter : nil
+        case .line: return text.unicodeScalars.contains(where: Self.isControl) ? .controlCharacter : nil
         case .paragraph:
             let isWrong = text.unicodeScalars.contains { $0 != "\n" && $0 != "\t" && Self.isControl($0) }
-            return isWrong ? "holds a control character other than line feed and tab" : nil
+            return isWrong ? .controlCharacterInText : nil
         }
     }
 

@@ -1,0 +1,15 @@
+/// What a route takes and gives.
+struct Operation: Sendable {
+    var summary: String
+    var tag: String
+    var query: [Field] = []
+    var headers: [Field] = []
+    var body: Form?
+    /// The answer when all went well.
+    var status = 200
+    /// nil: no body.
+    var answer: JSONValue? = Schema.any
+    var contentType = "application/json"
+    /// Statuses of problems beside 401, 403, 422 and 429.
+    var problems: [Int] = []
+}

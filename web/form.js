@@ -1,0 +1,28 @@
+// Limits, choices and defaults of controls, as the server describes its fields (`/api/forms/…`, JSON Schema).
+import { element, plain } from "./view.js";
+
+/** A member's schema; that it may be null, which is as good as left out, is of no account. */
+export function member(schema, name) {
+  const { anyOf = [], ...rest } = schema.properties[name] ?? {};
+  return { ...anyOf.find(({ type }) => type !== "null"), ...rest };
+}
+
+/** Lets a control take what the member may be. */
+export function limit(control, schema, name = control.name) {
+  const shape = member(schema, name);
+  if (shape.maxLength && control.localName !== "select") control.maxLength = shape.maxLength;
+  if (control.type === "number") {
+    [control.min, control.max] = [shape.minimum, shape.maximum];
+    control.placeholder = shape.default ?? "";
+  }
+  if (control.type === "checkbox") control.defaultChecked = shape.default ?? false;
+  else control.required = schema.required?.includes(name) ?? false;
+  if (control.localName !== "select") return;
+  const known = [...control.options].map((option) => option.value);
+  for (const value of shape.enum ?? []) {
+    if (known.includes(value)) continue;
+    const option = element("option", plain(value));
+    option.value = value;
+    control.append(option);
+  }
+}
