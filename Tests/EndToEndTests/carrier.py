@@ -177,6 +177,11 @@ class Carrier:
         with self.lock:
             return 20 * sum(1 for at, frame in self.play_log if at >= since and frame != SILENCE)
 
+    def is_quiet(self, seconds):
+        """Something was heard, and nothing more for so long: longer than the machine stands still between frames."""
+        with self.lock:
+            return bool(self.play_log) and time.monotonic() - self.play_log[-1][0] > seconds
+
     def wait(self, condition, seconds=15, what="it"):
         deadline = time.monotonic() + seconds
         while not condition():

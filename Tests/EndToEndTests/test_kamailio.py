@@ -148,4 +148,4 @@ def test_the_whole_way_behind_kamailio(make_server, phone, kamailio, tmp_path):
     assert (call["state"], call["end_reason"], call["caller_number"]) == ("completed", "transferred", "01098765432"), (
         call
     )
-    assert seconds_of(caller.heard(), 500) > 2 and seconds_of(stereo(server, call_id, tmp_path)[:, 1], 500) > 2
+    assert seconds_of(caller.heard(), 500) > 1.5 and seconds_of(stereo(server, call_id, tmp_path)[:, 1], 500) > 1.5

@@ -175,7 +175,7 @@ def test_the_operator_asks_a_colleague_first(make_server, phone, tmp_path, is_as
     if is_asked_by_us:
         caller.command("hangup")
         wait_until(lambda: all(item["state"] == "completed" for item in inbound(server)), 15)
-        assert seconds_of(caller.heard(), 700) > 1.5 and seconds_of(other.heard(), 1000) > 1.5
+        assert seconds_of(caller.heard(), 700) > 1.2 and seconds_of(other.heard(), 1000) > 1.2
         assert not server.request("GET", f"/api/operators/{second}")[1]["in_call"]
     else:
         assert other.packets() > 80
