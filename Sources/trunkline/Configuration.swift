@@ -784,8 +784,7 @@ struct Configuration {
             configuration.calls.streamURL = text
         },
         Setting(
-            key: "bridge.stream_dialect",
-            help: "what is spoken there: \(Dialects.names.joined(separator: ", ")) (\(Dialects.names[0]))"
+            key: "bridge.stream_dialect", help: "name of the dialect that is spoken there (\(Dialects.names[0]))"
         ) { configuration, text in
             guard Dialects.named(text) != nil else {
                 throw ConfigurationError("must be one of \(Dialects.names.joined(separator: ", "))")

@@ -11,7 +11,7 @@ import Testing
 
     /// Folders and files that belong to one carrier, and the lists.
     private static let own =
-        #"/(Carriers|Dialects)/Twilio/|^API/Carriers/\w+Routes\.swift$|^Calls/Carriers/Carriers\.swift$|"#
+        #"/(Carriers|Dialects)/[A-Z]\w+/|^API/Carriers/\w+Routes\.swift$|^Calls/Carriers/Carriers\.swift$|"#
         + #"^Bridge/MediaStream/Dialects/Dialects\.swift$|^trunkline/(CarrierSettings|Configuration)\.swift$"#
 
     private func hits(in text: String) throws -> [Substring] {
