@@ -177,7 +177,7 @@ export default {
   webhook_secret_damaged: "웹훅의 비밀 값이 손상되었습니다",
 
   // Twilio.
-  twilio_not_set_up: "Twilio가 설정되어 있지 않습니다. TWILIO_AUTH_TOKEN과 APP_PUBLIC_BASE_URL을 설정하세요",
+  carrier_not_set_up: "{carrier}이(가) 설정되어 있지 않습니다. {settings}을(를) 설정하세요",
   signature_missing: "{header}이(가) 없습니다",
   signature_wrong: "{header}이(가) 이 URL과 본문에 맞지 않습니다",
   url_expired: "이 서버의 URL이 아니거나 기한이 지났습니다",

@@ -195,9 +195,9 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case noIndexSecret = "the secret of the number index is missing"
     case webhookSecretDamaged = "the secret of webhooks is damaged"
 
-    // MARK: Twilio
+    // MARK: Carriers
 
-    case twilioNotSetUp = "Twilio is not set up: set TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL"
+    case carrierNotSetUp = "{carrier} is not set up: set {settings}"
     case signatureMissing = "{header} is missing"
     case signatureWrong = "{header} is not right for this URL and body"
     case urlExpired = "the URL is not ours or has expired"

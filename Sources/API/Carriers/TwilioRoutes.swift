@@ -156,7 +156,8 @@ struct TwilioRoutes: CarrierRoutes {
     /// The form's fields, once the signature over them has been found right.
     private func checked(_ request: HTTPRequest) throws -> ([String: String], TwilioCarrier) {
         guard let twilio = services.carriers.the(TwilioCarrier.self) else {
-            throw APIError.notFound(.twilioNotSetUp)
+            throw APIError.notFound(
+                .carrierNotSetUp, ["carrier": "Twilio", "settings": "TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL"])
         }
         guard let signature = request.headers[TwilioSignature.header] else {
             throw Self.forbidden(.signatureMissing)

@@ -4,7 +4,8 @@ internal import Realtime
 
 /// A member of a request's body, or a parameter of a query: described once.
 ///
-/// The same description checks what is sent (`FieldReader`, `QueryReader`), documents it (`schema`, `/openapi.json`) and
+/// The same description checks what is sent (`FieldReader`, `QueryReader`), documents it (`schema`, `/openapi.json`)
+/// and
 /// limits the dashboard's forms (`GET /api/forms/{name}`).
 struct Field: Sendable {
     /// What a value may be.

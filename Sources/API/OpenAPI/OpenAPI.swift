@@ -1,6 +1,7 @@
 /// `/openapi.json`: every route of the API (OpenAPI 3.1), and `/docs`, a page that shows it.
 ///
-/// What routes take and give stands in the tables beside this file; a test walks them and the router in both directions.
+/// What routes take and give stands in the tables beside this file; a test walks them and the router in both
+/// directions.
 enum OpenAPI {
     static let operations: [String: Operation] = [server, outbound, inbound, kept].reduce(into: [:]) { all, some in
         all.merge(some) { first, _ in first }

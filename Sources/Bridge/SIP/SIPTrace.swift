@@ -27,7 +27,8 @@ public final class SIPTrace: Sendable {
     static let textLimit = 4_096
     /// Bytes of heap that all of them take, as `cost` counts them.
     static let totalLimit = 32 << 20
-    /// Bytes of heap for a message beside its three texts: their heads, its place in the dialog's array, and what malloc
+    /// Bytes of heap for a message beside its three texts: their heads, its place in the dialog's array, and what
+    /// malloc
     /// rounds up.
     static let messageOverhead = 320
     /// The same for a dialog beside its Call-ID: its places in `dialogs` and `order`, its array's head.

@@ -1,6 +1,7 @@
 public import Realtime
 
-/// A provider of telephony: its streams come to `StreamServer`, and perhaps its API places, transfers and ends calls for
+/// A provider of telephony: its streams come to `StreamServer`, and perhaps its API places, transfers and ends calls
+/// for
 /// us. A folder of its own in `Bridge`, `Calls` and `API`; listed in `Carriers.all`.
 public protocol Carrier: Sendable {
     /// In `outbound.default_gateway` and in records: lower case.

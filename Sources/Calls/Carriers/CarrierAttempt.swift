@@ -214,7 +214,8 @@ actor CarrierAttempt: CarriedAttempt {
         over { $0.conversationEnded(nil, reason: .providerError) }
     }
 
-    /// The conversation is over and its stream closed: the carrier hangs up and says so. A call that went to an operator is
+    /// The conversation is over and its stream closed: the carrier hangs up and says so. A call that went to an
+    /// operator is
     /// his.
     private func conversationEnded(_ reason: EndReason?) {
         guard !isOver else { return }

@@ -3,7 +3,8 @@ internal import Net
 internal import Pipeline
 internal import Realtime
 
-/// A conversation with a speech model: `RealtimeMachine` decides, `SessionKeeper` keeps the connection, and this session
+/// A conversation with a speech model: `RealtimeMachine` decides, `SessionKeeper` keeps the connection, and this
+/// session
 /// carries sound and actions between them and the graph. It decides nothing.
 ///
 ///     frame ─▶ │heard│ ─▶ (resample) ─▶ SpeechSession ─▶ resample, frame, encode ─▶ │speech│ ─▶ pacer
