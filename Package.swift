@@ -111,7 +111,7 @@ let package = Package(
             name: "CallsTests",
             dependencies: [
                 "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Net", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(

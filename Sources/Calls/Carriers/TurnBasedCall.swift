@@ -86,9 +86,7 @@ public actor TurnBasedCall: CarriedConversation {
         machine = DialogueMachine(
             brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
             policy: settings.conversation(of: call, canTransfer: false).policy)
-        recording = journal.recordingName.flatMap {
-            Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
-        }
+        recording = journal.beginRecording()
         cascade = Cascade(engines)
         feed = RecognizerFeed(to: cascade.heard, sampleRate: engines.speechToText.sampleRate, prefixMs: 0)
         callerChain = CallerChain(CallLayout.callerStages(settings.conversation, scene: scene))

@@ -73,6 +73,8 @@ actor TwilioAttempt: CarriedAttempt {
     private static let endLimit = 5.0
 
     private let call: Call
+    /// In E.164.
+    private let number: String
     private let carrier: TwilioCarrier
     private let line: CallLine
     private let settings: CallSettings
@@ -91,10 +93,13 @@ actor TwilioAttempt: CarriedAttempt {
     private var watchdog: Task<Void, Never>?
     private var done: CheckedContinuation<Void, Never>?
 
+    /// - Parameter number: the callee's in E.164, as the call was routed.
     init(
-        call: Call, carrier: TwilioCarrier, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date
+        call: Call, to number: String, carrier: TwilioCarrier, line: CallLine, settings: CallSettings,
+        now: @escaping @Sendable () -> Date
     ) {
         self.call = call
+        self.number = number
         self.carrier = carrier
         self.line = line
         self.settings = settings
@@ -151,16 +156,14 @@ actor TwilioAttempt: CarriedAttempt {
 
     private func place() async {
         let id = call.id
-        guard case .twilio(let to)? = try? settings.routing.route(to: call.remoteNumber),
-            let from = settings.routing.plan.e164(call.localNumber)
-        else {
-            return over { $0.attemptEnded(AttemptOutcome(state: .failed, reason: "no route for this number")) }
+        guard let from = settings.routing.plan.e164(call.localNumber) else {
+            return over { $0.attemptEnded(AttemptOutcome(state: .failed, reason: "the caller number is not in E.164")) }
         }
         logger.info("dialling through Twilio", metadata: ["attempt": "\(call.attempts.count)"])
         do {
             let placed = try await carrier.rest.place(
                 .init(
-                    to: to, from: from, url: carrier.webhook("voice", of: id),
+                    to: number, from: from, url: carrier.webhook("voice", of: id),
                     statusCallback: carrier.webhook("status", of: id),
                     machineCallback: carrier.detectsMachines ? carrier.webhook("status", of: id) : nil,
                     ringSeconds: Int(settings.ringTimeout),

@@ -49,7 +49,8 @@ public struct DiallingPolicy: Sendable {
     }
 
     enum Verdict: Sendable, Equatable {
-        case dial
+        /// By this way, for the attempt that begins now.
+        case dial(Routing.Route)
         case hold(DialRule, until: Date, detail: String)
         case block(DialRule, detail: String)
     }
@@ -69,12 +70,12 @@ public struct DiallingPolicy: Sendable {
 
     func verdict(on call: Call, history: History, at now: Date) -> Verdict {
         if history.isOnDoNotCallList { return .block(.doNotCall, detail: "the callee is on the do-not-call list") }
-        do throws(Routing.Refusal) {
-            // Who tries an agent on himself disturbs nobody.
-            if case .browser = try routing.route(to: call.remoteNumber) { return .dial }
-        } catch {
+        let route: Routing.Route
+        do throws(Routing.Refusal) { route = try routing.route(to: call.remoteNumber) } catch {
             return .block(error.code.rule ?? .noRoute, detail: error.message)
         }
+        // Who tries an agent on himself disturbs nobody.
+        if case .browser = route { return .dial(route) }
         if let hours = callingHours {
             let zones = zones(of: call.remoteNumber)
             guard let next = hours.next(from: now, in: zones) else {
@@ -95,7 +96,7 @@ public struct DiallingPolicy: Sendable {
                 .duplicate, until: last.addingTimeInterval(duplicateWindow),
                 detail: "another call was for the same callee")
         }
-        return .dial
+        return .dial(route)
     }
 
     private func zones(of callee: String) -> [TimeZone] {
