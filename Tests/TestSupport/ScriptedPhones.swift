@@ -39,6 +39,13 @@ public final class ScriptedPhones: SIPTransport, @unchecked Sendable {
         phones[dialog]?.onEvent = onEvent
     }
 
+    /// Another phone takes this one's place (INVITE with Replaces).
+    public func replace(_ phone: ScriptedPhone) throws -> ScriptedPhone {
+        let (taker, call) = try call(from: "0255501234", to: "")
+        loop.run { phone.onEvent(.replaced(by: call)) }
+        return taker
+    }
+
     /// A phone calls us.
     public func call(from: String, to: String) throws -> (phone: ScriptedPhone, call: IncomingCall) {
         let phone = ScriptedPhone(self, invitation: nil)
@@ -127,6 +134,9 @@ public final class ScriptedPhone {
         }
     }
 
+    /// A 200 with whatever SDP.
+    public func tellAnswer(_ sdp: String) { tell(.answered(sdp: sdp)) }
+
     /// BYE, or CANCEL where the call it made is not answered.
     public func hangUp() { end(isAnswered || invitation != nil ? .ended(byRemote: true) : .cancelled) }
 
@@ -137,7 +147,11 @@ public final class ScriptedPhone {
     }
 
     /// A re-INVITE without SDP; the ACK brings the answer to our offer.
-    public func reofferEmpty() { tell(.reoffer(sdp: nil)) }
+    public func reofferEmpty() {
+        isOfferAwaited = true
+        tell(.reoffer(sdp: nil))
+    }
+    private var isOfferAwaited = false
 
     /// NOTIFY: how the call goes that we have referred it to.
     public func notify(_ status: Int) { tell(.referral(status: status)) }
@@ -178,6 +192,11 @@ public final class ScriptedPhone {
     }
 
     private func answered(_ sdp: String) {
+        if isOfferAwaited {
+            isOfferAwaited = false
+            let agreed = try? negotiation?.answer(sdp)
+            return onEvent(.acknowledged(sdp: agreed?.body))
+        }
         if let terms = try? negotiation?.accept(sdp) { rtp?.negotiate(terms) }
         guard !isAnswered else { return }
         talk()
