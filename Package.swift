@@ -40,24 +40,25 @@ let package = Package(
             name: "Pipeline",
             dependencies: ["CSoxr", .product(name: "DequeModule", package: "swift-collections")],
             swiftSettings: strict),
+        .target(name: "Settings", dependencies: ["Yams"], swiftSettings: strict),
         .target(
             name: "Net",
             dependencies: [
-                "CLibwebsockets", "CCurl", .product(name: "Crypto", package: "swift-crypto"),
+                "Settings", "CLibwebsockets", "CCurl", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
             name: "Bridge",
             dependencies: [
-                "Pipeline", "Net", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"),
+                "Pipeline", "Net", "Settings", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "CFlite", "CPocketSphinx", "CSherpa",
+                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa",
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: [.copy("Resources")],
@@ -65,7 +66,7 @@ let package = Package(
         .target(
             name: "Store",
             dependencies: [
-                "Net", .product(name: "Crypto", package: "swift-crypto"),
+                "Net", "Settings", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -73,7 +74,8 @@ let package = Package(
         .target(
             name: "Calls",
             dependencies: [
-                "Store", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+                "Store", "Bridge", "Realtime", "Pipeline", "Net", "Settings",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -81,7 +83,7 @@ let package = Package(
         .target(
             name: "API",
             dependencies: [
-                "Calls", "Store", "Bridge", "Net", "Pipeline", "Realtime",
+                "Calls", "Store", "Bridge", "Net", "Pipeline", "Realtime", "Settings",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -89,7 +91,7 @@ let package = Package(
         .executableTarget(
             name: "trunkline",
             dependencies: [
-                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Net", "Yams",
+                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Net", "Settings",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -97,6 +99,11 @@ let package = Package(
 
         .target(
             name: "TestSupport", dependencies: ["Pipeline", "Realtime", "Bridge", "Net"], path: "Tests/TestSupport",
+            swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
+        .testTarget(
+            name: "ConfigurationTests",
+            dependencies: ["trunkline", "Bridge", "Calls", "Net", "Realtime", "Settings", "Store"],
             swiftSettings: strict),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "NetTests", dependencies: ["Net", "TestSupport"], swiftSettings: strict),
@@ -129,7 +136,7 @@ let package = Package(
 // with libFuzzer, which would be linked into every program. Of API only what needs no database: a parser's file is one
 // more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
-    let parsers: Set = ["Pipeline", "Net", "Bridge", "Realtime"]
+    let parsers: Set = ["Settings", "Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
     package.targets.removeAll {
         $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name)

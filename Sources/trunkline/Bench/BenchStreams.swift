@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Net
 import Pipeline
+import Settings
 import Store
 import Synchronization
 
