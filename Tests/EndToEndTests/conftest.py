@@ -17,6 +17,7 @@ import warnings
 import pytest
 from _pytest.runner import runtestprotocol
 from mock_realtime import MockRealtime
+from must_run import pytest_runtest_makereport  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRUNKLINE = os.environ.get("TRUNKLINE", str(ROOT / ".build/debug/trunkline"))
@@ -30,6 +31,7 @@ GUESTS = "How many guests will you bring?"
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "may_skip(reason): needs a right that no package gives: skipped under CI too")
     config.addinivalue_line("markers", "long: takes minutes or hours; not part of `make test`")
     config.addinivalue_line("markers", "alone: measures tens of milliseconds; nothing else may run beside it")
 
