@@ -1,3 +1,5 @@
+internal import Bridge
+
 /// Every target. A new parser is one file (or one function) and one line here; media-stream dialects are targets by
 /// themselves. To come, each at its place: multipart and CSV (API).
 let targets: [FuzzTarget] =
