@@ -15,8 +15,11 @@ import Testing
         var settings = LoopWatchdog.Settings()
         settings.everyMs = 20
         // It beats while nothing hangs, and only once for each nudge that was answered.
+        let held = DispatchSemaphore(value: 0)
+        agent.perform { _ in held.wait() }
         heart.nudge()
         heart.nudge()
+        held.signal()
         await withCheckedContinuation { done in agent.perform { _ in done.resume() } }
         #expect(heart.turnCount == 1)
         let release = DispatchSemaphore(value: 0)
