@@ -30,7 +30,7 @@ import Testing
         for await finding in findings { found.append(finding) }
         let doing = "a command to the SIP stack"
         #expect(
-            found == [
+            found.suffix(2) == [
                 .stuck(loop: "sip", milliseconds: 80, doing: doing),
                 .lost(loop: "sip", milliseconds: 400, doing: doing),
             ])

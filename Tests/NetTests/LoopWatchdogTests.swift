@@ -42,7 +42,7 @@ import Testing
         var found: [LoopWatchdog.Finding] = []
         for await finding in findings { found.append(finding) }
         #expect(
-            found == [
+            found.suffix(2) == [
                 .stuck(loop: "held", milliseconds: 80, doing: "a function posted to it"),
                 .lost(loop: "held", milliseconds: 400, doing: "a function posted to it"),
             ])
@@ -78,7 +78,7 @@ import Testing
         for await finding in findings { found.append(finding) }
         let doing = "a connection to our HTTP server"
         #expect(
-            found == [
+            found.suffix(2) == [
                 .stuck(loop: "serving", milliseconds: 80, doing: doing),
                 .lost(loop: "serving", milliseconds: 400, doing: doing),
             ])
@@ -95,6 +95,8 @@ import Testing
         let (findings, report) = AsyncStream<LoopWatchdog.Finding>.makeStream()
         var settings = LoopWatchdog.Settings()
         settings.everyMs = 10
+        // The process is never given up here, however long the machine is busy.
+        settings.looksUntilAbort = .max
         let watchdog = LoopWatchdog([thread], settings: settings, report: { report.yield($0) }, abort: {})
         await thread.hasTurned(30)
         #expect(watchdog.problem == nil)
