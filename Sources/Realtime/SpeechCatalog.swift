@@ -71,6 +71,7 @@ public struct SpeechCatalog: Sendable {
         local: LocalEngines = LocalEngines(),
         knowledge: (any Knowledge)? = nil, health: ProviderHealth = ProviderHealth(), report: @escaping EngineReport
     ) {
+        PolicyTexts.load()
         self.local = local
         self.knowledge = knowledge
         self.settings = settings

@@ -20,6 +20,9 @@ struct PolicyTexts: Sendable, Decodable {
         return result
     }()
 
+    /// Reads the texts now: in the first call the process may have no file descriptor left.
+    static func load() { _ = all }
+
     /// The texts of a language, e.g. `ko` for `ko-KR`; English where there are none.
     static func of(_ language: String) -> PolicyTexts {
         all[LanguageTag.primary(language)] ?? all["en"] ?? PolicyTexts(texts: [:], patterns: [:])
@@ -137,8 +140,10 @@ enum ResourceFolder {
         let candidates = [
             beside.appendingPathComponent("trunkline_Realtime.resources/Resources"),
             beside.appendingPathComponent("../share/trunkline/Resources"),
-            Bundle.module.bundleURL.appendingPathComponent("Resources"),
         ]
-        return candidates.first { FileManager.default.fileExists(atPath: $0.path) }
+        if let found = candidates.first(where: { FileManager.default.fileExists(atPath: $0.path) }) { return found }
+        // Of tests. `Bundle.module` ends the process where it finds no bundle, so it comes last.
+        let module = Bundle.module.bundleURL.appendingPathComponent("Resources")
+        return FileManager.default.fileExists(atPath: module.path) ? module : nil
     }()
 }
