@@ -141,10 +141,15 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
     package.targets += [
         .target(
             name: "API", path: "Sources/API", sources: ["JSONValue.swift", "JSONNumber.swift"], swiftSettings: strict),
+        // A SIP connection without its socket, over the C that bounds and corrects sofia.
+        .target(
+            name: "SIPStream", dependencies: ["CSofia", "CSofiaHeaders"], path: "Tests/Fuzz/SIPStream",
+            cSettings: [.headerSearchPath("../../../Sources/C/Sofia")]),
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "API", "Bridge", "Realtime", "Pipeline", "Net", .product(name: "Crypto", package: "swift-crypto"),
+                "API", "Bridge", "SIPStream", "Realtime", "Pipeline", "Net",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
     ]

@@ -16,6 +16,8 @@ import pytest
 from mock_realtime import MockRealtime
 from stalls import Stalls
 
+pytest_plugins = ["must_run"]
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRUNKLINE = os.environ.get("TRUNKLINE", str(ROOT / ".build/debug/trunkline"))
 KEY = "end-to-end-test-key-0123456789"
@@ -30,6 +32,7 @@ GUESTS = "How many guests will you bring?"
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "may_skip(reason): needs a right that no package gives: skipped under CI too")
     config.addinivalue_line("markers", "long: repeats what a quicker test shows, or takes minutes: `make test-long`")
     config.addinivalue_line("markers", "shared: asks only for what is refused, so that tests can share one server")
     config.stalls = Stalls()

@@ -9,7 +9,9 @@ import random
 import re
 import select
 import socket
+import ssl
 import struct
+import subprocess
 import threading
 import time
 
@@ -24,6 +26,23 @@ MEMORY_LIMIT, WARM_UP = 96, 400
 
 class Broken(Exception):
     """A property does not hold."""
+
+
+def web(server, timeout):
+    """A connection to the HTTP server, by TLS where it speaks TLS."""
+    own = socket.create_connection((HOST, server.http_port), timeout=timeout)
+    return server.tls.wrap_socket(own, server_hostname="localhost") if server.tls else own
+
+
+def with_tls(folder):
+    """Settings of a server that speaks TLS with a certificate of its own, and the context of its clients."""
+    certificate, key = os.path.join(folder, "own.pem"), os.path.join(folder, "own.key")
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    )
+    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    settings = {"TRUNKLINE_TLS_CERTIFICATE": certificate, "TRUNKLINE_TLS_KEY": key}
+    return settings, ssl.create_default_context(cafile=certificate)
 
 
 class Probe(threading.Thread):
@@ -53,7 +72,7 @@ class Probe(threading.Thread):
             time.sleep(0.05)
 
     def health(self):
-        with socket.create_connection((HOST, self.server.http_port), timeout=PROBE_LIMIT) as own:
+        with web(self.server, PROBE_LIMIT) as own:
             own.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
             if not own.recv(100).startswith(b"HTTP/1.1 200"):
                 raise OSError
@@ -125,7 +144,9 @@ def receive(own, seconds, is_enough):
     """What comes until there is enough of it, nothing more comes, or the time is over."""
     data, deadline = b"", time.monotonic() + seconds
     while not is_enough(data) and (left := deadline - time.monotonic()) > 0:
-        if not select.select([own], [], [], left)[0]:
+        # What TLS has read already does not show on the socket.
+        has_read = isinstance(own, ssl.SSLSocket) and own.pending()
+        if not has_read and not select.select([own], [], [], left)[0]:
             break
         try:
             piece = own.recv(65_536)
@@ -207,13 +228,31 @@ def answers(data, heads):
     return statuses
 
 
+# A request without a body and one with a body behind it: what hung an event loop for ever.
+HTTP_KILLER = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\nPOST /y HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde"
+# A length in a second message of a segment that ended the process.
+SIP_KILLER = (
+    b"PRACK sip:cept: a/b\r\nContent-Length: 0\r\n\r\nOPTIONS 0.0.Type: n/sdp\r\nContent-Length: 2147483648\r\n\r\nx18"
+)
+
+
 def http(chance, server, gentle):
     """Pipelined requests in one segment or cut anywhere: as many answers, in their order."""
+    if not gentle and chance.random() < 0.1:
+        with web(server, ANSWER_LIMIT) as own:
+            send_cut(chance, own, HTTP_KILLER)
+            # Every other one leaves before it is answered.
+            if chance.random() < 0.5:
+                got = answers(receive(own, ANSWER_LIMIT, lambda data: len(answers(data, [])) >= 2), [])
+                # Nobody here has the name h.
+                if got != [421, 421]:
+                    raise Broken(f"a GET and a POST in one segment were answered with {got}")
+        return
     if chance.random() < 0.5:
         # Today's server answers one after the other; what comes before the answer is there must wait.
         asked = [request(chance, gentle) for _ in range(1 if gentle else chance.choice([1, 2, 3, 8]))]
         heads = [data.startswith(b"HEAD") for data, _ in asked]
-        with socket.create_connection((HOST, server.http_port), timeout=ANSWER_LIMIT) as own:
+        with web(server, ANSWER_LIMIT) as own:
             send_cut(chance, own, b"".join(data for data, _ in asked))
             got = answers(receive(own, ANSWER_LIMIT, lambda data: len(answers(data, heads)) >= len(asked)), heads)
         if len(got) != len(asked) or any(status not in right for status, (_, right) in zip(got, asked)):
@@ -238,7 +277,7 @@ def http(chance, server, gentle):
         data = data.replace(
             b"Host: 127.0.0.1\r\n", b"Host: 127.0.0.1\r\n" + chance.choice(smuggled), 1
         ) + chance.choice([b"", b"0\r\n\r\n", b"FFFFFFFFFFFFFFFFF\r\n", b"-1\r\n\r\n"])
-    with socket.create_connection((HOST, server.http_port), timeout=ANSWER_LIMIT) as own, contextlib.suppress(OSError):
+    with web(server, ANSWER_LIMIT) as own, contextlib.suppress(OSError):
         send_cut(chance, own, damaged(chance, data))
         receive(own, 0.03, lambda data: False)
         part(chance, own)
@@ -299,6 +338,8 @@ def sip_message(chance, port, transport, length=None):
 def sip_udp(chance, server, gentle):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind((HOST, 0))
+        if not gentle and chance.random() < 0.1:
+            own.sendto(SIP_KILLER, (HOST, server.sip_port))
         for _ in range(chance.randint(1, 20)):
             data = sip_message(
                 chance,
@@ -315,6 +356,11 @@ def sip_tcp(chance, server, gentle):
     """Several messages in a segment, cut anywhere: each is answered. Then lengths that lie."""
     with socket.create_connection((HOST, server.sip_port), timeout=ANSWER_LIMIT) as own:
         port = own.getsockname()[1]
+        if not gentle and chance.random() < 0.1:
+            with contextlib.suppress(OSError):
+                send_cut(chance, own, SIP_KILLER)
+                receive(own, 0.03, lambda data: False)
+            return
         if chance.random() < 0.5:
             identities = [chance.getrandbits(63) for _ in range(1 if gentle else chance.choice([1, 2, 5, 20]))]
             # Empty lines between messages keep a connection alive (RFC 5626 §3.5.1).
@@ -365,7 +411,7 @@ def frame(chance, payload, opcode=1, final=True, masked=True, reserved=0, length
 
 
 def upgraded(chance, server, path):
-    own = socket.create_connection((HOST, server.http_port), timeout=ANSWER_LIMIT)
+    own = web(server, ANSWER_LIMIT)
     own.sendall(
         (
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
@@ -493,7 +539,9 @@ def stream(chance, server, gentle):
 
 # Paths of media streams: a new dialect is one more.
 STREAMS = ["/media/twilio"]
-KINDS = {"http": http, "sip-udp": sip_udp, "sip-tcp": sip_tcp, "websocket": websocket, "stream": stream}
+KINDS = {"http": http, "https": http, "sip-udp": sip_udp, "sip-tcp": sip_tcp, "websocket": websocket, "stream": stream}
+# Kinds whose server speaks TLS.
+TLS_KINDS = {"https"}
 
 
 def memory(server):

@@ -11,6 +11,7 @@ from test_sipp import Sipp, reply
 from test_trunks import NUMBERED
 
 
+@pytest.mark.may_skip("a mount namespace")
 @may_mount
 @pytest.mark.parametrize("service, prefix", [("SIP+D2U", "_sip._udp"), ("SIP+D2T", "_sip._tcp"), (None, "_sip._udp")])
 def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix):
@@ -39,6 +40,7 @@ def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix
     assert ("carrier.test", "NAPTR") in names.asked and (f"{prefix}.carrier.test", "SRV") in names.asked
 
 
+@pytest.mark.may_skip("a mount namespace")
 @may_mount
 def test_a_silent_name_server_holds_nobody_up(make_server, tmp_path):
     """A name that is never answered for: its call fails with a reason, and every other one goes on meanwhile."""

@@ -30,8 +30,8 @@ def server(tmp_path_factory):
     running.kill()
 
 
-def connect(server):
-    stream = socket.create_connection(("127.0.0.1", server.http_port), timeout=5)
+def connect(server, source="127.0.0.1"):
+    stream = socket.create_connection(("127.0.0.1", server.http_port), timeout=5, source_address=(source, 0))
     return server.tls.wrap_socket(stream, server_hostname="localhost") if server.tls else stream
 
 
@@ -153,7 +153,7 @@ def test_thousands_of_pipelined_requests_wait_their_turn(server):
                 + KEY.encode()
                 + b"\r\n\r\n"
             ),
-            {200, 422},
+            422,
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_a_bad_request_gets_an_answer_in_problem_details(server, message, wanted
         assert answer == b""
     else:
         head, _, body = answer.partition(b"\r\n\r\n")
-        assert len(statuses(head)) == 1 and statuses(head)[0] in (wanted if isinstance(wanted, set) else {wanted})
+        assert statuses(head) == [wanted]
         assert b"<html" not in answer.lower()
         if statuses(head)[0] >= 400:
             assert b"application/problem+json" in head.lower() and json.loads(body)["status"] == statuses(head)[0]
@@ -199,12 +199,14 @@ def test_head_has_no_body_and_http_1_0_ends(server):
 
 
 def test_slow_requests_are_given_up(server):
+    """Who says nothing is closed without a word (a browser opens connections that it may not need); half a request gets an answer."""
     with connect(server) as silent, connect(server) as slow, connect(server) as body:
         slow.sendall(b"GET /health HTTP/1.1\r\nHo")
         body.sendall(b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nab")
         begun = time.time()
-        assert read_all(silent, 20) == b"" and 8 < time.time() - begun < 14
-        assert statuses(read_all(slow, 5)) == [408] and statuses(read_all(body, 5)) == [408]
+        assert read_all(silent, 20) == b"" and 3.5 < time.time() - begun < 6
+        assert statuses(read_all(slow, 12)) == [408] and statuses(read_all(body, 5)) == [408]
+        assert 8 < time.time() - begun < 14
     is_well(server)
 
 
@@ -239,6 +241,44 @@ def test_idle_connections_give_way(server, allowed):
         for stranger in strangers + [good]:
             stranger.close()
     assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 1_500
+
+
+def test_idle_connections_of_many_sources_give_way(server, allowed):
+    """No source has more than its share: together they have, and the longest idle go first."""
+    strangers, good = {}, connect(server, "127.0.0.99")
+    try:
+        good.sendall(GET)
+        assert good.recv(65_536).startswith(b"HTTP/1.1 200")
+        for number in range(2_000):
+            strangers[number] = connect(server, f"127.0.1.{number % 40 + 1}")
+            if number % 200 == 199:
+                begun = time.time()
+                good.sendall(GET)
+                assert good.recv(65_536).startswith(b"HTTP/1.1 200"), f"closed after {number} strangers"
+                assert time.time() - begun < allowed(0.1)
+        waits = sorted(is_well(server) for _ in range(20))
+        assert waits[10] < 0.1 and waits[-1] < allowed(0.1), waits
+        time.sleep(1.5)  # so long everybody may wait
+        closed = set()
+        for number, stranger in strangers.items():
+            stranger.setblocking(False)
+            try:
+                if stranger.recv(10) == b"":
+                    closed.add(number)
+            except BlockingIOError:
+                pass
+            except OSError:
+                closed.add(number)
+        # 512 wait on each of two loops at most; of each the first to come were the first to go.
+        assert len(strangers) - len(closed) <= 1_024, f"{len(closed)} were closed"
+        assert len([number for number in closed if number < 700]) > len(
+            [number for number in closed if number >= 1_300]
+        )
+        good.sendall(GET)
+        assert good.recv(65_536).startswith(b"HTTP/1.1 200")
+    finally:
+        for stream in [good, *strangers.values()]:
+            stream.close()
 
 
 def test_a_thousand_good_clients_at_once_are_all_answered(server):
@@ -420,6 +460,18 @@ def test_the_same_over_tls(make_server, certificates):
         )
     ) == [404, 200]
     assert statuses(exchange(server, b"GET / HTTP/1.1\r\n\r\n")) == [400]
+    # What hung an event loop: a request with a body behind another one. Answered, cut, and left without an answer.
+    get, post = (
+        b"GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nabcde",
+    )
+    for pieces in (None, 1, 30):
+        assert statuses(exchange(server, get + post + LAST, pieces=pieces)) == [404, 404, 200]
+    for left in (get + post, get + post[:-2], get + post * 2):
+        for _ in range(8):
+            with connect(server) as one:
+                one.sendall(left)
+    assert is_well(server) < 1
     stream, status, rest = upgrade(server)
     assert status == 101
     stream.sendall(frame(9, b"tls") + frame(1, b"x", masked=False))

@@ -189,6 +189,7 @@ class Fickle(NameServer):
         return super().data(kind, value)
 
 
+@pytest.mark.may_skip("a mount namespace")
 @may_mount
 @pytest.mark.parametrize(
     "answers",

@@ -8,6 +8,7 @@ let targets: [FuzzTarget] =
         FuzzTarget("sdp", fuzzSDP),
         FuzzTarget("offer-answer", fuzzOfferAnswer),
         FuzzTarget("digest", fuzzDigest),
+        FuzzTarget("sip-stream", fuzzSIPStream),
         // RTP
         FuzzTarget("rtp", maximumLength: 1_500, fuzzRTP),
         FuzzTarget("rtcp", maximumLength: 1_500, fuzzRTCP),

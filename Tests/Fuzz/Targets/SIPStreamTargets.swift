@@ -1,0 +1,33 @@
+internal import SIPStream
+
+/// A TCP connection's bytes at the C in front of sofia (Sources/C/Sofia): what is measured there stays bounded, and a
+/// stream is read the same wherever it is cut.
+func fuzzSIPStream(_ input: FuzzInput) {
+    let whole = read(input.bytes, [input.bytes.count])
+    check(whole, pieces: 1, of: input)
+    let ends = input.pieces.map(\.endIndex)
+    let cut = read(input.bytes, ends)
+    check(cut, pieces: ends.count, of: input)
+    // Commas and semicolons are counted in what was not read yet: lines that come one by one may hold more together.
+    guard whole.refused == 0, cut.refused == 0 else { return }
+    expect(
+        cut.messages == whole.messages && cut.fields == whole.fields,
+        "\(whole.messages) messages in one piece, \(cut.messages) in pieces that end at \(ends)")
+}
+
+private func read(_ bytes: [UInt8], _ ends: [Int]) -> sip_stream_result {
+    bytes.withUnsafeBufferPointer { bytes in
+        ends.withUnsafeBufferPointer { ends in
+            sip_stream_read(bytes.baseAddress, bytes.count, ends.baseAddress, ends.count)
+        }
+    }
+}
+
+private func check(_ result: sip_stream_result, pieces: Int, of input: FuzzInput) {
+    expect(result.longest <= sip_stream_message_limit(), "a message of \(result.longest) bytes was taken")
+    expect(result.fields <= sip_stream_field_limit(), "a message of \(result.fields) fields was taken")
+    expect(result.kept <= 2 * sip_stream_buffer_limit(), "\(result.kept) bytes are kept for one message")
+    expect(result.refused <= 1, "a stream goes on after a refusal")
+    // Each look gives a message or ends the piece.
+    expect(result.looks <= Int(result.messages) + pieces + 1, "\(result.looks) looks at \(input.bytes.count) bytes")
+}
