@@ -255,7 +255,7 @@ def test_every_text_has_its_translation():
             used |= set(re.findall(r'\bt\(\s*"((?:[^"\\]|\\.)*)"', file.read_text()))
     used -= {"Trunkline", "+82 10 1234 5678 or sip:name@host"}
     texts, names = (web / "ko.js").read_text().split("// Names that the server gives")
-    pairs = dict(re.findall(r'"((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)"', texts))
+    pairs = dict(re.findall(r'"((?:[^"\\]|\\.)*)":\s+"((?:[^"\\]|\\.)*)"', texts))
     assert sorted(used - pairs.keys()) == [], "has no translation"
     assert sorted(pairs.keys() - used) == [], "is not used any more"
     for english, korean in pairs.items():
