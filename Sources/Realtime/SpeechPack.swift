@@ -19,7 +19,8 @@ public struct SpeechPack: Sendable {
     /// - Throws: `SpeechError` with the missing part and how to get it.
     public init(folder: String) throws(SpeechError) {
         let advice =
-            "run `make speech-pack`, or set speech.pack_dir to a folder with libsherpa-onnx-c-api.so, libonnxruntime.so and \(Self.modelName)"
+            "run `make speech-pack`, or set speech.pack_dir to a folder with "
+            + "libsherpa-onnx-c-api.so, libonnxruntime.so and \(Self.modelName)"
         self.folder = folder
         let found = Self.loaded.withLock { loaded -> Result<Library, SpeechError> in
             if let known = loaded[folder] { return .success(known) }

@@ -27,7 +27,8 @@ struct ConfigCommand: AsyncParsableCommand {
             for setting in Configuration.settings where key.map({ setting.key.contains($0) }) ?? true {
                 let names = Configuration.environmentNames(of: setting.key).joined(separator: ", ")
                 print(
-                    "\(setting.key)\n    \(setting.help)\(setting.isSecret ? "; a secret: only by environment or file" : "")\n    \(names)"
+                    "\(setting.key)\n    \(setting.help)"
+                        + "\(setting.isSecret ? "; a secret: only by environment or file" : "")\n    \(names)"
                 )
             }
         }

@@ -375,7 +375,8 @@ struct Configuration {
         Setting(
             key: "outbound.result.summary_model",
             help:
-                "model that sums calls up, as NAME or PROVIDER/NAME; template: none (gemini-2.5-flash with GEMINI_API_KEY, else the agent's)"
+                "model that sums calls up, as NAME or PROVIDER/NAME; template: none "
+                + "(gemini-2.5-flash with GEMINI_API_KEY, else the agent's)"
         ) { $0.summaryModel = $1 },
         Setting(
             key: "result_callback_url",
@@ -631,7 +632,8 @@ struct Configuration {
         Setting(
             key: "llm.providers",
             help:
-                "language models in the order in which they are tried: embedded, openai, groq, gemini, ollama (embedded)"
+                "language models in the order in which they are tried: "
+                + "embedded, openai, groq, gemini, ollama (embedded)"
         ) {
             $0.speech.languageModel = try names($1, of: SpeechSettings.languageModelNames)
         },
@@ -676,7 +678,8 @@ struct Configuration {
         Setting(
             key: "tts.providers",
             help:
-                "voices in the order in which they are tried: embedded, cartesia, elevenlabs, deepgram, openai, sherpa (embedded)"
+                "voices in the order in which they are tried: "
+                + "embedded, cartesia, elevenlabs, deepgram, openai, sherpa (embedded)"
         ) {
             $0.speech.textToSpeech = try names($1, of: SpeechSettings.textToSpeechNames)
         },
@@ -873,7 +876,8 @@ struct Configuration {
         Setting(
             key: "alerts.url",
             help:
-                "https: URL that is told of a trunk, provider, disk or errors that need somebody, signed as webhooks (none)"
+                "https: URL that is told of a trunk, provider, disk or errors that need somebody, "
+                + "signed as webhooks (none)"
         ) {
             $0.alerts.url = $1
         },
@@ -1034,7 +1038,8 @@ struct Configuration {
             let addresses = Self.list(gatewayAddress)
             guard (1...8).contains(addresses.count), addresses.allSatisfy(Self.isTrunk) else {
                 throw ConfigurationError(
-                    "outbound.default_gateway must be 1 to 8 of host[:port][;transport=udp|tcp|tls], comma-separated, or \(Carriers.names.joined(separator: ", "))"
+                    "outbound.default_gateway must be 1 to 8 of host[:port][;transport=udp|tcp|tls], "
+                        + "comma-separated, or \(Carriers.names.joined(separator: ", "))"
                 )
             }
             calls.routing.gateway = .sip(
@@ -1104,15 +1109,17 @@ struct Configuration {
         }
         if !SocketAddress.isLoopback(httpHost), certificate == nil, !isBehindProxy {
             throw ConfigurationError(
-                "http.host is \(httpHost): beyond loopback keys must not cross the wire in the clear: set tls.certificate and tls.key, or "
-                    + "--behind-proxy where a server of yours with TLS stands in front")
+                "http.host is \(httpHost): beyond loopback keys must not cross the wire in the clear: "
+                    + "set tls.certificate and tls.key, "
+                    + "or --behind-proxy where a server of yours with TLS stands in front")
         }
     }
 
     private mutating func finishStore() throws {
         if encryptionKey == nil, let (name, host) = listeners.first(where: { !SocketAddress.isLoopback($0.host) }) {
             throw ConfigurationError(
-                "\(name) is \(host): beyond loopback what is stored of people must be encrypted: set TRUNKLINE_SECURITY_ENCRYPTION_KEY"
+                "\(name) is \(host): beyond loopback what is stored of people must be encrypted: "
+                    + "set TRUNKLINE_SECURITY_ENCRYPTION_KEY"
             )
         }
         if !alerts.url.isEmpty,

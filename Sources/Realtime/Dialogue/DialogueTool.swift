@@ -41,12 +41,14 @@ public enum DialogueTool {
             DialogueToolDefinition(
                 name: endCall, purpose: "Hang up. Call it after you have said goodbye.",
                 parameters:
-                    #"{"type":"object","properties":{"reason":{"type":"string","enum":[\#(reasons)]}},"required":["reason"]}"#
+                    #"{"type":"object","properties":{"reason":{"type":"string","enum":[\#(reasons)]}},"#
+                    + #""required":["reason"]}"#
             ),
             DialogueToolDefinition(
                 name: sendDTMF, purpose: "Press keys on the telephone, for a voice menu.",
                 parameters:
-                    ##"{"type":"object","properties":{"digits":{"type":"string","pattern":"^[0-9*#A-D]{1,32}$"}},"required":["digits"]}"##
+                    ##"{"type":"object","properties":{"digits":{"type":"string","pattern":"^[0-9*#A-D]{1,32}$"}},"##
+                    + ##""required":["digits"]}"##
             ),
         ]
         if canTransfer {
@@ -54,7 +56,8 @@ public enum DialogueTool {
                 DialogueToolDefinition(
                     name: transferToOperator,
                     purpose:
-                        "Put the other party through to a human colleague, when they ask for one. Tell them before you call it.",
+                        "Put the other party through to a human colleague, when they ask for one. "
+                        + "Tell them before you call it.",
                     parameters: #"{"type":"object","properties":{}}"#))
         }
         guard !brief.questions.isEmpty else { return tools }
@@ -63,11 +66,15 @@ public enum DialogueTool {
             DialogueToolDefinition(
                 name: reportTaskState, purpose: "Report what is known after the other party's turn.",
                 parameters: #"""
-                    {"type":"object","properties":{"purpose_stated":{"type":"boolean"},"asking":{"type":"string","enum":[\#(ids)]},\#
-                    "questions":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","enum":[\#(ids)]},\#
+                    {"type":"object","properties":{"purpose_stated":{"type":"boolean"},\#
+                    "asking":{"type":"string","enum":[\#(ids)]},\#
+                    "questions":{"type":"array","items":{"type":"object","properties":{\#
+                    "id":{"type":"string","enum":[\#(ids)]},\#
                     "status":{"type":"string","enum":["pending","answered","unclear","refused"]},\#
-                    "answer":{"type":"string","description":"the other party's own words"},"summary":{"type":"string"},\#
-                    "value":{"type":["string","number","boolean"]},"confidence":{"type":"number","minimum":0,"maximum":1}},\#
+                    "answer":{"type":"string","description":"the other party's own words"},\#
+                    "summary":{"type":"string"},\#
+                    "value":{"type":["string","number","boolean"]},\#
+                    "confidence":{"type":"number","minimum":0,"maximum":1}},\#
                     "required":["id","status"]}},"should_end_call":{"type":"boolean"}}}
                     """#), at: 0)
         return tools

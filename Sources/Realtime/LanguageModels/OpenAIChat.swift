@@ -258,7 +258,8 @@ public struct OpenAIChat: LanguageModel {
     private func summarize(_ text: String) async throws -> String? {
         try await complete(
             instructions:
-                "Summarise this part of a telephone conversation in at most 150 words. Keep names, numbers, dates, promises and what was answered.",
+                "Summarise this part of a telephone conversation in at most 150 words. "
+                + "Keep names, numbers, dates, promises and what was answered.",
             text, tokens: Self.summaryTokens)
     }
 

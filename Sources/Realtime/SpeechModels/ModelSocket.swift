@@ -147,7 +147,8 @@ final class ModelSocket {
         if reason.isEmpty { return "the connection closed with \(code)" }
         guard reason.lowercased().contains("ssl err") else { return reason }
         return
-            "TLS failed: the certificate is expired, of an unknown authority or another name's, or the version is below 1.2 (\(reason))"
+            "TLS failed: the certificate is expired, of an unknown authority or another name's, "
+            + "or the version is below 1.2 (\(reason))"
     }
 
     func end(_ reason: String, isFatal: Bool) {

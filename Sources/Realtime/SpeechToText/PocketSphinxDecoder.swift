@@ -14,7 +14,8 @@ public struct AcousticModel: Sendable {
         self.folder = folder
         guard FileManager.default.fileExists(atPath: folder + "/en-us/mdef") else {
             throw SpeechError(
-                "the English speech model is not in \(folder): install the package pocketsphinx-en-us, or set speech.model_dir"
+                "the English speech model is not in \(folder): "
+                    + "install the package pocketsphinx-en-us, or set speech.model_dir"
             )
         }
         dictionary = try PronouncingDictionary(path: folder + "/cmudict-en-us.dict")

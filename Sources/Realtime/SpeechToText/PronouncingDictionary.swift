@@ -20,7 +20,8 @@ struct PronouncingDictionary: Sendable {
     init(path: String) throws(SpeechError) {
         guard let text = FileManager.default.contents(atPath: path) else {
             throw SpeechError(
-                "the pronouncing dictionary \(path) is missing: install the package pocketsphinx-en-us, or set speech.model_dir"
+                "the pronouncing dictionary \(path) is missing: "
+                    + "install the package pocketsphinx-en-us, or set speech.model_dir"
             )
         }
         guard text.count <= Self.sizeLimit else {
