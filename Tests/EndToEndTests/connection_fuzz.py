@@ -1,5 +1,6 @@
-"""Whole connections to a running server: well-formed ones cut at any place, whose answers are known, and damaged ones, which may be answered or
-refused but must neither end the server nor make it slow for others. Connection N of a seed is always the same."""
+"""Whole connections to a running server: well-formed ones cut at any place, whose answers are known, and damaged ones,
+which may be answered or refused but must neither end the server nor make it slow for others. Connection N of a seed is
+always the same."""
 
 import base64
 import contextlib
@@ -288,12 +289,18 @@ def http(chance, server, gentle):
 
 def sip(method, identity, port, transport="UDP", body=b"", length=None, more=""):
     return (
-        f"{method} sip:100@{HOST} SIP/2.0\r\nVia: SIP/2.0/{transport} {HOST}:{port};branch=z9hG4bK{identity:x};rport\r\nMax-Forwards: 70\r\nFrom: <sip:f@{HOST}>;tag={identity & 0xFFFF:x}\r\n"
-        f"To: <sip:100@{HOST}>\r\nCall-ID: fuzz-{identity:x}\r\nCSeq: 1 {method}\r\nContact: <sip:f@{HOST}:{port}>\r\n{more}Content-Length: {len(body) if length is None else length}\r\n\r\n"
+        f"{method} sip:100@{HOST} SIP/2.0\r\n"
+        f"Via: SIP/2.0/{transport} {HOST}:{port};branch=z9hG4bK{identity:x};rport\r\n"
+        f"Max-Forwards: 70\r\nFrom: <sip:f@{HOST}>;tag={identity & 0xFFFF:x}\r\n"
+        f"To: <sip:100@{HOST}>\r\nCall-ID: fuzz-{identity:x}\r\nCSeq: 1 {method}\r\n"
+        f"Contact: <sip:f@{HOST}:{port}>\r\n{more}Content-Length: {len(body) if length is None else length}\r\n\r\n"
     ).encode() + body
 
 
-SDP = b"v=0\r\no=f 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\n"
+SDP = (
+    b"v=0\r\no=f 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
+    b"m=audio 40000 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\n"
+)
 
 
 def sip_message(chance, port, transport, length=None):
@@ -320,7 +327,8 @@ def sip_message(chance, port, transport, length=None):
             "Refer-To: <sip:x@y?Replaces=a%40b>\r\n",
             "Supported: 100rel, timer\r\nRequire: x\r\n",
             "Expires: 60\r\n",
-            'Authorization: Digest username="k", realm="trunkline", nonce="1.2.3", uri="sip:x", response="0", qop=auth, nc=00000001, cnonce="a"\r\n',
+            'Authorization: Digest username="k", realm="trunkline", nonce="1.2.3", uri="sip:x", '
+            'response="0", qop=auth, nc=00000001, cnonce="a"\r\n',
         ]
     )
     body = SDP if method in ("INVITE", "UPDATE") else b""
@@ -414,7 +422,8 @@ def upgraded(chance, server, path):
     own = web(server, ANSWER_LIMIT)
     own.sendall(
         (
-            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
             f"{base64.b64encode(chance.randbytes(16)).decode()}\r\nAuthorization: Bearer {KEY}\r\n\r\n"
         ).encode()
     )
@@ -549,15 +558,20 @@ def memory(server):
 
 
 def run(server, kind, seed, seconds=None, count=None, first=0, gentle=False):
-    """Connections one after the other until the time or their number is over. Returns a line about it; raises `Broken` with the command that repeats it."""
+    """Makes connections one after the other until the time or their number is over.
+
+    Returns a line about it; raises `Broken` with the command that repeats it.
+    """
     begun, index, before = time.monotonic(), first, memory(server)
     probe = Probe(server)
     descriptors = len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
     def fail(reason):
         raise Broken(
-            f"{kind}, connection {index} of the seed {seed}: {reason}\nagain by: scripts/fuzz-connections --kind {kind} --seed {seed} --first {index} --count 1"
-            f"   (or --first {max(first, index - 20)} --count {index - max(first, index - 20) + 1})\nthe end of the server's log:\n{server.log_end(3_000)}"
+            f"{kind}, connection {index} of the seed {seed}: {reason}\n"
+            f"again by: scripts/fuzz-connections --kind {kind} --seed {seed} --first {index} --count 1"
+            f"   (or --first {max(first, index - 20)} --count {index - max(first, index - 20) + 1})\n"
+            f"the end of the server's log:\n{server.log_end(3_000)}"
         )
 
     try:
@@ -580,6 +594,8 @@ def run(server, kind, seed, seconds=None, count=None, first=0, gentle=False):
     if grown > MEMORY_LIMIT:
         fail(f"the server has grown by {grown:.0f} MiB")
     return (
-        f"{kind}: {index - first} connections in {time.monotonic() - begun:.0f} s, others waited {probe.worst['http'] * 1000:.0f} ms (HTTP) and "
-        f"{probe.worst['sip'] * 1000:.0f} ms (SIP) at most, memory {grown:+.1f} MiB, descriptors {len(os.listdir(f'/proc/{server.process.pid}/fd')) - descriptors:+d}"
+        f"{kind}: {index - first} connections in {time.monotonic() - begun:.0f} s, "
+        f"others waited {probe.worst['http'] * 1000:.0f} ms (HTTP) and "
+        f"{probe.worst['sip'] * 1000:.0f} ms (SIP) at most, memory {grown:+.1f} MiB, "
+        f"descriptors {len(os.listdir(f'/proc/{server.process.pid}/fd')) - descriptors:+d}"
     )

@@ -1,5 +1,5 @@
-"""What a soak run does to its servers: calls of every kind, and every fault that costs nothing to bring about. Each kind is a function that is
-called again and again on a thread of its own; what it could not do it counts, and goes on."""
+"""What a soak run does to its servers: calls of every kind, and every fault that is cheap to cause. Each kind is a
+function that is called again and again on a thread of its own; it counts its failures and goes on."""
 
 import base64
 import contextlib
@@ -19,7 +19,10 @@ from conftest import ATTEND, GUESTS, KEY, Callee
 from test_inbound import Phone
 from websockets.sync.client import connect
 
-OFFER = "v=0\r\no=soak 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio {port} RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\n"
+OFFER = (
+    "v=0\r\no=soak 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
+    "m=audio {port} RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\n"
+)
 
 
 class Load:
@@ -34,8 +37,8 @@ class Load:
     # Running
 
     def fill(self):
-        """Makes of each server one that has been in use, as its caches are bounded but fill slowly: SQLite's pages (2 MiB a connection)
-        by calls that were cancelled before they began, the SIP trace (32 MiB) by requests that are refused."""
+        """Fills the servers' caches, which are bounded but fill slowly in use: SQLite's pages (2 MiB a connection) by
+        calls that are cancelled before they begin, the SIP trace (32 MiB) by requests that are refused."""
         for server in self.servers.values():
             later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
             with ThreadPoolExecutor(8) as several:
@@ -345,7 +348,10 @@ class Load:
             own.sendall(
                 mutated(
                     chance,
-                    f"GET /api/outbound/?limit=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n".encode(),
+                    (
+                        "GET /api/outbound/?limit=5 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                        f"Authorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
+                    ).encode(),
                 )
             )
             own.shutdown(socket.SHUT_WR)
@@ -383,8 +389,10 @@ FILL_HEADERS = "".join(f"X-Fill-{number}: {'x' * 64}\r\n" for number in range(45
 
 BEARER = {"Authorization": f"Bearer {KEY}"}
 SIP = (
-    "INVITE sip:100@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{id:x}\r\nMax-Forwards: 70\r\nFrom: <sip:a@127.0.0.1>;tag=1\r\n"
-    "To: <sip:100@127.0.0.1>\r\nCall-ID: garbage-{id:x}\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:{port}>\r\nContent-Type: application/sdp\r\nContent-Length: 4\r\n\r\nv=0\r\n"
+    "INVITE sip:100@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{port};branch=z9hG4bK{id:x}\r\n"
+    "Max-Forwards: 70\r\nFrom: <sip:a@127.0.0.1>;tag=1\r\nTo: <sip:100@127.0.0.1>\r\n"
+    "Call-ID: garbage-{id:x}\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:{port}>\r\n"
+    "Content-Type: application/sdp\r\nContent-Length: 4\r\n\r\nv=0\r\n"
 )
 
 
@@ -416,8 +424,9 @@ class RawSocket:
         self.socket.connect(("127.0.0.1", server.http_port))
         self.socket.sendall(
             (
-                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\n"
+                f"Authorization: Bearer {KEY}\r\n\r\n"
             ).encode()
         )
         assert b" 101 " in self.socket.recv(400), "no WebSocket"

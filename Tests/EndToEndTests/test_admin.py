@@ -389,26 +389,35 @@ def test_a_database_of_an_earlier_version_is_brought_up_to_date(make_server, tmp
         database.executescript("""
             CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
             INSERT INTO grdb_migrations VALUES ('1 calls'), ('2 keys'), ('3 knowledge');
-            CREATE TABLE calls (outbound_id TEXT PRIMARY KEY NOT NULL, position INTEGER NOT NULL UNIQUE, state TEXT NOT NULL, priority INTEGER NOT NULL,
-                created_at REAL NOT NULL, answered_at REAL, completed_at REAL, callee_number TEXT NOT NULL, caller_number TEXT NOT NULL, purpose TEXT NOT NULL, record TEXT NOT NULL) STRICT;
+            CREATE TABLE calls (outbound_id TEXT PRIMARY KEY NOT NULL, position INTEGER NOT NULL UNIQUE,
+                state TEXT NOT NULL, priority INTEGER NOT NULL, created_at REAL NOT NULL, answered_at REAL,
+                completed_at REAL, callee_number TEXT NOT NULL, caller_number TEXT NOT NULL, purpose TEXT NOT NULL,
+                record TEXT NOT NULL) STRICT;
             CREATE INDEX calls_by_state ON calls(state, position);
             CREATE INDEX calls_by_time ON calls(created_at);
-            CREATE TABLE transcript (outbound_id TEXT NOT NULL REFERENCES calls(outbound_id) ON DELETE CASCADE, position INTEGER NOT NULL, entry TEXT NOT NULL,
+            CREATE TABLE transcript (outbound_id TEXT NOT NULL REFERENCES calls(outbound_id) ON DELETE CASCADE,
+                position INTEGER NOT NULL, entry TEXT NOT NULL,
                 PRIMARY KEY (outbound_id, position)) STRICT, WITHOUT ROWID;
-            CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, at REAL NOT NULL, outbound_id TEXT NOT NULL, payload TEXT NOT NULL) STRICT;
+            CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, at REAL NOT NULL,
+                outbound_id TEXT NOT NULL, payload TEXT NOT NULL) STRICT;
             CREATE INDEX events_by_call ON events(outbound_id, id);
-            CREATE TABLE api_keys (hash TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL, created_at REAL NOT NULL) STRICT;
-            CREATE TABLE knowledge (id TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, answer TEXT, created_at REAL NOT NULL) STRICT;
-            CREATE TABLE knowledge_chunks (id INTEGER PRIMARY KEY AUTOINCREMENT, knowledge_id TEXT NOT NULL REFERENCES knowledge(id) ON DELETE CASCADE,
+            CREATE TABLE api_keys (hash TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL,
+                created_at REAL NOT NULL) STRICT;
+            CREATE TABLE knowledge (id TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, answer TEXT,
+                created_at REAL NOT NULL) STRICT;
+            CREATE TABLE knowledge_chunks (id INTEGER PRIMARY KEY AUTOINCREMENT,
+                knowledge_id TEXT NOT NULL REFERENCES knowledge(id) ON DELETE CASCADE,
                 position INTEGER NOT NULL, text TEXT NOT NULL, vector BLOB) STRICT;
             CREATE VIRTUAL TABLE knowledge_index USING fts5(tokens, tokenize = 'unicode61 remove_diacritics 2');""")
         database.execute(
-            "INSERT INTO calls VALUES ('ob-0badcafe', 7, 'completed', 5, 1678307200, 1678307201, 1678307231, '010-1234-5678', '025550100', 'an old dinner', ?)",
+            "INSERT INTO calls VALUES ('ob-0badcafe', 7, 'completed', 5, 1678307200, 1678307201, 1678307231, "
+            "'010-1234-5678', '025550100', 'an old dinner', ?)",
             (json.dumps(record),),
         )
         database.execute("INSERT INTO transcript VALUES ('ob-0badcafe', 0, ?)", (json.dumps(entry),))
         database.execute(
-            "INSERT INTO events VALUES (41, 'outbound_queued', 1678307200, 'ob-0badcafe', '{\"purpose\":\"an old dinner\"}')"
+            "INSERT INTO events VALUES (41, 'outbound_queued', 1678307200, 'ob-0badcafe', "
+            "'{\"purpose\":\"an old dinner\"}')"
         )
     server.environment |= {"TRUNKLINE_DATA": str(folder), "TRUNKLINE_SECURITY_ENCRYPTION_KEY": ENCRYPTION_KEY}
     server.start()

@@ -157,8 +157,8 @@ def test_a_repeated_request_is_one_call(make_server):
 
 # What a double would change, deep inside too; a dict of these would be compared as doubles, so the texts are.
 METADATA = (
-    '{"big":9007199254740993,"deep":[{"a":[123456789012345678901234567890,{"b":-0}]}],"exact":0.1000,"far":1e400,"near":1e-400,'
-    '"order":"2026","text":"a\\u0000\\tb é"}'
+    '{"big":9007199254740993,"deep":[{"a":[123456789012345678901234567890,{"b":-0}]}],"exact":0.1000,'
+    '"far":1e400,"near":1e-400,"order":"2026","text":"a\\u0000\\tb é"}'
 )
 
 

@@ -257,7 +257,10 @@ def test_a_broken_recogniser_connection_loses_nothing(make_server, callee, speec
 
 def test_a_model_without_functions(make_server, callee, speech):
     """The state comes in the text, cut anywhere, and is neither spoken nor stored."""
-    state = '[TASK_STATE]{"questions":[{"id":"q1","status":"answered","answer":"Yes.","value":true}],"should_end_call":true}[/TASK_STATE]'
+    state = (
+        '[TASK_STATE]{"questions":[{"id":"q1","status":"answered","answer":"Yes.","value":true}],'
+        '"should_end_call":true}[/TASK_STATE]'
+    )
     whole = GOODBYE + " " + state
     mock = speech(
         [{"text": GREETING}, {"pieces": [whole[index : index + 7] for index in range(0, len(whole), 7)]}],

@@ -100,8 +100,12 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     expect(page.get_by_role("img", name=re.compile(r"Sound of 0:\d\d: the far end above"))).to_be_visible()
     drawn = page.evaluate("""() => {
       const canvas = document.querySelector("canvas"), pen = canvas.getContext("2d");
-      const filled = (top) => { const { data } = pen.getImageData(0, top, canvas.width, canvas.height / 2); let count = 0;
-        for (let at = 3; at < data.length; at += 4) count += data[at] > 0; return count / (data.length / 4); };
+      const filled = (top) => {
+        const { data } = pen.getImageData(0, top, canvas.width, canvas.height / 2);
+        let count = 0;
+        for (let at = 3; at < data.length; at += 4) count += data[at] > 0;
+        return count / (data.length / 4);
+      };
       return [filled(0), filled(canvas.height / 2)];
     }""")
     assert all(0.02 < share < 0.9 for share in drawn), drawn
@@ -120,7 +124,8 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
         bar.get_attribute("aria-label"),
     )
     assert page.evaluate(
-        "[...document.querySelectorAll('.waterfall li')].map((row) => row.querySelector('i').offsetWidth).every((width) => width > 40)"
+        "[...document.querySelectorAll('.waterfall li')].map((row) => row.querySelector('i').offsetWidth)"
+        ".every((width) => width > 40)"
     )
     assert page.evaluate("document.querySelector('h1').children.length") == 0, "the purpose is text"
     path = page.url[len(server.url) :]

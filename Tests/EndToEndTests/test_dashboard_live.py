@@ -43,7 +43,12 @@ def test_a_page_that_nobody_sees_rests(server, page):
     page.on("request", lambda request: asked.append(request.url))
     page.on("websocket", lambda socket: sockets.append(socket))
     page.add_init_script("""globalThis.opened = [];
-        globalThis.WebSocket = class extends WebSocket { constructor(...given) { super(...given); this.addEventListener("open", () => opened.push(this.url)); } };""")
+        globalThis.WebSocket = class extends WebSocket {
+          constructor(...given) {
+            super(...given);
+            this.addEventListener("open", () => opened.push(this.url));
+          }
+        };""")
     with page.expect_websocket(lambda one: one.url.endswith("/api/levels")) as opened:
         page.reload()
     levels = opened.value

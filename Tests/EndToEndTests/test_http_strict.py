@@ -178,7 +178,10 @@ def test_a_chunked_body_creates_a_call_and_continue_is_sent(server):
     body = json.dumps(
         {"caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "chunks", "questions": ["Why?"]}
     ).encode()
-    head = f"POST /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n".encode()
+    head = (
+        "POST /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {KEY}\r\nConnection: close\r\n"
+    ).encode()
     chunks = (
         b"".join(b"%x;ext=1\r\n%s\r\n" % (len(piece), piece) for piece in (body[:7], body[7:50], body[50:]))
         + b"0\r\nX-Trailer: y\r\n\r\n"
@@ -199,7 +202,8 @@ def test_head_has_no_body_and_http_1_0_ends(server):
 
 
 def test_slow_requests_are_given_up(server):
-    """Who says nothing is closed without a word (a browser opens connections that it may not need); half a request gets an answer."""
+    """A connection without a request is closed without an answer (browsers open some that they may not need); half a
+    request gets an answer."""
     with connect(server) as silent, connect(server) as slow, connect(server) as body:
         slow.sendall(b"GET /health HTTP/1.1\r\nHo")
         body.sendall(b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nab")

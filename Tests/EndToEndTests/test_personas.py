@@ -46,7 +46,8 @@ def test_every_persona_gets_its_result(make_server, callee):
         want = (state, reason, statuses or got[2], values)
         if got != want:
             wrong.append(
-                f"{persona}: {got}, wanted {want}; transcript {[(e['speaker'], e['text'][-40:]) for e in result['transcript']]}; "
+                f"{persona}: {got}, wanted {want}; "
+                f"transcript {[(e['speaker'], e['text'][-40:]) for e in result['transcript']]}; "
                 f"callee {callees[persona].events()}"
             )
         assert result["final"] and all(a["status"] != "pending" for a in result["answers"])

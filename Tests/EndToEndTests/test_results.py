@@ -117,8 +117,9 @@ def test_tokens_of_a_speech_model(make_server, callee):
     )
     try:
         prices = (
-            "realtime/openai 1m_input_tokens 4,realtime/openai 1m_cached_input_tokens 0.4,realtime/openai 1m_audio_input_tokens 32,"
-            "realtime/openai 1m_output_tokens 16,realtime/openai 1m_audio_output_tokens 64,telephony/sip minute 0"
+            "realtime/openai 1m_input_tokens 4,realtime/openai 1m_cached_input_tokens 0.4,"
+            "realtime/openai 1m_audio_input_tokens 32,realtime/openai 1m_output_tokens 16,"
+            "realtime/openai 1m_audio_output_tokens 64,telephony/sip minute 0"
         )
         server = make_server(**realtime(model, TRUNKLINE_BRIDGE_OPEN_STREAMS="false", TRUNKLINE_COSTS_PRICES=prices))
         call_id = server.create(callee("load").address, [ATTEND])

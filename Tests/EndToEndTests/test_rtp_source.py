@@ -1,4 +1,5 @@
-"""Whose packets are the call's: a stranger who floods the port of a real call, before and after the phone's first packet, gets and changes nothing."""
+"""Which packets belong to a call: packets that another host sends to the call's port, before or after the phone's first
+packet, neither change the call nor receive its sound."""
 
 import random
 import re
@@ -85,7 +86,10 @@ class Callee:
         to += "" if ";tag=" in to else f";tag={self.tag}"
         content = "Content-Type: application/sdp\r\n" if body else ""
         self.socket.sendto(
-            f"SIP/2.0 {status}\r\n{kept}To: {to}\r\nContact: <{self.address}>\r\n{content}Content-Length: {len(body)}\r\n\r\n{body}".encode(),
+            (
+                f"SIP/2.0 {status}\r\n{kept}To: {to}\r\nContact: <{self.address}>\r\n"
+                f"{content}Content-Length: {len(body)}\r\n\r\n{body}"
+            ).encode(),
             self.peer,
         )
 
@@ -109,7 +113,8 @@ def recorded(server, path, folder):
 
 
 def flood(phone, target, delay):
-    """Two strangers from the first moment on, one of them ten times as fast as a phone, and the phone after `delay` seconds."""
+    """Two other hosts send from the start, one of them ten times as fast as a phone; the phone follows after `delay`
+    seconds."""
     strangers = [Speaker(f"127.0.0.{number}", target, 666, tick) for number, tick in ((21, 0.02), (22, 0.002))]
     for stranger in strangers:
         stranger.start()

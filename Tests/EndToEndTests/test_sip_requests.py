@@ -55,8 +55,9 @@ class Caller:
         message = (
             f"{method} sip:{self.to}@127.0.0.1 SIP/2.0\r\n"
             f"Via: SIP/2.0/UDP {self.source}:{self.port};branch={branch or self.branch}\r\nMax-Forwards: 70\r\n"
-            f"From: <sip:caller@{self.source}>;tag={self.tag}\r\nTo: <sip:{self.to}@127.0.0.1>{self.remote_tag and ';tag=' + self.remote_tag}\r\nCall-ID: {self.call_id}\r\n"
-            f"CSeq: {sequence or self.sequence} {method}\r\n"
+            f"From: <sip:caller@{self.source}>;tag={self.tag}\r\n"
+            f"To: <sip:{self.to}@127.0.0.1>{self.remote_tag and ';tag=' + self.remote_tag}\r\n"
+            f"Call-ID: {self.call_id}\r\nCSeq: {sequence or self.sequence} {method}\r\n"
             f"Contact: {contact or f'<sip:caller@{self.source}:{self.port}>'}\r\n"
             f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
         )

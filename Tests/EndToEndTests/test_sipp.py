@@ -180,8 +180,10 @@ def test_our_invite_is_what_the_contract_says(server, tmp_path):
 
 
 # Keeps our From, which is To in a request of the peer's.
-TAKE_FROM = """  <recv request="INVITE"><action><ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>
-"""
+TAKE_FROM = (
+    '  <recv request="INVITE"><action>'
+    '<ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>\n'
+)
 
 
 def in_dialog(server, method, cseq, body="      Content-Length: 0\n", retransmit=True):
@@ -216,8 +218,8 @@ def test_hold_and_resume_by_reinvite(server, tmp_path):
             '  <pause milliseconds="500"/>\n'
             + in_dialog(server, "INVITE", cseq, body)
             + '  <recv response="100" optional="true"/>\n'
-            f'  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" check_it="true" assign_to="{name}"/></action></recv>\n'
-            + in_dialog(server, "ACK", cseq, retransmit=False)
+            f'  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" '
+            f'check_it="true" assign_to="{name}"/></action></recv>\n' + in_dialog(server, "ACK", cseq, retransmit=False)
         )
 
     rtp = free_port()
@@ -265,7 +267,10 @@ def notify(server, cseq, status):
 
 
 def refer(status):
-    check = '<action><ereg regexp="sip:operator@127.0.0.1:9" search_in="hdr" header="Refer-To:" check_it="true" assign_to="target"/></action>'
+    check = (
+        '<action><ereg regexp="sip:operator@127.0.0.1:9" search_in="hdr" header="Refer-To:" check_it="true" '
+        'assign_to="target"/></action>'
+    )
     return f'  <recv request="REFER" timeout="20000">{check}</recv>\n' + reply(status)
 
 
@@ -389,8 +394,9 @@ def test_digest_toward_a_gateway(make_server, tmp_path):
         extra='Proxy-Authenticate: Digest realm="trunk", nonce="abc", algorithm=MD5, qop="auth"',
     )
     steps = (
-        challenge
-        + '  <recv request="ACK"/>\n  <recv request="INVITE"><action><ereg regexp="Digest .*username=.alice." search_in="hdr" header="Proxy-Authorization:" check_it="true" assign_to="1"/></action></recv>\n'
+        challenge + '  <recv request="ACK"/>\n'
+        '  <recv request="INVITE"><action><ereg regexp="Digest .*username=.alice." search_in="hdr" '
+        'header="Proxy-Authorization:" check_it="true" assign_to="1"/></action></recv>\n'
         + reply("486 Busy Here")
         + '  <recv request="ACK"/>\n  <Reference variables="1"/>\n'
     )

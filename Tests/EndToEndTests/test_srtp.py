@@ -246,7 +246,8 @@ def test_forged_and_repeated_srtcp_says_nothing(call, tmp_path, direction):
 @pytest.mark.parametrize("tag", [1, 2])
 def test_a_key_that_is_agreed_on_again_goes_on(call, tmp_path, tag):
     """Counters and replay window belong to a key (RFC 3711 §3.2.3), not to its line in the SDP: after a re-INVITE with
-    the same key nothing is heard twice, and no index of ours is used twice, which would tell what is encrypted (§9.1)."""
+    the same key no packet is taken twice, and no index of ours is used twice, which would reveal the plaintext (§9.1).
+    """
     peer = call()
     media = peer.media
     media.wait_for_report(BEFORE)

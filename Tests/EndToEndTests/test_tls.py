@@ -36,7 +36,8 @@ def bad(certificates):
     (certificates / "elsewhere").write_text("subjectAltName=DNS:elsewhere.example.com,IP:192.0.2.1\n")
     (certificates / "index.txt").write_text("")
     (certificates / "ca.cnf").write_text(
-        "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial.txt\nnew_certs_dir=.\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n"
+        "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial.txt\nnew_certs_dir=.\n"
+        "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n"
     )
     (certificates / "serial.txt").write_text("1000\n")
     for name in ("expired", "wrong", "early"):

@@ -89,7 +89,8 @@ class Registrar(threading.Thread):
             if method == "REGISTER" and "Authorization" not in text:
                 status, extra = (
                     "401 Unauthorized",
-                    f'WWW-Authenticate: Digest realm="{self.realm}", nonce="n{len(self.requests)}", algorithm=MD5, qop="auth"\r\n',
+                    f'WWW-Authenticate: Digest realm="{self.realm}", nonce="n{len(self.requests)}", '
+                    f'algorithm=MD5, qop="auth"\r\n',
                 )
             elif method == "REGISTER" and self.refusals:
                 self.refusals -= 1
@@ -175,8 +176,8 @@ def test_a_trunk_proves_itself_and_speaks_for_its_callers(make_server):
         f"{make('carrier:trunkline:a-long-password')}:{challenge['nonce']}:00000001:abc:auth:{make('INVITE:sip:x')}"
     )
     proof = (
-        f'Authorization: Digest username="carrier", realm="trunkline", nonce="{challenge["nonce"]}", uri="sip:x", response="{response}", '
-        'algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n'
+        f'Authorization: Digest username="carrier", realm="trunkline", nonce="{challenge["nonce"]}", '
+        f'uri="sip:x", response="{response}", algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n'
     )
     hand.call_id += "-2"
     assert (
