@@ -39,7 +39,7 @@ public struct SpeechSettings: Sendable {
     }
 }
 
-/// What sherpa-onnx does on this machine, where it is set up.
+/// The engines of sherpa-onnx on this machine, if it is set up.
 public struct LocalEngines: Sendable {
     public var recognizer: SherpaRecognizer?
     public var voice: SherpaSpeech?
@@ -56,7 +56,7 @@ public struct LocalEngines: Sendable {
     }
 }
 
-/// The engines by their names: builds those of a call, and asks each service whether it would let us in.
+/// The engines by their names: builds those of a call, and checks our key with each service.
 public struct SpeechCatalog: Sendable {
     private let settings: SpeechSettings
     private let network: SpeechNetwork
@@ -139,7 +139,7 @@ public struct SpeechCatalog: Sendable {
         }
     }
 
-    /// How every engine in use stands, in the order they are tried.
+    /// The state of every engine in use, in the order in which they are tried.
     public var statuses: [ProviderHealth.Status] {
         health.statuses(
             of: settings.speechToText.map { "speech-to-text/" + $0 }
@@ -149,7 +149,7 @@ public struct SpeechCatalog: Sendable {
 
     // MARK: Checking
 
-    /// What a service says to our key, without anything that costs money.
+    /// Checks our key with a service, without a request that costs money.
     public struct Check: Sendable, Equatable {
         public var name: String
         /// nil: it works.

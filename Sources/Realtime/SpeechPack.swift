@@ -9,7 +9,7 @@ public struct SpeechPack: Sendable {
     private static let modelName = "silero_vad.onnx"
     private static let loaded = Mutex<[String: Library]>([:])
 
-    /// The library's functions are thread-safe; what they make is not, and stays with its owner.
+    /// The library's functions are thread-safe; the objects that they make are not, and each has one owner.
     struct Library: @unchecked Sendable { let pointer: OpaquePointer }
 
     let library: Library

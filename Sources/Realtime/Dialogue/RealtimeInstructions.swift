@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What a speech model is told: its role, the task, the tools and how to use them.
+/// The instructions of a speech model: its role, the task, the tools and how to use them.
 public enum RealtimeInstructions {
     public static func text(_ brief: Brief, tracker: TaskTracker) -> String {
         var lines = [
@@ -46,7 +46,7 @@ public enum RealtimeInstructions {
         return lines.joined(separator: "\n")
     }
 
-    /// - Parameter disclosure: what the law or the customer wants said first.
+    /// - Parameter disclosure: words that the law or the customer requires first.
     public static func greeting(_ brief: Brief, disclosure: String? = nil) -> String {
         (disclosure.map { "Begin with exactly these words: \($0) Then: " } ?? "") + greeting(of: brief)
     }
@@ -72,7 +72,7 @@ public enum RealtimeInstructions {
     public static let goodbye = "Thank the other party and say goodbye in one short sentence, now."
 }
 
-/// Sounds that say "I am listening" and take nobody's turn.
+/// Sounds that mean "I am listening" and do not interrupt.
 public enum Backchannel {
     private static let words: [String: Set<String>] = [
         "en": [

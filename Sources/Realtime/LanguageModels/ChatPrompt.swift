@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// The conversation as a chat model is told it: what was heard, and nothing that was not.
+/// The conversation as it is sent to a chat model: only what was heard.
 struct ChatPrompt {
     /// Tokens of the conversation that are sent verbatim; older turns are summarised.
     static let tokenBudget = 3_000
@@ -113,7 +113,7 @@ struct ChatPrompt {
     static func tokens(_ item: ConversationItem, _ brief: Brief) -> Int { tokens(message(item, brief).content) }
 }
 
-/// What the first items of a conversation come to.
+/// A summary of the first items of a conversation.
 public struct ConversationSummary: Sendable, Equatable {
     public var itemCount: Int
     public var text: String
@@ -136,7 +136,7 @@ actor ConversationSummaries {
         known[conversation.id].flatMap { $0.itemCount <= conversation.items.count ? $0 : nil }
     }
 
-    /// Makes one where what is told word for word has outgrown the budget: of all but the newest half of it.
+    /// Makes a summary if the verbatim part exceeds the budget, of all but the newest half of that part.
     func make(for conversation: Conversation, by summarize: @escaping @Sendable (_ text: String) async -> String?) {
         guard !inProgress.contains(conversation.id) else { return }
         let old = summary(of: conversation)
