@@ -12,7 +12,8 @@ import time
 import wave
 
 import numpy
-from test_inbound import NUMBER, Phone as ByHand
+from inbound_calls import NUMBER
+from inbound_calls import Phone as ByHand
 
 PASSWORD = "correct-horse-battery"
 FAST = {"TRUNKLINE_INBOUND_RING_MS": "100", "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "3000"}

@@ -6,7 +6,8 @@ import time
 import wave
 
 import numpy
-from conftest import ATTEND, free_port
+from conftest import ATTEND
+from ports import free_port
 
 CONFIG = """poll_method epoll
 sip_listen 127.0.0.1:{port}

@@ -11,11 +11,11 @@ import time
 import numpy
 import pytest
 from conftest import ATTEND, KEY
+from dashboard_pages import logged_in, problems
+from inbound_calls import FAST, wait_for_call
+from operators import stereo, wait_until
 from phones import seconds_of, speech, tone
 from playwright.sync_api import expect, sync_playwright
-from test_dashboard import logged_in, problems
-from test_inbound import FAST, wait_for_call
-from operators import stereo, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 

@@ -3,11 +3,12 @@
 import time
 
 import pytest
-from conftest import ATTEND, free_port
+from conftest import ATTEND
+from inbound_calls import Phone as Hand
 from name_server import NameServer, may_mount, with_names
-from test_inbound import Phone as Hand
 from operators import wait_until
-from test_sipp import Sipp, reply
+from ports import free_port
+from sipp_scenarios import Sipp, reply
 from test_trunks import NUMBERED
 
 

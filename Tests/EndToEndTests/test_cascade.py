@@ -7,7 +7,7 @@ import time
 import pytest
 from conftest import ATTEND, TRUNKLINE, clean_environment, mocks
 from mock_speech import KEY, MockSpeech, spoken_ms
-from test_realtime import realtime, sound_of_the_ai
+from realtime_calls import realtime, sound_of_the_ai
 
 speech = mocks(MockSpeech)
 

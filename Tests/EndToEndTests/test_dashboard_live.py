@@ -7,9 +7,9 @@ import re
 
 import pytest
 from conftest import ATTEND, KEY
-from playwright.sync_api import expect
-from test_dashboard import logged_in
+from dashboard_pages import logged_in
 from operators import wait_until
+from playwright.sync_api import expect
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from conftest import ATTEND, SHORT, TRUNKLINE, Callee, Server, clean_environment
-from test_admin import ENCRYPTION_KEY, NEW_KEY, run
+from stored_data import ENCRYPTION_KEY, NEW_KEY, run
 
 # Of an encrypted row: 01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16
 PLACES = {"version": 0, "key id": 2, "nonce": 8, "ciphertext": 20, "tag": -3}

@@ -4,7 +4,7 @@ import pytest
 from carrier import Carrier
 from conftest import ATTEND, mocks
 from mock_gemini import MockGemini
-from test_realtime import ended, sound_of_the_ai
+from realtime_calls import ended, sound_of_the_ai
 
 gemini = mocks(MockGemini)
 

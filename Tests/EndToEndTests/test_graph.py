@@ -2,7 +2,7 @@
 
 from conftest import mocks
 from mock_speech import MockSpeech
-from test_realtime import ended, realtime, stream, the_call
+from realtime_calls import ended, realtime, stream, the_call
 
 speech = mocks(MockSpeech)
 

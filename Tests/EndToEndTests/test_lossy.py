@@ -11,9 +11,9 @@ import wave
 import numpy
 import pytest
 from conftest import ATTEND
-from phones import speech
-from test_inbound import inbound, wait_for_call
+from inbound_calls import inbound, wait_for_call
 from operators import FAST, stereo, wait_until
+from phones import speech
 
 
 class Relay(threading.Thread):
@@ -80,7 +80,7 @@ class AgentSession:
     """SIP and RTP by hand: calls an operator's number and sends a tone through a relay."""
 
     def __init__(self, server, samples, **network):
-        from test_inbound import Phone as Hand
+        from inbound_calls import Phone as Hand
 
         self.hand, self.samples, self.server = Hand(server), samples, server
         self.rtp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

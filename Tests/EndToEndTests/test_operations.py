@@ -14,7 +14,8 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import ATTEND, GUESTS, MOVED, PARKING, SHORT, TRUNKLINE, Server, clean_environment, free_port
+from conftest import ATTEND, GUESTS, MOVED, PARKING, SHORT, TRUNKLINE, Server, clean_environment
+from ports import free_port
 
 
 def run(*arguments, cwd, seconds=60, **environment):

@@ -9,9 +9,9 @@ import time
 import numpy
 import pytest
 from conftest import TRUNKLINE, clean_environment
+from inbound_calls import inbound, wait_for_call
+from operators import FAST, PASSWORD, Desk, Talking, add_operator, registered, stereo, wait_until
 from phones import seconds_of, silence, speech, tone
-from test_inbound import inbound, wait_for_call
-from operators import PASSWORD, FAST, add_operator, wait_until, registered, stereo, Talking, Desk
 
 
 def test_operators_by_the_api(server):

@@ -8,10 +8,11 @@ import ssl
 import subprocess
 
 import pytest
-from conftest import KEY, free_port
+from conftest import KEY
+from ports import free_port
+from sip_wire import request, statuses
 from test_operations import run
 from test_sip_requests import Caller
-from test_sip_stream import request, statuses
 from test_tls import bad  # noqa: F401
 
 # The setting that the message names, and how the pair is made of good ones.

@@ -5,8 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import free_port
-from operators import PASSWORD, add_operator, registered, Registering, Passing
+from operators import PASSWORD, Passing, Registering, add_operator, registered
+from ports import free_port
 
 
 @pytest.mark.parametrize("algorithm", ["MD5", "SHA-256"])

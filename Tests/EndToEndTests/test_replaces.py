@@ -4,9 +4,9 @@ import re
 import time
 
 import pytest
+from inbound_calls import NUMBER, inbound, wait_for_call
+from operators import FAST, PASSWORD, Desk, Talking, add_operator, digest, escaped, registered, wait_until
 from phones import seconds_of, silence, tone
-from test_inbound import NUMBER, inbound, wait_for_call
-from operators import PASSWORD, FAST, add_operator, wait_until, registered, digest, Talking, Desk, escaped
 
 
 def test_another_phone_takes_a_callers_place(make_server):

@@ -8,8 +8,8 @@ import pytest
 from conftest import ATTEND, GUESTS, mocks
 from mock_realtime import MockRealtime
 from mock_speech import MockSpeech
+from realtime_calls import realtime
 from test_cascade import ANSWERED, END, GOODBYE, GREETING, TALK
-from test_realtime import realtime
 from test_webhooks import FAST, Receiver
 
 speech = mocks(MockSpeech)

@@ -12,7 +12,7 @@ import wave
 import numpy
 import pytest
 from conftest import ATTEND, ENDED
-from test_inbound import FAST, inbound
+from inbound_calls import FAST, inbound
 from test_operators import wait_until
 from test_sip_requests import Caller, sdp
 

@@ -7,7 +7,7 @@ import socket
 import time
 
 import pytest
-from test_sip_stream import connect, memory, request, statuses
+from sip_wire import connect, memory, request, statuses
 
 # Of Sources/C/Sofia/admission.c.
 STRANGERS_RATE, STRANGERS_BURST = 250, 1_000

@@ -6,7 +6,7 @@ import socket
 import time
 
 import pytest
-from test_inbound import FAST as INBOUND
+from inbound_calls import FAST as INBOUND
 
 OUTSIDE = [
     # Method, headers of its own, status without and with a tag of an unknown dialog.

@@ -9,8 +9,8 @@ import time
 import warnings
 
 import pytest
-from conftest import free_port
-from test_sip_stream import request, statuses
+from ports import free_port
+from sip_wire import request, statuses
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import free_port
 from operators import PASSWORD, Passing, Registering, add_operator
-from test_sip_stream import Good, memory
+from ports import free_port
+from sip_wire import Good, memory
 
 TOOLS = [tool for tool in ("svmap", "svwar", "svcrack") if shutil.which(tool)]
 

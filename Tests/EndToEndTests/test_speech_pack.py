@@ -4,7 +4,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ATTEND, GUESTS, ROOT, TRUNKLINE, clean_environment, free_port
+from conftest import ATTEND, GUESTS, ROOT, TRUNKLINE, clean_environment
+from ports import free_port
 
 PACK = ROOT / ".build/speech-pack"
 

@@ -12,10 +12,11 @@ import wave
 import numpy
 import pytest
 from conftest import ENDED, GUESTS
-from phones import seconds_of
-from srtp_phone import SUITES, Ear, Media, EncryptedCallee, EncryptedCaller, Encrypt, own_socket, rtp, stranger, tone
-from test_inbound import FAST
+from inbound_calls import FAST
 from operators import wait_until
+from phones import seconds_of
+from srtp_library import SUITES, Encrypt, stranger
+from srtp_phone import Ear, EncryptedCallee, EncryptedCaller, Media, own_socket, rtp, tone
 from test_sip_tls import with_tls
 
 # Genuine sound, what was said before it, and what strangers send, hertz.

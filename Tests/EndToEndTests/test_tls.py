@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import TRUNKLINE, clean_environment, mocks
 from mock_realtime import MockRealtime
-from test_realtime import ended, realtime, stream
+from realtime_calls import ended, realtime, stream
 from test_webhook_targets import given_up, queued
 
 OLD = [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1]

@@ -15,8 +15,9 @@ import ssl
 import time
 
 import pytest
-from conftest import ROOT, free_port
+from conftest import ROOT
 from operators import add_operator
+from ports import free_port
 
 TORTURE = pathlib.Path(os.environ.get("TRUNKLINE_TORTURE", ROOT.parent / "shared/torture"))
 pytestmark = pytest.mark.skipif(not TORTURE.is_dir(), reason=f"the torture messages are not there ({TORTURE})")

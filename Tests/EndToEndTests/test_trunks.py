@@ -7,11 +7,13 @@ import threading
 import time
 
 import pytest
-from conftest import ATTEND, free_port
-from phones import seconds_of, tone
-from test_inbound import NUMBER, Phone as Hand, inbound, wait_for_call
+from conftest import ATTEND
+from inbound_calls import NUMBER, inbound, wait_for_call
+from inbound_calls import Phone as Hand
 from operators import FAST, PASSWORD, Desk, add_operator, registered, stereo, wait_until
-from test_sipp import OK_TO_LAST, SDP, Sipp, answer, reply
+from phones import seconds_of, tone
+from ports import free_port
+from sipp_scenarios import OK_TO_LAST, SDP, Sipp, answer, reply
 
 NUMBERED = "01012345678"
 

@@ -7,8 +7,8 @@ import time
 import pytest
 from conftest import mocks
 from mock_twilio import MockTwilio
-from test_realtime import realtime
-from test_twilio import spoken, start
+from realtime_calls import realtime
+from twilio_calls import spoken, start
 
 CALLER, OURS = "+821098765432", "+15550199"
 ASKS = {

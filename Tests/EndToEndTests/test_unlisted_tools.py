@@ -3,8 +3,8 @@ Ignored, and the call goes on."""
 
 from conftest import ATTEND, mocks
 from mock_speech import MockSpeech
+from realtime_calls import ended, realtime, stream
 from test_cascade import ANSWERED, END, GOODBYE, GREETING
-from test_realtime import ended, realtime, stream
 
 ODD = [
     ("run_shell", {"command": "rm -rf /"}),
