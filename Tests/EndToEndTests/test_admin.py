@@ -43,7 +43,7 @@ def test_keys_are_made_and_revoked(server):
         assert status == 422 and answer["errors"][0]["field"] == field
 
 
-def test_keys_by_the_command_line(server):
+def test_keys_are_managed_on_the_command_line(server):
     made = run(server, "keys", "create", "--name", "night shift", "--role", "operator")
     assert made.returncode == 0, made.stderr
     key_id, key = made.stdout.split()
@@ -106,7 +106,7 @@ def test_users_log_in_by_name_and_password(server):
     assert status == 422 and sorted(error["field"] for error in answer["errors"]) == ["api_key", "password"]
 
 
-def test_templates(server):
+def test_templates_are_created_changed_and_used(server):
     body = {
         "name": "Dinner",
         "purpose": "to prepare the dinner",
@@ -128,7 +128,7 @@ def test_templates(server):
     assert server.request("DELETE", path)[0] == 204 and server.request("GET", path)[0] == 404
 
 
-def test_an_answer_corrected_by_hand_keeps_who_and_when(server, callee):
+def test_a_corrected_answer_names_its_editor_and_time(server, callee):
     call_id = server.create(callee("cooperative").address, [ATTEND])
     server.wait_for(call_id)
     before = server.result(call_id)["answers"][0]
@@ -157,7 +157,7 @@ def test_an_answer_corrected_by_hand_keeps_who_and_when(server, callee):
     assert [item["detail"] for item in server.request("GET", "/api/audit?action=answer.correct")[1]["items"]] == ["q1"]
 
 
-def test_an_operator_has_something_said(server, callee):
+def test_an_operators_text_is_spoken_to_the_callee(server, callee):
     """It is heard by the callee, and stands in the transcript."""
     silent = callee("silent")
     call_id = server.create(silent.address, [ATTEND])
@@ -178,7 +178,7 @@ def test_an_operator_has_something_said(server, callee):
     assert [item["target"] for item in server.request("GET", "/api/audit?action=call.say")[1]["items"]] == [call_id]
 
 
-def test_doctor(server):
+def test_the_doctor_reports_problems(server):
     server_is_up = run(server, "doctor")
     assert (
         server_is_up.returncode == 0 and "the database" in server_is_up.stdout and "http.port" in server_is_up.stdout
@@ -187,7 +187,7 @@ def test_doctor(server):
     assert bad.returncode == 1 and "BAD" in bad.stdout and "/nowhere" in bad.stdout
 
 
-def test_only_our_own_names_are_answered_to(make_server):
+def test_requests_for_other_host_names_are_refused(make_server):
     server = make_server(TRUNKLINE_HTTP_HOSTS="trunk.example")
     for host, status in [
         ("127.0.0.1", 200),
@@ -199,7 +199,7 @@ def test_only_our_own_names_are_answered_to(make_server):
         assert server.request("GET", "/api/outbound/", headers={"Host": host})[0] == status, host
 
 
-def test_metrics_name_no_number(server, callee):
+def test_metrics_contain_no_phone_numbers(server, callee):
     call_id = server.create(callee("busy").address)
     server.wait_for(call_id)
     assert server.request("GET", "/metrics", key=None)[0] == 401
@@ -238,7 +238,7 @@ WIDE = {
         ({"TRUNKLINE_OUTBOUND_RESULT_SUMMARY_MODEL": "openai/x"}, "summary_model"),
     ],
 )
-def test_what_a_configuration_must_not_be(tmp_path, settings, complaint):
+def test_bad_configurations_are_refused(tmp_path, settings, complaint):
     told = subprocess.run(
         [TRUNKLINE, "config", "check"],
         cwd=tmp_path,
@@ -250,7 +250,7 @@ def test_what_a_configuration_must_not_be(tmp_path, settings, complaint):
     assert (told.returncode == 0) == (complaint is None) and (complaint or "") in told.stdout + told.stderr, told
 
 
-def test_behind_another_server_each_client_has_its_own_limit(make_server):
+def test_behind_a_proxy_each_client_has_its_own_rate_limit(make_server):
     server = make_server(
         TRUNKLINE_HTTP_BEHIND_PROXY="true",
         TRUNKLINE_SECURITY_RATE_LIMIT_PER_SECOND="1",

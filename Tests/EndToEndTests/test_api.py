@@ -9,7 +9,7 @@ from conftest import KEY, PARKING
 
 
 @pytest.mark.shared
-def test_nothing_is_open_without_a_key(server):
+def test_requests_without_a_key_are_refused(server):
     for method, path in [
         ("POST", "/api/outbound/"),
         ("GET", "/api/outbound/"),
@@ -51,7 +51,7 @@ def test_a_repeated_request_is_one_call(make_server):
     assert server.request("GET", "/api/outbound/")[1]["total"] == 1
 
 
-def test_a_dead_callee_fails_with_a_reason(make_server):
+def test_a_call_to_an_unreachable_callee_fails_with_a_reason(make_server):
     server = make_server(TRUNKLINE_OUTBOUND_RING_TIMEOUT="2")
     call = server.wait_for(server.create("sip:nobody@127.0.0.1:9"), seconds=30)
     assert call["state"] in ("failed", "no_answer") and call["failure_reason"]

@@ -75,7 +75,7 @@ def test_forms_are_described(server):
 
 
 @pytest.mark.shared
-def test_bad_bodies_and_paths(server):
+def test_bad_bodies_and_paths_are_refused(server):
     assert server.request("POST", "/api/outbound/", b"{not json")[0] == 400
     assert server.request("POST", "/api/outbound/", b"[]")[0] == 400
     assert server.request("POST", "/api/outbound/", b"")[0] == 400
@@ -125,7 +125,7 @@ def test_metadata_comes_back_as_it_was_sent(make_server):
     assert status == 400 and "a number is longer than 1024 characters" in answer["detail"], answer
 
 
-def test_numbers_that_would_be_changed_are_refused(make_server, callee):
+def test_numbers_that_a_double_cannot_hold_are_refused(make_server, callee):
     """Answers and conditions are calculated with: doubles hold them, or they are not taken."""
     server = make_server()
     question = {"text": "How many guests will you bring?", "type": "number"}
@@ -161,7 +161,7 @@ def test_numbers_that_would_be_changed_are_refused(make_server, callee):
     ],
 )
 @pytest.mark.shared
-def test_impossible_times_are_refused_wherever_a_time_is_taken(server, time):
+def test_impossible_times_are_refused_in_every_field(server, time):
     """RFC 3339 §5.6; the whole table is in TimestampTests."""
     status, answer = server.request("POST", "/api/outbound/", {**GOOD, "scheduled_at": time})
     assert (status, fields(answer)) == (422, ["scheduled_at"]), answer
@@ -172,7 +172,7 @@ def test_impossible_times_are_refused_wherever_a_time_is_taken(server, time):
     assert server.request("GET", "/api/outbound/")[1]["total"] == 0
 
 
-def test_times_of_every_spelling_are_taken(make_server):
+def test_every_valid_spelling_of_a_time_is_accepted(make_server):
     server = make_server(TRUNKLINE_OUTBOUND_ENABLED="false")
     for time, utc in [
         ("2030-01-01t10:00:00.5z", "2030-01-01T10:00:00.500Z"),

@@ -8,7 +8,7 @@ from api_client import GOOD, LISTS, EventSocket, fields
 from conftest import ATTEND
 
 
-def test_cursors_that_no_list_gave_are_refused(make_server):
+def test_invented_cursors_are_refused(make_server):
     server = make_server(TRUNKLINE_OUTBOUND_ENABLED="false", TRUNKLINE_WEBHOOKS_URL="http://127.0.0.1:9/")
     for number in range(3):
         assert (
@@ -66,7 +66,7 @@ def test_cursors_that_no_list_gave_are_refused(make_server):
     assert watcher.receive()["callee_number"] == "sip:later@127.0.0.1:9"
 
 
-def test_query_parameters_are_bounded_known_and_said_once(server):
+def test_long_unknown_and_repeated_query_parameters_are_refused(server):
     for path in LISTS:
         for name in ("limit", "cursor"):
             status, answer = server.request("GET", f"{path}?{name}={'1' * 100}")
@@ -114,7 +114,7 @@ def test_query_parameters_are_bounded_known_and_said_once(server):
     assert server.request("GET", "/health?x=1", key=None)[0] == 200, "probes may add what they like"
 
 
-def test_what_goes_on_comes_in_pages(server, callee):
+def test_active_calls_are_listed_in_pages(server, callee):
     tomorrow = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
     waiting = [server.create(f"sip:{number}@127.0.0.1:9", [ATTEND], scheduled_at=tomorrow) for number in range(5)]
     talking = server.create(callee("silent").address, [ATTEND])
@@ -139,7 +139,7 @@ def test_what_goes_on_comes_in_pages(server, callee):
         assert status == 422 and [one["field"] for one in problem["errors"]] == [field], query
 
 
-def test_list_statistics_recording_and_actions(server, callee):
+def test_a_call_is_listed_counted_recorded_and_hung_up(server, callee):
     hanging = callee("silent")
     call_id = server.create(hanging.address, [ATTEND])
     server.wait_for(call_id, {"connected"})

@@ -153,7 +153,7 @@ def test_an_operator_says_something_and_corrects_an_answer(server, callee, brows
     expect(page.get_by_text(re.compile("Corrected by admin"))).to_be_visible()
 
 
-def test_the_page_says_what_stood_in_the_way(make_server, browser):
+def test_the_call_page_shows_why_a_call_was_not_placed(make_server, browser):
     server = make_server(TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="127.0.0.1:9", TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="1")
     later = {"scheduled_at": (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)).isoformat()}
     call_id = server.create("01012345678", [ATTEND], **later)
@@ -208,7 +208,7 @@ def fill(page, **fields):
             control.fill(value)
 
 
-def test_an_operators_day(make_server, callee, browser, receiver):
+def test_an_operator_manages_templates_people_numbers_and_keys(make_server, callee, browser, receiver):
     """Templates, a call by one of them, people, numbers, a list of those not to be called, keys, what was posted, and
     who did all this."""
     server = make_server(**FAST)
@@ -344,7 +344,7 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     )
 
 
-def test_many_at_once_and_into_a_file(server, browser, callee):
+def test_selected_calls_are_changed_together_and_exported(server, browser, callee):
     calls = [
         server.create(callee("busy").address, [ATTEND], purpose=purpose)
         for purpose in ('=HYPERLINK("x")', "with, comma and \"quotes\"", "plain")

@@ -49,7 +49,7 @@ def test_every_text_has_its_translation():
     assert len(re.findall(r'": "', names)) > 10
 
 
-def test_who_may_only_look_is_offered_nothing_else(server, browser):
+def test_viewers_are_offered_no_actions(server, browser):
     viewer = server.request("POST", "/api/keys", {"name": "v", "role": "viewer"})[1]["key"]
     page = browser.new_page()
     page.goto(server.url + "/login")
@@ -63,7 +63,7 @@ def test_who_may_only_look_is_offered_nothing_else(server, browser):
     expect(page.get_by_role("button", name="Add", exact=True)).to_have_count(0)
 
 
-def test_in_korean(server, browser):
+def test_the_dashboard_can_be_used_in_korean(server, browser):
     context = browser.new_context(locale="ko-KR", viewport={"width": 390, "height": 800})
     page = context.new_page()
     page.goto(server.url + "/login")
@@ -111,7 +111,7 @@ def test_in_korean(server, browser):
     context.close()
 
 
-def test_everybody_can_use_it(server, browser, callee):
+def test_pages_have_no_accessibility_problems(server, browser, callee):
     """axe-core's rules (WCAG 2.1 A and AA) find nothing, on any page, light or dark."""
     call_id = server.create(callee("cooperative").address, [ATTEND])
     server.wait_for(call_id)

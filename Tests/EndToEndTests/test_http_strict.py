@@ -43,7 +43,7 @@ def test_pipelined_requests_are_answered_in_order(server, pieces):
     assert is_well(server) < 1
 
 
-def test_thousands_of_pipelined_requests_wait_their_turn(server):
+def test_thousands_of_pipelined_requests_are_all_answered(server):
     with connect(server) as stream:
         stream.setblocking(False)
         message, sent, answers, deadline = GET * 3_000, 0, b"", time.time() + 60
@@ -138,13 +138,13 @@ def test_a_chunked_body_creates_a_call_and_continue_is_sent(server):
         assert statuses(read_all(stream))[0] in (202, 409)
 
 
-def test_head_has_no_body_and_http_1_0_ends(server):
+def test_head_gets_no_body_and_http_1_0_is_closed(server):
     answer = exchange(server, b"HEAD /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + LAST)
     assert statuses(answer) == [200, 200] and answer.count(b"ok\n") == 1
     assert b"connection: close" in exchange(server, b"GET /health HTTP/1.0\r\n\r\n").lower()
 
 
-def test_slow_requests_are_given_up(server):
+def test_slow_requests_time_out(server):
     """A connection without a request is closed without an answer (browsers open some that they may not need); half a
     request gets an answer."""
     with connect(server) as silent, connect(server) as slow, connect(server) as body:
@@ -157,7 +157,7 @@ def test_slow_requests_are_given_up(server):
     is_well(server)
 
 
-def test_idle_connections_give_way(server, allowed):
+def test_idle_connections_are_closed_for_new_ones(server, allowed):
     strangers = []
     good = connect(server)
     try:
@@ -190,7 +190,7 @@ def test_idle_connections_give_way(server, allowed):
     assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 1_500
 
 
-def test_idle_connections_of_many_sources_give_way(server, allowed):
+def test_idle_connections_of_many_sources_are_closed_for_new_ones(server, allowed):
     """No source has more than its share: together they have, and the longest idle go first."""
     strangers, good = {}, connect(server, "127.0.0.99")
     try:
@@ -240,7 +240,7 @@ def test_a_thousand_good_clients_at_once_are_all_answered(server):
 # WebSockets
 
 
-def test_the_same_over_tls(make_server, certificates):
+def test_http_and_websockets_are_as_strict_over_tls(make_server, certificates):
     server = make_server(
         tls=str(certificates / "ca.pem"),
         TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),

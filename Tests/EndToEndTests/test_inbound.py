@@ -23,7 +23,7 @@ from test_baresip import CONFIG, read_wav
         (REFUSED, "Content-Type: application/sdp\r\nRequire: nothing-we-know\r\n", 420),
     ],
 )
-def test_offers_that_cannot_be_taken(make_server, body, headers, status):
+def test_unacceptable_offers_are_refused(make_server, body, headers, status):
     server = make_server(**FAST)
     phone = Phone(server)
     phone.send("INVITE", headers, body)
@@ -38,7 +38,7 @@ def test_offers_that_cannot_be_taken(make_server, body, headers, status):
         ), inbound(server)
 
 
-def test_who_is_not_let_in(make_server):
+def test_callers_that_may_not_call_are_refused(make_server):
     server = make_server(TRUNKLINE_INBOUND_NUMBERS=NUMBER, TRUNKLINE_INBOUND_TRUSTED_SOURCES="192.0.2.1")
     assert Phone(server).invite() == 403
     other = make_server(TRUNKLINE_INBOUND_NUMBERS="025559999")
@@ -48,14 +48,14 @@ def test_who_is_not_let_in(make_server):
     assert inbound(server) == inbound(other) == inbound(closed) == []
 
 
-def test_methods_outside_a_call(server):
+def test_methods_outside_a_call_get_their_status(server):
     assert Phone(server).status("OPTIONS") == 200
     assert Phone(server).status("BYE", to=f"<sip:{NUMBER}@127.0.0.1>;tag=none") == 481
     assert Phone(server).status("MESSAGE", "Content-Type: text/plain\r\n", "hello") in (405, 501)
     assert Phone(server).status("FROBNICATE") in (405, 501)
 
 
-def test_no_room_is_told_with_a_time_to_try_again(make_server, tmp_path):
+def test_a_call_beyond_the_limit_is_told_when_to_try_again(make_server, tmp_path):
     server = make_server(
         **FAST, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="1", TRUNKLINE_INBOUND_NUMBERS="+82 2 5550 1234"
     )
@@ -66,7 +66,7 @@ def test_no_room_is_told_with_a_time_to_try_again(make_server, tmp_path):
     assert answer.startswith("SIP/2.0 503") and "Retry-After: 30" in answer
 
 
-def test_a_caller_who_gives_up(make_server):
+def test_a_call_cancelled_by_the_caller_fails(make_server):
     server = make_server(TRUNKLINE_INBOUND_RING_MS="20000")
     phone = Phone(server)
     branch = phone.send(

@@ -54,7 +54,7 @@ UAC = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 @pytest.mark.parametrize("transport", ["u1", "t1"])
-def test_a_late_offer(make_server, tmp_path, transport):
+def test_a_late_offer_is_answered_in_the_ack(make_server, tmp_path, transport):
     server = make_server(TRUNKLINE_INBOUND_RING_MS="0", TRUNKLINE_LOG_LEVEL="debug")
     (tmp_path / "uac.xml").write_text(UAC.format(number=NUMBER, sdp=SDP.format(rtp=free_port())))
     done = subprocess.run(
@@ -101,7 +101,7 @@ def test_a_late_offer(make_server, tmp_path, transport):
         "<mailto:lee@example.com>",
     ],
 )
-def test_a_caller_to_whom_nothing_can_be_sent(make_server, contact):
+def test_a_caller_with_an_unreachable_contact_does_no_harm(make_server, contact):
     """sofia would make our BYE again and again until its stack is full, which ends the process: the call ends instead,
     and others come in."""
     server = make_server(**FAST)

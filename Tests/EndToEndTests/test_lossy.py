@@ -164,7 +164,7 @@ def test_media_over_a_bad_network(make_server, tmp_path, allowed, loss, jitter, 
     assert abs((loud[-1] - loud[0]) / 8_000 - seconds) < allowed(0.1), "the recording is not as long as what was said"
 
 
-def test_a_phone_that_sends_nothing_while_nobody_speaks(make_server, tmp_path):
+def test_turns_end_although_a_phone_sends_no_silence(make_server, tmp_path):
     """Discontinuous transmission: that no packet comes is how the AI learns that the caller has finished."""
     server = make_server(**FAST)
     said = speech(tmp_path / "said.wav", [5.0, "yes", 5.0, "no"])

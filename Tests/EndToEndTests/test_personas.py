@@ -110,7 +110,7 @@ def test_a_message_is_left_after_the_beep(make_server, callee):
     assert all(answer["status"] in ("not_asked", "unclear") for answer in result["answers"])
 
 
-def test_a_machine_is_tried_again_and_left_a_message_at_last(make_server, callee):
+def test_an_answering_machine_is_called_again_and_gets_a_message_last(make_server, callee):
     message = "This is Riverside Restaurant. Please call us back. Thank you."
     server = make_server(
         **AS_SHIPPED, TRUNKLINE_OUTBOUND_RETRY_ENABLED="true", TRUNKLINE_OUTBOUND_RETRY_RETRY_INTERVAL="1"
@@ -137,7 +137,7 @@ def test_a_machine_is_tried_again_and_left_a_message_at_last(make_server, callee
     assert sum(event in ("outbound_completed", "outbound_ended", "outbound_failed") for event in events) == 1
 
 
-def test_a_call_may_want_something_else_of_machines_than_all_others(make_server, callee):
+def test_a_call_can_override_the_setting_for_answering_machines(make_server, callee):
     server = make_server(**AS_SHIPPED, TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE="Call us back.")
     call_id = server.create(callee("voicemail").address, voicemail="hang_up")
     call = server.wait_for(call_id)
@@ -155,7 +155,7 @@ def test_a_call_may_want_something_else_of_machines_than_all_others(make_server,
     ],
 )
 @pytest.mark.shared
-def test_bad_wishes_about_machines(server, fields, field):
+def test_bad_settings_for_answering_machines_are_refused(server, fields, field):
     status, answer = server.request(
         "POST",
         "/api/outbound/",

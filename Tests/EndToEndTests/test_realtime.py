@@ -70,7 +70,7 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model, allowed):
     assert mock.clashes == 0 and len(mock.messages("conversation.item.create")) == 2
 
 
-def test_interruptions_and_what_was_heard_until_then(make_server, model, allowed):
+def test_an_interrupted_turn_ends_with_the_words_that_were_heard(make_server, model, allowed):
     """What the carrier played, what the model is told was heard, the transcript and the recording agree: within 40 ms,
     and as long as the machine stood still, for two clocks are compared. RealtimeCallTests has ten in virtual time."""
     points = [240, 610, 1300, 2000]
@@ -113,7 +113,7 @@ def test_interruptions_and_what_was_heard_until_then(make_server, model, allowed
         assert len(entry["heard_text"].split()) == pytest.approx(truncated / 100, abs=1.5)
 
 
-def test_a_backchannel_does_not_cost_the_sentence(make_server, model, allowed):
+def test_a_backchannel_does_not_interrupt_the_sentence(make_server, model, allowed):
     mock = model(
         [{"text": "A sentence that goes on for three whole seconds.", "ms": 3000}, {"text": "What?", "ms": 500}],
         ["hello", "mm-hm"],
@@ -139,7 +139,7 @@ def test_a_backchannel_does_not_cost_the_sentence(make_server, model, allowed):
     assert result["interruptions"] == 0
 
 
-def test_a_model_that_dies_in_mid_call_is_called_again(make_server, model):
+def test_a_model_connection_lost_during_a_call_is_opened_again(make_server, model):
     mock = model(
         [{"text": "Good morning.", "ms": 600}, {"text": "I am back.", "ms": 600}],
         ["hello", "hello again"],
@@ -161,7 +161,7 @@ def test_a_model_that_dies_in_mid_call_is_called_again(make_server, model):
     assert texts == ["Good morning."]
 
 
-def test_a_session_is_replaced_before_its_time_without_a_gap(make_server, model, allowed):
+def test_a_session_is_replaced_before_its_limit_without_a_gap(make_server, model, allowed):
     """In a quiet moment; what is said while the next one is opened is heard, and nothing is said twice."""
     mock = model(
         [{"text": "Good morning, this takes a little while.", "ms": 2000}, {"text": "Still the same call.", "ms": 600}],
@@ -213,7 +213,7 @@ def test_other_ways_to_find_a_turns_end(make_server, model, way, kind):
 @pytest.mark.parametrize(
     "trouble", [{"reject": 401}, {"script": [{"stall": True}] * 9}, {"script": [{"fail": "server_error"}] * 9}]
 )
-def test_a_model_that_cannot_be_had_ends_the_call_with_a_reason(make_server, model, trouble):
+def test_an_unavailable_model_ends_the_call_with_a_reason(make_server, model, trouble):
     mock = model(**trouble)
     server = make_server(**realtime(mock, TRUNKLINE_REALTIME_RESPONSE_TIMEOUT_MS="1000"))
     carrier = stream(server)
@@ -226,7 +226,7 @@ def test_a_model_that_cannot_be_had_ends_the_call_with_a_reason(make_server, mod
     assert "sk-of-this-test" not in (server.folder / "server.log").read_text()
 
 
-def test_another_way_of_talking_takes_over(make_server, callee, model):
+def test_the_embedded_engines_replace_an_unavailable_model(make_server, callee, model):
     """Without the model the embedded engines hold the conversation."""
     mock = model(reject=503)
     server = make_server(**realtime(mock, TRUNKLINE_AGENT_FALLBACK="true"))
@@ -235,7 +235,7 @@ def test_another_way_of_talking_takes_over(make_server, callee, model):
     assert call["end_reason"] == "task_completed" and server.result(call_id)["answers"][0]["value"] is True, call
 
 
-def test_what_a_model_should_not_say_hurts_nobody(make_server, model):
+def test_invalid_messages_of_a_model_do_no_harm(make_server, model):
     mock = model(
         [{"text": "All is well.", "ms": 600, "tools": [("no_such_tool", {}), ("report_task_state", {"questions": 7})]}],
         garbage=True,

@@ -130,7 +130,7 @@ def flood(phone, target, delay):
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.25])
-def test_a_stranger_who_is_first_gets_nothing_of_a_call_that_we_place(make_server, tmp_path, delay):
+def test_earlier_packets_of_another_host_change_nothing_in_an_outbound_call(make_server, tmp_path, delay):
     server = make_server(**FAST)
     callee, phone = Callee(), Speaker("127.0.0.1", None, 1)
     call_id = server.create(callee.address, [ATTEND])
@@ -154,7 +154,7 @@ def test_a_stranger_who_is_first_gets_nothing_of_a_call_that_we_place(make_serve
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.25])
-def test_a_stranger_who_is_first_gets_nothing(make_server, tmp_path, delay):
+def test_earlier_packets_of_another_host_change_nothing_in_an_inbound_call(make_server, tmp_path, delay):
     server = make_server(**FAST)
     caller = Caller(server)
     phone = Speaker("127.0.0.1", None, 1)
@@ -166,7 +166,7 @@ def test_a_stranger_who_is_first_gets_nothing(make_server, tmp_path, delay):
     assert len(sound) > 16_000 and abs(sound).max() < LOUD, "a stranger is in the recording"
 
 
-def test_one_behind_nat_is_heard_until_the_signalled_address_speaks(make_server):
+def test_a_phone_behind_nat_is_heard_until_the_signalled_address_sends(make_server):
     """Never two destinations at once."""
     server = make_server(**FAST)
     caller = Caller(server)

@@ -13,7 +13,7 @@ TOTAL, STRANGERS, STRANGERS_OF_ONE = 512, 384, 32
 FIRST_SECONDS, MESSAGE_SECONDS = 15, 15
 
 
-def test_half_messages_do_not_stay(stack):
+def test_incomplete_messages_time_out(stack):
     """Of each kind one: they are closed by their time, trickled ones too, and what sofia had for them is gone."""
     good = Good(stack)
     time.sleep(1)
@@ -55,7 +55,7 @@ def test_half_messages_do_not_stay(stack):
     assert descriptors(stack) <= before + 1, "descriptors are left"
 
 
-def test_peers_that_read_nothing(stack):
+def test_peers_that_read_nothing_take_bounded_memory(stack):
     """Thousands of requests whose answers nobody takes: bounded, and the others are answered."""
     good, at_first = Good(stack), memory(stack)
     streams = [connect(stack, source=f"127.0.2.{number + 1}") for number in range(10)]
@@ -72,7 +72,7 @@ def test_peers_that_read_nothing(stack):
 
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
-def test_more_connections_than_there_is_room_for(stack, transport):
+def test_known_peers_keep_their_connections_when_there_are_too_many(stack, transport):
     """Strangers by the hundred, each with the largest half message it can leave there. A registered phone's connection
     and this machine's stay, the phone can open others, and a stranger who comes last is heard."""
     add_operator(stack)
@@ -115,7 +115,7 @@ def test_more_connections_than_there_is_room_for(stack, transport):
     assert descriptors(stack) <= first_descriptors + 1
 
 
-def test_one_address_holds_a_few(stack):
+def test_one_address_may_hold_only_a_few_connections(stack):
     """Who has been silent longest goes first."""
     first = [connect(stack, "127.0.0.9") for _ in range(STRANGERS_OF_ONE)]
     time.sleep(0.3)

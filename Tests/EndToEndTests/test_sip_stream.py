@@ -53,7 +53,7 @@ LENGTHS = [
 
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
-def test_what_killed_it(stack, transport):
+def test_the_input_that_once_ended_the_process_is_refused(stack, transport):
     good = Good(stack)
     first, second = KILLING.split(b"OPTIONS")
     second = b"OPTIONS" + second
@@ -79,7 +79,7 @@ def test_what_killed_it(stack, transport):
     assert stack.process.poll() is None
 
 
-def test_what_killed_it_by_udp(server):
+def test_the_input_that_once_ended_the_process_is_refused_by_udp(server):
     """The same bytes as datagrams: whole, each message alone, cut, and many of them."""
     good = Good(server)
     first, second = KILLING.split(b"OPTIONS")
@@ -98,7 +98,7 @@ def test_what_killed_it_by_udp(server):
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
 @pytest.mark.parametrize("before", [b"\r\n", b"\r\n\r\n", b"\r\n\r\n\r\n\r\n\r\n", b"\n"])
-def test_empty_lines_before_a_message(stack, transport, before):
+def test_empty_lines_before_a_message_are_skipped(stack, transport, before):
     # RFC 3261 §7.5: a keep-alive (RFC 5626 §3.5.1) comes in one segment with the message behind it.
     with contextlib.closing(connect(stack, transport=transport)) as stream:
         stream.sendall(before + request(1, transport=transport) + before + request(2, transport=transport))
@@ -107,7 +107,7 @@ def test_empty_lines_before_a_message(stack, transport, before):
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
 @pytest.mark.parametrize("place", [0, 1, 7])
-def test_lengths(stack, transport, place):
+def test_wrong_content_lengths_are_refused(stack, transport, place):
     """Alone, as the second message of a segment and as the eighth; in one piece, cut, and byte by byte."""
     good, wrong = Good(stack), []
     for (length, wanted), cut in itertools.product(LENGTHS, ["whole", "at the body", "bytes"]):
@@ -138,7 +138,7 @@ def test_lengths(stack, transport, place):
     assert not wrong, wrong
 
 
-def test_lengths_by_udp(server):
+def test_wrong_content_lengths_are_refused_by_udp(server):
     """A datagram is as long as it is: what says more is refused, and waited for by nobody."""
     good, wrong = Good(server), []
     for length, wanted in LENGTHS:
@@ -154,7 +154,7 @@ def test_lengths_by_udp(server):
 
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
-def test_messages_up_to_the_limit(stack, transport):
+def test_messages_up_to_the_limit_are_answered(stack, transport):
     """What is as long as may be is heard, wherever it stands; a byte more is not. So are many good ones in a burst."""
     for size, wanted in ((10, 200), (4_096, 200), (60_000, 200), (MESSAGE_BYTES, 200), (MESSAGE_BYTES + 1, 413)):
         for before in (0, 1):
@@ -198,7 +198,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("transport", ["TCP", pytest.param("TLS", marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_headers_that_never_end(stack, transport, kind):
+def test_endless_headers_close_the_connection(stack, transport, kind):
     """The first and the second message of a stream; it is closed before 400 KiB are taken."""
     good, at_first = Good(stack), memory(stack)
     begin, more = ENDLESS[kind]
@@ -274,7 +274,7 @@ VALUES = [b"<sip:a>", b"*", b"a", b"a/b", b"SIP/2.0/UDP a", b"", b"1 a \"b\"", b
 
 
 @pytest.mark.parametrize("transport", ["UDP", "TCP"])
-def test_long_lists(server, transport):
+def test_long_lists_of_values_do_not_end_the_process(server, transport):
     """Each value of a list is read by a call within the call that read the one before it: as many as a message can hold
     must not end the stack."""
     good = Good(server)
@@ -293,7 +293,7 @@ def test_long_lists(server, transport):
     assert server.process.poll() is None
 
 
-def test_fields_by_the_thousand(stack):
+def test_thousands_of_fields_take_bounded_memory(stack):
     """A field of three bytes is 200 bytes in memory: as many as a message holds, in as many connections as there may
     be, are bounded all the same."""
     good, at_first = Good(stack), memory(stack)

@@ -67,7 +67,7 @@ def test_no_answer_is_cancelled_at_the_ring_timeout(make_server, tmp_path):
     assert peer.finish() == 0, "no CANCEL came"
 
 
-def test_our_invite_is_what_the_contract_says(server, tmp_path):
+def test_our_invite_has_the_documented_headers(server, tmp_path):
     peer = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n')
     call_id = server.create(peer.address, [ATTEND])
     call = server.wait_for(call_id, seconds=20)
@@ -84,7 +84,7 @@ def test_our_invite_is_what_the_contract_says(server, tmp_path):
     )
 
 
-def test_bye_from_the_callee(server, tmp_path):
+def test_a_bye_from_the_callee_ends_the_call(server, tmp_path):
     bye = '  <pause milliseconds="1500"/>\n' + in_dialog(server, "BYE", 2) + '  <recv response="200"/>\n'
     peer = Sipp(tmp_path, answer(free_port()) + bye, invite=TAKE_FROM)
     call_id = server.create(peer.address, [ATTEND])
@@ -94,7 +94,7 @@ def test_bye_from_the_callee(server, tmp_path):
     assert peer.finish() == 0, "our answer to BYE was not right"
 
 
-def test_hold_and_resume_by_reinvite(server, tmp_path):
+def test_a_reinvite_holds_and_resumes_the_call(server, tmp_path):
     def reinvite(cseq, body, expected, name):
         return (
             '  <pause milliseconds="500"/>\n'
@@ -187,7 +187,7 @@ def transferring(make_server, tmp_path, model, turns, steps):
     return mock, call, [entry["text"] for entry in server.result(call_id)["transcript"]]
 
 
-def test_a_transfer_to_an_operator(make_server, tmp_path, model):
+def test_a_call_can_be_transferred_to_an_operator(make_server, tmp_path, model):
     mock, call, said = transferring(
         make_server,
         tmp_path,
@@ -201,7 +201,7 @@ def test_a_transfer_to_an_operator(make_server, tmp_path, model):
     assert "transfer_to_operator" in {tool["name"] for tool in mock.messages("session.update")[0]["session"]["tools"]}
 
 
-def test_a_far_end_that_leaves_for_the_operator(make_server, tmp_path, model):
+def test_a_bye_after_an_accepted_refer_counts_as_transferred(make_server, tmp_path, model):
     _, call, _ = transferring(
         make_server,
         tmp_path,
@@ -238,7 +238,7 @@ def test_a_transfer_is_announced(make_server, tmp_path, model):
     ],
     ids=["declined", "refused", "unanswered"],
 )
-def test_a_failed_transfer_comes_back(make_server, tmp_path, model, answers):
+def test_the_conversation_goes_on_after_a_failed_transfer(make_server, tmp_path, model, answers):
     mock, call, said = transferring(
         make_server,
         tmp_path,
@@ -253,7 +253,7 @@ def test_a_failed_transfer_comes_back(make_server, tmp_path, model, answers):
     assert "Nobody could take the call" in str(mock.messages("conversation.item.create"))
 
 
-def test_bye_from_us(server, tmp_path):
+def test_our_bye_ends_the_call(server, tmp_path):
     peer = Sipp(tmp_path, answer(free_port()) + '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST)
     call_id = server.create(peer.address, [ATTEND])
     server.wait_for(call_id, {"connected"}, seconds=20)
@@ -270,7 +270,7 @@ def test_an_answer_without_a_codec_of_ours_fails(server, tmp_path):
     assert peer.finish() == 0
 
 
-def test_digest_toward_a_gateway(make_server, tmp_path):
+def test_a_digest_challenge_of_a_gateway_is_answered(make_server, tmp_path):
     challenge = reply(
         "407 Proxy Authentication Required",
         extra='Proxy-Authenticate: Digest realm="trunk", nonce="abc", algorithm=MD5, qop="auth"',

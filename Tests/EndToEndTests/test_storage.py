@@ -11,7 +11,7 @@ from stored_data import ENCRYPTION_KEY, NEW_KEY, everything, run
 CANARIES = ("Wistful Canary", "canary-question", "canary-callee")
 
 
-def test_what_is_stored_of_people_is_encrypted(make_server, callee):
+def test_personal_data_is_stored_encrypted(make_server, callee):
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
     cooperative = callee("load").address.replace("callee@", "canary-callee@")
     call_id = server.create(
@@ -81,7 +81,7 @@ def test_what_is_stored_of_people_is_encrypted(make_server, callee):
     )
 
 
-def test_what_was_stored_before_there_was_a_key_is_encrypted_later(make_server, callee):
+def test_data_stored_without_a_key_is_encrypted_later(make_server, callee):
     server = make_server()
     call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
     server.wait_for(call_id)
@@ -98,7 +98,7 @@ def test_what_was_stored_before_there_was_a_key_is_encrypted_later(make_server, 
     assert b"Wistful Canary" not in everything(server)
 
 
-def test_an_erased_call_leaves_nothing_behind(make_server, callee):
+def test_an_erased_call_leaves_no_data(make_server, callee):
     server = make_server(TRUNKLINE_WEBHOOKS_URL="http://127.0.0.1:9/")
     call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
     assert server.request("DELETE", f"/api/outbound/{call_id}")[0] == 409
@@ -119,7 +119,7 @@ def test_an_erased_call_leaves_nothing_behind(make_server, callee):
     assert server.request("GET", "/api/audit?action=call.erase")[1]["items"][0]["target"] == call_id
 
 
-def test_calls_are_erased_when_their_time_is_over(make_server, callee):
+def test_calls_are_erased_after_their_retention_time(make_server, callee):
     server = make_server()
     call_id = server.create(callee("busy").address, [ATTEND])
     server.wait_for(call_id)
@@ -134,7 +134,7 @@ def test_calls_are_erased_when_their_time_is_over(make_server, callee):
         time.sleep(0.05)
 
 
-def test_backup_and_restore(make_server, callee, tmp_path):
+def test_a_backup_can_be_restored(make_server, callee, tmp_path):
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
     call_id = server.create(callee("busy").address, [ATTEND])
     server.wait_for(call_id)
@@ -162,7 +162,7 @@ def test_backup_and_restore(make_server, callee, tmp_path):
     )
 
 
-def test_a_database_of_an_earlier_version_is_brought_up_to_date(make_server, tmp_path):
+def test_a_database_of_an_earlier_version_is_migrated(make_server, tmp_path):
     """What version 0.3 left behind, made by its own SQL."""
     server = make_server()
     server.kill()

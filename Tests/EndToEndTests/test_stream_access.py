@@ -1,4 +1,4 @@
-"""Access to media streams: signed webhooks and their tokens, open streams on loopback only, and TLS to carrier and model."""
+"""Access to media streams: signed webhooks and their tokens, open streams on loopback only, and TLS on both sides."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def signed(url, form=None):
     return {"X-Twilio-Signature": RequestValidator(TOKEN).compute_signature(url, form or {})}
 
 
-def test_twilio_calls_in(make_server, model):
+def test_twilio_streams_need_a_signed_webhook_and_its_token(make_server, model):
     """TwiML and signatures by Twilio's own package; a token for one call, once."""
     mock = model([{"text": "Good morning.", "ms": 600}] * 3)
     public = "https://voice.example.com"
@@ -167,7 +167,7 @@ def test_tls_on_both_sides(make_server, model, certificates, tmp_path):
         )
 
 
-def test_a_model_with_a_certificate_we_do_not_know_is_not_talked_to(make_server, model, certificates):
+def test_a_model_with_an_unknown_certificate_is_refused(make_server, model, certificates):
     mock = model(tls=(certificates / "one.pem", certificates / "one.key"))
     server = make_server(**realtime(mock, TRUNKLINE_TLS_CA_FILE=str(certificates / "other.pem")))
     stream(server)
@@ -178,7 +178,7 @@ def test_a_model_with_a_certificate_we_do_not_know_is_not_talked_to(make_server,
 @pytest.mark.parametrize(
     "files, words", [(("one.pem", "two.key"), "does not belong"), (("nothing.pem", "one.key"), "cannot read")]
 )
-def test_certificates_that_do_not_work_end_the_start(tmp_path, certificates, files, words):
+def test_unusable_certificates_end_the_start(tmp_path, certificates, files, words):
     from test_operations import run
 
     result = run(

@@ -132,7 +132,7 @@ def verdict(data, statuses, acceptable):
 
 
 @pytest.mark.parametrize("folder, wanted", [("rfc4475", 50), ("rfc5118", 12)])
-def test_torture_messages(make_server, certificates, folder, wanted):
+def test_torture_messages_get_the_required_answers(make_server, certificates, folder, wanted):
     # The second collection is calls of one Call-ID: with nobody to ring they do not meet each other.
     port = free_port()
     server = make_server(
@@ -282,7 +282,7 @@ def fuzz(server, count, transport):
         ("tcp", int(os.environ.get("TRUNKLINE_FUZZ_TCP", 2_000))),
     ],
 )
-def test_mutated_messages(make_server, transport, count):
+def test_mutated_messages_do_not_end_the_process(make_server, transport, count):
     server = make_server(**CALM)
     add_operator(server)
     worst = fuzz(server, count, transport)

@@ -117,7 +117,7 @@ def test_a_call_with_a_speech_model(make_server, carrier, model, allowed):
 
 
 @pytest.mark.parametrize("goes", ["completed", "no-answer"])
-def test_a_transfer_to_an_operator(make_server, carrier, model, allowed, goes):
+def test_a_call_can_be_transferred_to_an_operator(make_server, carrier, model, allowed, goes):
     """The stream ends, Twilio dials the operator; where nobody answers, its own voice says so."""
 
     def phone(call):
@@ -150,7 +150,7 @@ def test_a_transfer_to_an_operator(make_server, carrier, model, allowed, goes):
     assert len(ours) == 1 and ours[0]["TimeLimit"] == ["14400"], "the operator's call is not hung up"
 
 
-def test_an_operator_that_cannot_be_dialled(make_server, carrier, model, allowed):
+def test_the_conversation_goes_on_if_the_operator_cannot_be_dialled(make_server, carrier, model, allowed):
     """Twilio refuses: the caller stays with the AI."""
 
     def phone(call):
@@ -207,7 +207,7 @@ def test_calls_that_are_not_answered(make_server, carrier, told, sip, state):
         ({"status": 500}, "no reason given"),
     ],
 )
-def test_what_twilio_does_not_place(make_server, carrier, refusal, words):
+def test_calls_that_twilio_refuses_fail_with_a_reason(make_server, carrier, refusal, words):
     mock = carrier(refuse=refusal)
     server = start(make_server, mock)
     call = server.wait_for(dial(server), seconds=10)
@@ -216,7 +216,7 @@ def test_what_twilio_does_not_place(make_server, carrier, refusal, words):
     assert CALLEE not in (server.folder / "server.log").read_text()
 
 
-def test_a_wrong_key_says_so(make_server, carrier):
+def test_a_wrong_key_is_named_as_the_reason(make_server, carrier):
     mock = carrier(user="SK" + "1" * 32, password="key-secret")
     server = start(make_server, mock)
     call = server.wait_for(dial(server), seconds=10)
@@ -229,7 +229,7 @@ def test_a_wrong_key_says_so(make_server, carrier):
     assert mock.calls, "an API key works as the auth token does"
 
 
-def test_an_answering_machine_is_left(make_server, carrier, model):
+def test_the_call_ends_at_an_answering_machine(make_server, carrier, model):
     def phone(call):
         call.ring()
         call.tell("in-progress")
@@ -293,7 +293,7 @@ def test_an_operator_hangs_up_and_foreign_reports_change_nothing(make_server, ca
         ({"TWILIO_API_KEY_SID": "SK1"}, "needed both"),
     ],
 )
-def test_settings_that_cannot_work_end_the_start(tmp_path, settings, words):
+def test_unusable_settings_end_the_start(tmp_path, settings, words):
     ended = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, **settings)
     assert ended.returncode != 0 and words in ended.stderr, ended
 

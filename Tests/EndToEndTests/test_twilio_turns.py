@@ -15,7 +15,7 @@ from twilio_calls import dial, spoken, start, the_phone
 carrier = mocks(MockTwilio)
 
 
-def test_by_turns(make_server, carrier):
+def test_a_call_is_held_by_turns(make_server, carrier):
     """No streams: each turn of ours is played from a file, each of the callee's recorded; twice silent, then he
     answers."""
 
@@ -61,7 +61,7 @@ def test_by_turns(make_server, carrier):
     assert phone_call.over.wait(10)
 
 
-def test_a_stream_that_cannot_be_had_becomes_a_call_by_turns(make_server, carrier):
+def test_a_call_whose_stream_fails_is_held_by_turns(make_server, carrier):
     def phone(call):
         call.streams_work, call.answers = False, [spoken("No, I cannot come.")]
         call.ring()
@@ -77,7 +77,7 @@ def test_a_stream_that_cannot_be_had_becomes_a_call_by_turns(make_server, carrie
 @pytest.mark.parametrize(
     "recording", [b"no wav file", b"RIFF\xff\xff\xff\xffWAVEfmt \x10", spoken("Yes")[:44], "elsewhere"]
 )
-def test_recordings_that_are_none_are_silence(make_server, carrier, recording):
+def test_unusable_recordings_count_as_silence(make_server, carrier, recording):
     """The question is asked again; a webhook that Twilio repeats gets the same turn; who hangs up leaves what was
     said."""
     mock = carrier(lambda call: call.ring())
@@ -111,7 +111,7 @@ def test_recordings_that_are_none_are_silence(make_server, carrier, recording):
 @pytest.mark.parametrize(
     "turn", ["9223372036854775807", "-9223372036854775808", "-1", "7", "99999999999999999999", "x"]
 )
-def test_turns_that_cannot_be_hurt_nobody(make_server, carrier, turn):
+def test_impossible_turn_numbers_do_no_harm(make_server, carrier, turn):
     mock = carrier(lambda call: call.ring())
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
     call_id = dial(server)

@@ -141,7 +141,7 @@ def test_a_thread_that_hangs_is_reported_and_the_process_ends_for_its_supervisor
         assert re.search(rf"\bloop={name}\b", line) and re.search(rf"doing=.*({DOING[name]})", line), line
 
 
-def test_a_loop_that_comes_back_is_well_again(make_server, hold):
+def test_a_loop_that_recovers_is_healthy_again(make_server, hold):
     """A stop of less than 10 s, by a slow disk perhaps, ends nothing."""
     server = make_server(TRUNKLINE_LOOPS="2", SWIFT_BACKTRACE="enable=no")
     thread = hold(server, "loop-0")
@@ -168,7 +168,7 @@ def test_sigterm_ends_the_process_whatever_a_thread_does(make_server, hold, name
     assert STOP_SECONDS - 1 <= seconds < STOP_SECONDS + 5
 
 
-def test_sigterm_ends_the_process_while_a_call_stands_still(make_server, callee, hold):
+def test_sigterm_ends_the_process_while_a_call_hangs(make_server, callee, hold):
     """The call cannot be ended, as its loop hangs: the watchdog ends the process before the limit of SIGTERM."""
     server = make_server(TRUNKLINE_LOOPS="1", SWIFT_BACKTRACE="enable=no")
     server.wait_for(server.create(callee("silent").address, [ATTEND]), {"connected"})

@@ -36,7 +36,7 @@ def server(tmp_path_factory):
         (101, {"Connection": "keep-alive, upgrade", "Upgrade": "WebSocket"}),
     ],
 )
-def test_only_a_right_handshake_gets_101(server, wanted, changed):
+def test_only_a_correct_handshake_gets_101(server, wanted, changed):
     if changed.get("Content_Length"):
         stream, status, _ = upgrade(server, Content_Length="0")
         assert status == 101
@@ -104,7 +104,7 @@ def test_pings_are_answered_even_before_a_close(server):
     assert got == [(10, b"one"), (10, b"two"), (8, struct.pack(">H", 1001))]
 
 
-def test_a_websocket_whose_first_frames_come_with_its_handshake(server):
+def test_frames_sent_with_the_handshake_are_read(server):
     stream = connect(server)
     head = (
         "GET /api/events HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in HANDSHAKE.items()) + "\r\n"
