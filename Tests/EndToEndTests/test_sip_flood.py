@@ -7,7 +7,7 @@ import socket
 import time
 
 import pytest
-from test_sip_stream import connect, memory, request, statuses
+from sip_wire import connect, memory, request, statuses
 
 # Of Sources/C/Sofia/admission.c.
 STRANGERS_RATE, STRANGERS_BURST = 250, 1_000
@@ -59,7 +59,7 @@ class Flood:
 @pytest.mark.parametrize(
     "strangers, rate, burst", [(1, STRANGER_RATE, STRANGER_BURST), (40, STRANGERS_RATE, STRANGERS_BURST)]
 )
-def test_strangers_have_a_rate_and_known_ones_their_room(make_server, strangers, rate, burst):
+def test_unknown_sources_are_rate_limited_and_known_ones_are_answered(make_server, strangers, rate, burst):
     server = make_server()
     before = memory(server)
     with (
@@ -91,7 +91,7 @@ def test_strangers_have_a_rate_and_known_ones_their_room(make_server, strangers,
         assert flood.answered == answered + 1
 
 
-def test_a_connection_is_no_way_round(make_server):
+def test_the_rate_limit_holds_for_connections_too(make_server):
     """TCP has the same rate, and the connection is answered again when it asks less."""
     server = make_server()
     # Not OPTIONS: who asks for too many of them is blocked altogether (SourceGuard).

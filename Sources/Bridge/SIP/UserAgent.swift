@@ -147,7 +147,8 @@ public final class UserAgent: SIPTransport, @unchecked Sendable {
         guard agent != nil else {
             throw NetError(
                 .addressInUse,
-                "cannot bind SIP to \(configuration.host):\(configuration.port): is the port taken, or the address not this machine's?"
+                "cannot bind SIP to \(configuration.host):\(configuration.port): "
+                    + "is the port taken, or the address not this machine's?"
             )
         }
     }
