@@ -12,7 +12,9 @@ export default {
   "Language": "언어",
   "Log out": "로그아웃",
   "The dashboard needs JavaScript.": "대시보드를 쓰려면 자바스크립트가 필요합니다.",
-  "Log in with an API key, or with name and password. The server prints the first key at its first start; “trunkline keys create” creates more.": "API 키 또는 이름으로 로그인하세요. 첫 키는 서버를 처음 시작할 때 표시되며, “trunkline keys create”로 더 만들 수 있습니다.",
+  "Log in with an API key, or with name and password.": "API 키 또는 이름으로 로그인하세요.",
+  "The server prints the first key at its first start; “trunkline keys create” creates more.":
+    "첫 키는 서버를 처음 시작할 때 표시되며, “trunkline keys create”로 더 만들 수 있습니다.",
   "API key": "API 키",
   "Name and password": "이름과 비밀번호",
   "Name": "이름",
@@ -200,11 +202,14 @@ export default {
   "No entries match the filter.": "조건에 맞는 항목이 없습니다.",
   "Korean": "한국어",
   "Russian": "러시아어",
-  "People that callers can dial or be transferred to. Their phones register with the server's SIP address.": "번호로 바로 연결되거나 통화를 넘겨받는 사람들입니다. 전화기는 서버의 SIP 주소에 등록합니다.",
-  "No operators yet. Add the first one, and register a phone with the operator's SIP name and password.": "아직 상담원이 없습니다. 한 명을 추가하고 그 SIP 이름과 비밀번호로 전화기를 등록하세요.",
+  "People that callers can dial or be transferred to. Their phones register with the server's SIP address.":
+    "번호로 바로 연결되거나 통화를 넘겨받는 사람들입니다. 전화기는 서버의 SIP 주소에 등록합니다.",
+  "No operators yet. Add the first one, and register a phone with the operator's SIP name and password.":
+    "아직 상담원이 없습니다. 한 명을 추가하고 그 SIP 이름과 비밀번호로 전화기를 등록하세요.",
   "New operator": "새 상담원",
   "Operator": "상담원",
-  "Delete the operator {name}? Phones can no longer register as {name}.": "상담원 {name}을(를) 삭제할까요? {name}의 전화기는 더 이상 등록할 수 없습니다.",
+  "Delete the operator {name}? Phones can no longer register as {name}.":
+    "상담원 {name}을(를) 삭제할까요? {name}의 전화기는 더 이상 등록할 수 없습니다.",
   "Phone": "전화기",
   "at {address}": "{address}",
   "Away message": "부재 안내",
@@ -221,15 +226,18 @@ export default {
   "What callers hear while the operator is away": "자리를 비웠을 때 들려줄 말",
   "Ringing time, s": "울리는 시간(초)",
   "Order of transfer attempts": "연결 순서",
-  "A purpose and its questions, saved for reuse: for outbound calls, and for numbers that answer inbound calls.": "다시 쓸 용건과 질문입니다. 거는 통화에도, 전화를 받는 번호에도 씁니다.",
+  "A purpose and its questions, saved for reuse: for outbound calls, and for numbers that answer inbound calls.":
+    "다시 쓸 용건과 질문입니다. 거는 통화에도, 전화를 받는 번호에도 씁니다.",
   "No templates yet. Save questions that you ask often as a template.": "아직 템플릿이 없습니다. 자주 묻는 내용은 템플릿으로 두면 편합니다.",
   "New template": "새 템플릿",
   "Delete the template {name}?": "템플릿 {name}을(를) 삭제할까요?",
   "Changed": "고친 시각",
   "Greeting of inbound calls": "수신 통화의 첫인사",
   "Numbers": "번호",
-  "Your numbers: which numbers calls may show, how often a day, and what the AI does when a number is called.": "우리 번호입니다. 어느 번호를 하루 몇 번까지 표시할지, 그 번호로 전화가 오면 AI가 무엇을 할지 정합니다.",
-  "No numbers yet: calls may show any caller number, and all inbound calls are answered the same way.": "아직 번호가 없습니다. 어떤 발신 번호든 표시할 수 있고, 모든 수신 통화를 똑같이 받습니다.",
+  "Your numbers: which numbers calls may show, how often a day, and what the AI does when a number is called.":
+    "우리 번호입니다. 어느 번호를 하루 몇 번까지 표시할지, 그 번호로 전화가 오면 AI가 무엇을 할지 정합니다.",
+  "No numbers yet: calls may show any caller number, and all inbound calls are answered the same way.":
+    "아직 번호가 없습니다. 어떤 발신 번호든 표시할 수 있고, 모든 수신 통화를 똑같이 받습니다.",
   "New number": "새 번호",
   "Remove the number {number}?": "번호 {number}을(를) 뺄까요?",
   "Label": "이름표",
@@ -245,13 +253,15 @@ export default {
   "Reason": "이유",
   "By": "추가한 사람",
   "Knowledge": "지식",
-  "Sources for answers to callers' questions: pairs of question and answer, and documents (text, Markdown, PDF).": "상대의 질문에 AI가 답할 때 쓰는 질문과 답, 그리고 문서(텍스트, 마크다운, PDF)입니다.",
+  "Sources for answers to callers' questions: pairs of question and answer, and documents (text, Markdown, PDF).":
+    "상대의 질문에 AI가 답할 때 쓰는 질문과 답, 그리고 문서(텍스트, 마크다운, PDF)입니다.",
   "Add documents": "문서 추가",
   "{count} documents added.": "문서 {count}개를 추가했습니다.",
   "forever": "계속",
   "{count} days": "{count}일",
   "Retention": "보관",
-  "What is kept of calls, and for how long. The configuration sets it; the API can erase a single call.": "통화에서 무엇을 얼마나 오래 보관하는지 보여 줍니다. 서버 설정에서 정하며, 통화 하나는 API로 지웁니다.",
+  "What is kept of calls, and for how long. The configuration sets it; the API can erase a single call.":
+    "통화에서 무엇을 얼마나 오래 보관하는지 보여 줍니다. 서버 설정에서 정하며, 통화 하나는 API로 지웁니다.",
   "Calls, answers, transcripts and recordings are kept": "통화, 답변, 대화록, 녹음 보관 기간",
   "Calls are recorded": "통화 녹음",
   "Stored data is encrypted": "디스크 암호화",
@@ -262,7 +272,8 @@ export default {
   "Question or title": "질문 또는 제목",
   "Answer": "답",
   "{count} parts": "{count}개 부분",
-  "Webhook deliveries to your systems and their results. The configuration and each call name the endpoints.": "여러분의 시스템으로 보낸 알림과 그 결과입니다. 받는 곳은 설정과 각 통화에 적혀 있습니다.",
+  "Webhook deliveries to your systems and their results. The configuration and each call name the endpoints.":
+    "여러분의 시스템으로 보낸 알림과 그 결과입니다. 받는 곳은 설정과 각 통화에 적혀 있습니다.",
   "No deliveries yet.": "아직 보낸 알림이 없습니다.",
   "on its way": "보내는 중",
   "delivered": "전달됨",
@@ -273,7 +284,8 @@ export default {
   "Event": "사건",
   "To": "받는 곳",
   "API keys": "API 키",
-  "Keys for the API: viewers read, operators also place and end calls, admins may change everything.": "API를 쓸 수 있는 사람입니다. 열람자는 보기만 하고, 운영자는 통화를 걸고 끊으며, 관리자는 나머지를 바꿉니다.",
+  "Keys for the API: viewers read, operators also place and end calls, admins may change everything.":
+    "API를 쓸 수 있는 사람입니다. 열람자는 보기만 하고, 운영자는 통화를 걸고 끊으며, 관리자는 나머지를 바꿉니다.",
   "No keys.": "키가 없습니다.",
   "New API key": "새 API 키",
   "This is the key. It is shown only once: store it in a safe place.": "키입니다. 지금 한 번만 표시되니 안전한 곳에 보관하세요.",
@@ -318,7 +330,8 @@ export default {
   "outside of the calling hours": "통화 가능 시간이 아님",
   "daily limit of the caller number reached": "그 발신 번호의 오늘 한도 도달",
   "another call to the same callee": "같은 상대에게 이미 거는 중",
-  "Browsers allow the microphone only over https, or on the server's own machine.": "브라우저는 https이거나 서버와 같은 기기일 때만 페이지에 마이크를 허용합니다.",
+  "Browsers allow the microphone only over https, or on the server's own machine.":
+    "브라우저는 https이거나 서버와 같은 기기일 때만 페이지에 마이크를 허용합니다.",
   "The browser was not allowed to use the microphone.": "브라우저의 마이크 사용이 허용되지 않았습니다.",
   "There is no microphone.": "마이크가 없습니다.",
   "The call has ended.": "통화가 끝났습니다.",
@@ -333,7 +346,8 @@ export default {
   "Take over": "직접 받기",
   "Mute": "음소거",
   "Sound": "소리",
-  "The server cannot be reached. This page may be out of date; it reconnects automatically.": "서버에 연결할 수 없습니다. 화면이 최신이 아닐 수 있으며, 저절로 다시 연결됩니다.",
+  "The server cannot be reached. This page may be out of date; it reconnects automatically.":
+    "서버에 연결할 수 없습니다. 화면이 최신이 아닐 수 있으며, 저절로 다시 연결됩니다.",
   "Cancelling": "취소하는 중",
   "Hanging up": "끊는 중",
   "Browser of {name}": "{name}의 브라우저",

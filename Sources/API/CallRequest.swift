@@ -30,7 +30,8 @@ struct CallRequest {
                 "number, `sip:` address, or `browser:` for the browser of whoever asks"),
             purpose, QuestionFields.field, displayName,
             Field(
-                "max_duration", .integer(10...3_600), default: .whole(usualDuration), "seconds until the call is ended"),
+                "max_duration", .integer(10...3_600), default: .whole(usualDuration),
+                "seconds until the call is ended"),
             Field("priority", .integer(1...10), default: 5, "higher is dialled first"),
             Field("scheduled_at", .time, "dial no earlier"),
             Field("retry_on_no_answer", .boolean, default: true, "dial again if nobody answers"),

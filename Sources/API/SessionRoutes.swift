@@ -59,7 +59,8 @@ struct SessionRoutes: Sendable {
         response.headers.append(
             (
                 "set-cookie",
-                "\(Authenticator.cookie)=\(session.token); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(Int(Authenticator.sessionHours * 3_600))\(services.isSecure ? "; Secure" : "")"
+                "\(Authenticator.cookie)=\(session.token); Path=/; HttpOnly; SameSite=Strict; "
+                    + "Max-Age=\(Int(Authenticator.sessionHours * 3_600))\(services.isSecure ? "; Secure" : "")"
             ))
         return response
     }

@@ -54,7 +54,8 @@ public struct WaveFile: Sendable, Equatable {
                     sample = { ALaw.decodeTable[Int(bytes[$0])] }
                 default:
                     throw Malformed(
-                        "has the format \(format.tag) with \(format.bits) bits: only PCM of 16 bits, μ-law and A-law are read"
+                        "has the format \(format.tag) with \(format.bits) bits: "
+                            + "only PCM of 16 bits, μ-law and A-law are read"
                     )
                 }
                 let step = width * format.channels

@@ -1,6 +1,6 @@
-/// Waiting that ends.
+/// Waiting with a time limit.
 public enum Deadline {
-    /// What `body` gives, or nil when it takes longer than this.
+    /// The result of `body`, or nil if it takes longer than this.
     public static func wait<Result: Sendable>(milliseconds: Int, _ body: @escaping @Sendable () async throws -> Result)
         async throws -> Result?
     {

@@ -1,15 +1,15 @@
 internal import Foundation
 internal import Synchronization
 
-/// Which engines work: one that failed is left alone for a while, longer each time.
+/// Which engines work: one that failed is not used for a while, longer each time.
 public final class ProviderHealth: Sendable {
     /// Seconds after a first failure, doubled with each one more, and the most.
     static let coolDown = 20.0
     static let coolDownLimit = 300.0
-    /// Seconds for a key that is refused: that is mended by a person.
+    /// Seconds after a key was refused, as only a person can replace it.
     static let unauthorizedCoolDown = 600.0
 
-    /// How an engine stands, for the operator.
+    /// The state of an engine, for the operator.
     public struct Status: Sendable, Equatable {
         public var name: String
         public var failures: Int
@@ -98,7 +98,7 @@ public final class ProviderHealth: Sendable {
         }
     }
 
-    /// Those that may be asked, in their order; where none may, all of them: better a try than silence.
+    /// The engines that may be used, in their order; if none may, all of them, so that at least one is tried.
     func order<Engine>(_ engines: [NamedEngine<Engine>]) -> [NamedEngine<Engine>] {
         let usable = engines.filter { isUsable($0.name) }
         return usable.isEmpty ? engines : usable
@@ -127,5 +127,5 @@ public struct NamedEngine<Engine: Sendable>: Sendable {
     }
 }
 
-/// Where the operator reads that an engine failed and another one took over.
+/// Tells the operator that an engine failed and that another one took over.
 public typealias EngineReport = @Sendable (_ message: String) -> Void

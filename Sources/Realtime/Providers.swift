@@ -8,7 +8,7 @@ public protocol SpeechToText: Service where Input == RecognizerInput, Output == 
     func recognizes(language: String) -> Bool
 }
 
-/// What a recogniser is given.
+/// The input of a recogniser.
 public enum RecognizerInput: Sendable {
     /// Speech of the caller, from shortly before its detected start.
     case audio(AudioFrame)
@@ -29,7 +29,7 @@ public struct AnswerHints: Sendable, Equatable {
     }
 }
 
-/// What a recogniser tells.
+/// The output of a recogniser.
 public enum TranscriptEvent: Sendable, Equatable {
     /// What is known of the turn so far; it may still change.
     case interim(String)
@@ -41,7 +41,7 @@ public enum TranscriptEvent: Sendable, Equatable {
 
 /// The text-to-speech kind: sentences in, audio out. One run of the service is one call; a flush drops what is queued.
 ///
-/// Audio is told at 8 kHz, the rate of the line, whatever the engine makes.
+/// The audio has 8 kHz, the rate of the line, whatever the engine makes.
 public protocol TextToSpeech: Service where Input == Sentence, Output == SynthesizedAudio {
     func speaks(language: String) -> Bool
 }
@@ -73,8 +73,8 @@ public enum SynthesizedAudio: Sendable, Equatable {
 
 /// The language-model kind: the conversation so far in, text and tool calls out.
 public protocol LanguageModel: Sendable {
-    /// One response, told piece by piece. `tell` waits while whoever listens is behind, so that the model's connection
-    /// is not read faster than its words are used. Cancelling the task ends the response.
+    /// One response, passed on piece by piece. `tell` waits while the receiver is behind, so that the model's
+    /// connection is not read faster than its words are used. Cancelling the task ends the response.
     func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws
 }
 
@@ -85,7 +85,7 @@ public enum LanguageModelEvent: Sendable, Equatable {
     /// A piece of what is to be spoken.
     case text(String)
     case toolCall(name: String, arguments: String)
-    /// The title of knowledge that the response draws on.
+    /// The title of knowledge that the response uses.
     case source(String)
 }
 

@@ -52,7 +52,7 @@ public struct SpeechError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Some services repeat the key they were given: nothing that looks like one is passed on.
+    /// Some services repeat our key in their messages: whatever looks like a key is removed.
     private static func withoutKeys(_ text: String) -> String {
         var words: [String] = []
         for word in text.components(separatedBy: " ") {

@@ -13,7 +13,7 @@ public struct SpeechNetwork: Sendable {
         self.loops = loops
     }
 
-    /// The loop we are on, where we are on one: a call's services stay beside it.
+    /// The current loop, if there is one, so that a call and its services share a loop.
     private var loop: EventLoop? { loops.first { $0.isCurrent } ?? loops.randomElement() }
 
     /// - Throws: `SpeechError`, or `CancellationError`.
@@ -38,6 +38,6 @@ public struct SpeechNetwork: Sendable {
         }
     }
 
-    /// Bytes of an error's body that are looked at.
+    /// Bytes of an error's body that are examined.
     private static let errorBodyLimit = 65_536
 }

@@ -9,7 +9,7 @@ public struct SpeechPack: Sendable {
     private static let modelName = "silero_vad.onnx"
     private static let loaded = Mutex<[String: Library]>([:])
 
-    /// The library's functions are thread-safe; what they make is not, and stays with its owner.
+    /// The library's functions are thread-safe; the objects that they make are not, and each has one owner.
     struct Library: @unchecked Sendable { let pointer: OpaquePointer }
 
     let library: Library
@@ -19,7 +19,8 @@ public struct SpeechPack: Sendable {
     /// - Throws: `SpeechError` with the missing part and how to get it.
     public init(folder: String) throws(SpeechError) {
         let advice =
-            "run `make speech-pack`, or set speech.pack_dir to a folder with libsherpa-onnx-c-api.so, libonnxruntime.so and \(Self.modelName)"
+            "run `make speech-pack`, or set speech.pack_dir to a folder with "
+            + "libsherpa-onnx-c-api.so, libonnxruntime.so and \(Self.modelName)"
         self.folder = folder
         let found = Self.loaded.withLock { loaded -> Result<Library, SpeechError> in
             if let known = loaded[folder] { return .success(known) }

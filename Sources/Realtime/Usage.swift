@@ -22,7 +22,7 @@ public struct TokenUsage: Sendable, Equatable {
     public var output = 0
     public var audioInput = 0
     public var audioOutput = 0
-    /// The vendor did not tell, so they are reckoned from the length of the text.
+    /// The vendor did not report them; they are estimated from the length of the text.
     public var isEstimated = false
     public init(
         input: Int = 0, cachedInput: Int = 0, output: Int = 0, audioInput: Int = 0, audioOutput: Int = 0,
@@ -41,7 +41,7 @@ public struct TokenUsage: Sendable, Equatable {
 public struct ComponentUsage: Sendable, Equatable, Codable {
     public var component: String
     public var quantities: [UsageUnit: Int]
-    /// Part of it is reckoned, not told by the vendor.
+    /// A part of it is estimated, not reported by the vendor.
     public var isEstimated: Bool
     public init(component: String, quantities: [UsageUnit: Int], isEstimated: Bool = false) {
         self.component = component
@@ -65,7 +65,7 @@ public struct ComponentUsage: Sendable, Equatable, Codable {
     }
 }
 
-/// Counts what one call uses. Engines of several threads tell it, seldom: once a turn, sentence or response.
+/// Counts what one call uses. Engines report from several threads, but rarely: once a turn, sentence or response.
 public final class UsageMeter: Sendable {
     /// Kinds of which one engine is in use at a time.
     public enum Kind: String, Sendable {
@@ -75,7 +75,7 @@ public final class UsageMeter: Sendable {
 
     /// Components of one call.
     private static let componentLimit = 64
-    /// A vendor's count beyond this is none.
+    /// A vendor's count beyond this is ignored.
     private static let quantityLimit = 1 << 40
 
     private struct State {

@@ -16,7 +16,8 @@ struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Copies database and recordings to a new folder, while the server runs.",
         discussion:
-            "The database is copied as it is at one moment. What is encrypted stays encrypted: keep security.encryption_key elsewhere."
+            "The database is copied as it is at one moment. "
+            + "What is encrypted stays encrypted: keep security.encryption_key elsewhere."
     )
 
     @OptionGroup var options: ServerOptions

@@ -11,8 +11,8 @@ struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Starts the server and a callee in another process, places a call over SIP, and shows it.",
         discussion: """
-            The questions are drawn at random and come in random order; one of them is a decoy that must not be answered with a \
-            stock yes. The callee chooses its answer by the question it has heard.
+            The questions are drawn at random and come in random order; one of them is a decoy that must not be \
+            answered with a stock yes. The callee chooses its answer by the question it has heard.
             """)
 
     /// Seconds until a call that does not end fails the demo.
@@ -25,7 +25,10 @@ struct Demo: AsyncParsableCommand {
     @Option(help: "The callee's persona: cooperative, opposite, mumbles, …") var persona: Persona = .cooperative
     @Option(
         help:
-            "Let a speech model hold the conversation: a ws: or wss: URL that speaks OpenAI Realtime (key: OPENAI_API_KEY)."
+            """
+            Let a speech model hold the conversation: a ws: or wss: URL that speaks OpenAI Realtime (key: \
+            OPENAI_API_KEY).
+            """
     )
     var realtimeUrl: String?
     @Option(help: "The callee's SIP port.") var calleePort: UInt16 = 5099
@@ -53,7 +56,8 @@ struct Demo: AsyncParsableCommand {
         let items = DemoScript.draw()
         let ours = realtimeUrl.map { "the speech model at \($0)" } ?? "the embedded engines"
         tell(
-            "Trunkline \(Trunkline.version) demo: a real SIP call over loopback; \(ours) here, embedded engines at the callee"
+            "Trunkline \(Trunkline.version) demo: a real SIP call over loopback; "
+                + "\(ours) here, embedded engines at the callee"
         )
         let questions = items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }
         let key =
@@ -82,8 +86,9 @@ struct Demo: AsyncParsableCommand {
         tell("state \(final.state.rawValue), end reason \(final.endReason?.rawValue ?? "-"), \(final.summary ?? "")")
         for latency in final.latencies {
             tell(
-                "turn: \(latency.voiceToVoiceMs) ms from the callee's last word to our first sample (end of turn \(latency.endOfTurnMs), "
-                    + "speech to text \(latency.speechToTextMs), dialogue \(latency.languageModelMs), text to speech \(latency.textToSpeechMs), "
+                "turn: \(latency.voiceToVoiceMs) ms from the callee's last word to our first sample "
+                    + "(end of turn \(latency.endOfTurnMs), speech to text \(latency.speechToTextMs), "
+                    + "dialogue \(latency.languageModelMs), text to speech \(latency.textToSpeechMs), "
                     + "queueing \(latency.queueingMs))")
         }
         let wrong = verdict(final, items)
@@ -98,7 +103,8 @@ struct Demo: AsyncParsableCommand {
         }
         tell("result     \(server.address)/outbound/\(call.id)")
         tell(
-            "try it     New call in the dashboard: \"Call my browser first\", or the callee above; a template is there (\(Self.templateName))"
+            "try it     New call in the dashboard: \"Call my browser first\", or the callee above; "
+                + "a template is there (\(Self.templateName))"
         )
         tell("the server keeps running; press Ctrl-C to end")
         await Signals.wait()

@@ -8,8 +8,8 @@ struct Encrypt: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Encrypts stored data with the current key.",
         discussion: """
-            After security.encryption_key was set for the first time, or changed with the old one in security.former_keys: when this is \
-            done, the old one is not needed any more. A server may be running.
+            After security.encryption_key was set for the first time, or changed with the old one in \
+            security.former_keys: when this is done, the old one is not needed any more. A server may be running.
             """)
 
     @OptionGroup var options: ServerOptions
@@ -22,7 +22,8 @@ struct Encrypt: AsyncParsableCommand {
             print("\(rows.encrypted) rows and \(recordings.encrypted) recordings are encrypted anew")
             if rows.failed + recordings.failed > 0 {
                 print(
-                    "\(rows.failed) rows and \(recordings.failed) recordings cannot be opened: their key is missing, or they were changed by somebody"
+                    "\(rows.failed) rows and \(recordings.failed) recordings cannot be opened: "
+                        + "their key is missing, or they were changed by somebody"
                 )
                 throw ExitCode(1)
             }

@@ -19,7 +19,8 @@ struct KeysCommand: AsyncParsableCommand {
                     key.revokedAt != nil
                     ? "revoked" : (key.expiresAt.map { $0 <= Date() } ?? false) ? "expired" : "valid"
                 print(
-                    "\(key.id)  \(state)  \(key.role)  \(key.name)  since \(key.createdAt.formatted(.iso8601)) by \(key.createdBy)"
+                    "\(key.id)  \(state)  \(key.role)  \(key.name)  "
+                        + "since \(key.createdAt.formatted(.iso8601)) by \(key.createdBy)"
                 )
             }
         }

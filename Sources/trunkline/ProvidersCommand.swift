@@ -11,7 +11,8 @@ struct ProvidersCommand: AsyncParsableCommand {
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract:
-                "Asks each configured service whether our key works. Costs nothing; exits with 1 where one does not work."
+                "Asks each configured service whether our key works. "
+                + "Costs nothing; exits with 1 where one does not work."
         )
 
         @OptionGroup var options: ServerOptions

@@ -14,7 +14,8 @@ struct SIPCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a ladder of the messages of a call that has ended.",
             discussion:
-                "Secrets are not kept, so they are not printed. Of a call in progress GET /api/outbound/{id}/sip tells the same."
+                "Secrets are not kept, so they are not printed. "
+                + "Of a call in progress GET /api/outbound/{id}/sip tells the same."
         )
         @OptionGroup var options: ServerOptions
         @Argument(help: "ob-… or in-…") var id: String
@@ -40,7 +41,8 @@ struct SIPCommand: AsyncParsableCommand {
             guard full else { return }
             for message in messages {
                 print(
-                    "\n\(message.isSent ? "sent to" : "received from") \(message.peer), \(message.at.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))"
+                    "\n\(message.isSent ? "sent to" : "received from") \(message.peer), "
+                        + "\(message.at.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))"
                 )
                 print(message.text)
             }

@@ -12,8 +12,9 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the server.",
         discussion: """
-            Settings come from flags, the environment (TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY for outbound.default_gateway), .env \
-            and a YAML file, in this order. Without any, everything works on loopback with the embedded engines.
+            Settings come from flags, the environment (TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY for \
+            outbound.default_gateway), .env and a YAML file, in this order. Without any, everything works on loopback \
+            with the embedded engines.
             """)
 
     @OptionGroup var options: ServerOptions

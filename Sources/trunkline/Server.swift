@@ -145,7 +145,7 @@ final class Server: Sendable {
         let inbound = InboundRouter(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
         self.inbound = inbound
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
-        userAgent = try UserAgent(settings.sip, handlers: Self.handlers(Switchboard(inbound), operators, guardian))
+        userAgent = try UserAgent(settings.sip, handlers: Self.handlers(SIPArrivals(inbound), operators, guardian))
         watchdog = Self.watch((loops as [any WatchedThread]) + [SIPHeartbeat(userAgent)], logger: logger)
         guardian.onBlock = { [userAgent, logger] addresses, newest in
             if let newest { logger.warning("a source of SIP is blocked", metadata: ["source": "\(newest)"]) }
@@ -334,7 +334,7 @@ final class Server: Sendable {
     }
 
     /// What comes in by SIP, past the guard.
-    private static func handlers(_ switchboard: Switchboard, _ operators: OperatorDirectory, _ guardian: SourceGuard)
+    private static func handlers(_ arrivals: SIPArrivals, _ operators: OperatorDirectory, _ guardian: SourceGuard)
         -> UserAgent.Handlers
     {
         var handlers = UserAgent.Handlers()
@@ -343,7 +343,7 @@ final class Server: Sendable {
                 call.dialog.reject(403)
                 return { _ in }
             }
-            return switchboard.take(call) { guardian.failed(call.source) }
+            return arrivals.take(call) { guardian.failed(call.source) }
         }
         handlers.register = { request in
             guard guardian.admits(request.source, agent: request.agent) else { return SIPReply(403) }

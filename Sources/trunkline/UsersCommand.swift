@@ -24,7 +24,8 @@ struct UsersCommand: AsyncParsableCommand {
     struct Save: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract:
-                "Makes a user, or gives one a new password and role. The password is read from standard input, one line."
+                "Makes a user, or gives one a new password and role. "
+                + "The password is read from standard input, one line."
         )
         @OptionGroup var options: ServerOptions
         @Argument(help: "The name to log in with.") var name: String

@@ -7,7 +7,9 @@ import Testing
 
 @Suite struct TwilioDialectTests {
     private static let start =
-        #"{"event":"start","sequenceNumber":"1","streamSid":"MZ1","start":{"streamSid":"MZ1","accountSid":"AC","callSid":"CA1","tracks":["inbound"],"customParameters":{"k":"v"},"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1}}}"#
+        #"{"event":"start","sequenceNumber":"1","streamSid":"MZ1","#
+        + #""start":{"streamSid":"MZ1","accountSid":"AC","callSid":"CA1","tracks":["inbound"],"#
+        + #""customParameters":{"k":"v"},"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1}}}"#
 
     /// What the texts say, one after the other, to a stream that has begun or not.
     private func decode(_ texts: String..., hasStarted: Bool = true) throws -> [MediaStreamMessage] {
@@ -54,7 +56,8 @@ import Testing
 
     @Test func payloadsOfAnyLengthBecomeFrames() throws {
         func media(_ bytes: [UInt8]) -> String {
-            #" { "media" : {"payload":"\#(Data(bytes).base64EncodedString())","timestamp":"40","track":"inbound"}, "event":"media" } "#
+            #" { "media" : {"payload":"\#(Data(bytes).base64EncodedString())","timestamp":"40","track":"inbound"}, "#
+                + #""event":"media" } "#
         }
         let short = try decode(media([UInt8](repeating: 1, count: 3)), media([UInt8](repeating: 2, count: 157)))
         guard case .media(let frame)? = short.first else {

@@ -7,16 +7,16 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import ssl
 import subprocess
 import time
 
 import pytest
 from mock_realtime import MockRealtime
+from ports import free_port
 from stalls import Stalls
 
-pytest_plugins = ["must_run"]
+pytest_plugins = ["must_run", "certificate_files", "sip_wire"]
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRUNKLINE = os.environ.get("TRUNKLINE", str(ROOT / ".build/debug/trunkline"))
@@ -53,62 +53,6 @@ def pytest_runtest_makereport(item, call):
         worst = item.config.stalls.worst(time.monotonic() - call.duration)
         report.sections.append(("the machine", f"stood still for {worst * 1000:.0f} ms at most"))
     return report
-
-
-# Ports that the kernel gives nobody by itself (it gives 32768 and above), in blocks; RTP's lie below.
-FIRST_PORT, BLOCK, BLOCKS = 20_500, 1_000, 12
-# From one port to the next: baresip, for one, listens behind its own too.
-STEP = 4
-
-
-class Ports:
-    """A block of ports that only this process takes ports from, whatever runs beside it; each is given again only after
-    all others."""
-
-    def __init__(self):
-        self.number = 0
-        for block in random.sample(range(BLOCKS), BLOCKS):
-            # An abstract name lives as long as the process that holds it (unix(7)).
-            self.claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            try:
-                self.claim.bind(f"\0trunkline-test-ports-{block}")
-            except OSError:
-                self.claim.close()
-                continue
-            self.first = FIRST_PORT + block * BLOCK
-            return
-        raise RuntimeError("no block of ports is free: which test runs were left behind?")
-
-    def next(self, count):
-        for _ in range(BLOCK):
-            if self.number + count > BLOCK:
-                self.number = 0
-            port = self.first + self.number
-            self.number += -(-count // STEP) * STEP
-            if all(self.is_free(port + more) for more in range(count)):
-                return port
-        raise RuntimeError("no port is free")
-
-    @staticmethod
-    def is_free(port):
-        try:
-            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-                with socket.socket(socket.AF_INET, kind) as probe:
-                    probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
-
-
-ports = None
-
-
-def free_port(count=1):
-    """A port that is free for TCP and UDP, and that no test beside this one is given; with a count the first of so
-    many, even."""
-    global ports
-    ports = ports or Ports()
-    return ports.next(count)
 
 
 # What most tests can do without: the long first and last sentence of calls that we place (without them a conversation
@@ -405,62 +349,3 @@ def mocks(kind):
 
 
 model = mocks(MockRealtime)
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    """A CA, and certificates of it for this machine; `other` is a CA that signed none of them."""
-    folder = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*words):
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-
-    for name in ("ca", "other"):
-        openssl(
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.pem",
-            "-days",
-            "2",
-            "-subj",
-            f"/CN={name} of the test",
-        )
-    # sofia-sip looks for an address among the names.
-    (folder / "names").write_text("subjectAltName=DNS:localhost,DNS:127.0.0.1,IP:127.0.0.1\n")
-    for name in ("one", "two"):
-        openssl(
-            "req",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.csr",
-            "-subj",
-            f"/CN={name}",
-        )
-        openssl(
-            "x509",
-            "-req",
-            "-in",
-            f"{name}.csr",
-            "-CA",
-            "ca.pem",
-            "-CAkey",
-            "ca.key",
-            "-CAcreateserial",
-            "-days",
-            "2",
-            "-extfile",
-            "names",
-            "-out",
-            f"{name}.pem",
-        )
-    return folder

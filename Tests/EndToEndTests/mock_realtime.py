@@ -1,6 +1,6 @@
 """A speech model that speaks OpenAI Realtime (GA): the vendor's wire format, scripted words, tones for a voice.
 
-`test_realtime.py` proves it against the vendor's own client. Responses follow a script; each is a dict:
+`test_vendor_clients.py` proves it against the vendor's own client. Responses follow a script; each is a dict:
     text, ms (length of the tone), tools [(name, arguments)], fail (a code), stall (begins and never goes on)
 """
 

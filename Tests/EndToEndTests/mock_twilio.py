@@ -1,7 +1,8 @@
 """Twilio's side of a phone call: its REST API, its webhooks with their signatures, and a phone that does what TwiML
 says.
 
-Proven with the vendor's own client (`test_twilio.py`): what that sends is what this takes, and what this answers it understands."""
+Proven with the vendor's own client (`test_twilio.py`): the mock accepts the client's requests, and the client
+understands the mock's answers."""
 
 import base64
 import contextlib

@@ -1,5 +1,6 @@
-"""Under CI (`CI=true`) a test that is skipped has failed: what tests need is installed by `scripts/setup --test`, and the torture messages lie
-beside the checkout. A test that needs a right which no package gives is marked `may_skip`, with its reason."""
+"""Under CI (`CI=true`) a test that is skipped has failed: `scripts/setup --test` installs what tests need, and the
+torture messages lie beside the checkout. A test that needs a right which no package gives is marked `may_skip`, with
+its reason."""
 
 import os
 

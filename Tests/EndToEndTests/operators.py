@@ -12,7 +12,8 @@ import time
 import wave
 
 import numpy
-from test_inbound import NUMBER, Phone as ByHand
+from inbound_calls import NUMBER
+from inbound_calls import Phone as ByHand
 
 PASSWORD = "correct-horse-battery"
 FAST = {"TRUNKLINE_INBOUND_RING_MS": "100", "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "3000"}
@@ -95,8 +96,8 @@ class Registering:
         first, second = make(f"{user}:{realm}:{password}"), make(f"REGISTER:{uri}")
         response = make(f"{first}:{challenge['nonce']}:{count:08x}:abc:auth:{second}")
         return (
-            f'Authorization: Digest username="{user}", realm="{realm}", nonce="{challenge["nonce"]}", uri="{uri}", response="{response}", '
-            f'algorithm={algorithm}, qop=auth, nc={count:08x}, cnonce="abc"\r\n'
+            f'Authorization: Digest username="{user}", realm="{realm}", nonce="{challenge["nonce"]}", '
+            f'uri="{uri}", response="{response}", algorithm={algorithm}, qop=auth, nc={count:08x}, cnonce="abc"\r\n'
         )
 
 
@@ -132,8 +133,8 @@ def digest(phone_uri, user, password, answer, method="INVITE"):
     realm, nonce = given["realm"], given["nonce"]
     response = make(f"{make(f'{user}:{realm}:{password}')}:{nonce}:00000001:abc:auth:{make(f'{method}:{phone_uri}')}")
     return (
-        f'Authorization: Digest username="{user}", realm="{realm}", nonce="{nonce}", uri="{phone_uri}", response="{response}", '
-        f'algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n'
+        f'Authorization: Digest username="{user}", realm="{realm}", nonce="{nonce}", '
+        f'uri="{phone_uri}", response="{response}", algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n'
     )
 
 

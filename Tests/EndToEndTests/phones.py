@@ -8,7 +8,7 @@ import time
 import wave
 
 import numpy
-from conftest import free_port
+from ports import free_port
 from test_baresip import CONFIG, read_wav
 
 

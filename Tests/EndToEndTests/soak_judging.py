@@ -1,6 +1,7 @@
-"""What a soak run's table says: whether memory, descriptors and threads stay where they are, and whether every call came to an end.
+"""What a soak run's table says: whether memory, descriptors and threads stay where they are, and whether every call
+ended.
 
-No sockets and no clock in here: `test_soak.py` tells what each judgement makes of a table that it knows."""
+There are no sockets and no clock in here: `test_soak.py` checks each judgement with tables made up for it."""
 
 import dataclasses
 import re
@@ -56,7 +57,10 @@ class Trend:
     hours: float
 
     def __str__(self):
-        return f"{self.slope:+.2f} MiB/h (95 %: {self.low:+.2f} to {self.high:+.2f}) over {self.hours:.2f} h after the warm-up"
+        return (
+            f"{self.slope:+.2f} MiB/h (95 %: {self.low:+.2f} to {self.high:+.2f}) "
+            f"over {self.hours:.2f} h after the warm-up"
+        )
 
 
 @dataclasses.dataclass
@@ -104,8 +108,10 @@ def trend(times, mebibytes):
 
 
 def judge_memory(name, line, what="memory", must_prove=False):
-    """Growth over the limit is found where even the interval's lower end lies over it. `must_prove`: it is also a failure where the interval's
-    upper end lies over it, that is, where the run does not prove that memory stays."""
+    """Fails if even the lower end of the interval lies over the limit for growth.
+
+    `must_prove`: fails also if the upper end lies over it, that is, if the run does not prove that memory stays.
+    """
     if line is None:
         return Judgement(f"{name}: {what}", not must_prove, "too few samples for a line")
     if line.low > GROWTH_LIMIT:
@@ -128,7 +134,10 @@ def judge_flat(name, what, values, slack):
 
 
 def error_kinds(lines):
-    """Messages of log lines at `error` and above → how often; numbers and ids taken out, so that one kind is one line."""
+    """Messages of log lines at `error` and above → how often.
+
+    Numbers and ids are removed, so that one kind is one message.
+    """
     kinds = {}
     for line in lines:
         found = re.match(r"\S+ (error|critical) (.*)", line)
@@ -149,8 +158,8 @@ def judge_errors(name, kinds):
 
 
 def judge(rows, kinds, unfinished, crashed):
-    """`rows`: dicts with server, time, rss_mib, descriptors, threads; `kinds`: server → error_kinds; `unfinished`: server → calls that
-    have no terminal state; `crashed`: server → how it ended, where it did so by itself."""
+    """`rows`: dicts with server, time, rss_mib, descriptors, threads; `kinds`: server → error_kinds; `unfinished`:
+    server → calls that have no terminal state; `crashed`: server → how it ended, if it did so by itself."""
     judgements = []
     for name in sorted({row["server"] for row in rows}):
         own = [row for row in rows if row["server"] == name]
@@ -185,7 +194,8 @@ COLOURS = {0: "#2563eb", 1: "#c2410c", 2: "#15803d", 3: "#7c3aed"}
 
 
 def plot(rows, title):
-    """An SVG of the table: a panel each for memory, descriptors, threads, database, calls and delays, a line a server."""
+    """An SVG of the table: one panel each for memory, descriptors, threads, database, calls and delays, with a line for
+    each server."""
     names = sorted({row["server"] for row in rows})
     panels = [
         ("Resident memory, MiB", "rss_mib"),
@@ -200,7 +210,8 @@ def plot(rows, title):
     width, height, left, top, gap = 960, 150, 70, 60, 50
     longest = max(row["time"] for row in rows) or 1
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + len(panels) * (height + gap) + 10}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
+        f'height="{top + len(panels) * (height + gap) + 10}" font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{left}" y="20" font-size="15" font-weight="bold">{title}</text>',
     ]
@@ -218,7 +229,8 @@ def plot(rows, title):
             own = [row for row in rows if row["server"] == name]
             own = own[:: max(1, len(own) // 800)]
             points = " ".join(
-                f'{left + (width - 10 - left) * row["time"] / longest:.1f},{y0 + height - height * float(row[field]) / highest:.1f}'
+                f'{left + (width - 10 - left) * row["time"] / longest:.1f},'
+                f'{y0 + height - height * float(row[field]) / highest:.1f}'
                 for row in own
             )
             parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[index % 4]}" stroke-width="1.2"/>')

@@ -19,7 +19,7 @@ def has(name, subject, state):
     )
 
 
-def test_a_trunk_that_refuses_us_and_comes_back(make_server, callee, receiver):
+def test_alerts_tell_when_a_trunk_fails_and_recovers(make_server, callee, receiver):
     hook = receiver(lambda event, number: 200)
     one = callee("rejects")
     gateway = one.address.split("@")[1]
@@ -37,7 +37,7 @@ def test_a_trunk_that_refuses_us_and_comes_back(make_server, callee, receiver):
     assert not any(event["state"] == "firing" for _, event in hook.received[1:])
 
 
-def test_a_speech_service_that_fails_and_a_full_disk(make_server, callee, speech, receiver):
+def test_alerts_tell_of_a_failing_speech_service_and_a_full_disk(make_server, callee, speech, receiver):
     hook = receiver(lambda event, number: 200)
     mock = speech(TALK, ["Yes, I will be there."], {"cartesia": "401"})
     server = make_server(

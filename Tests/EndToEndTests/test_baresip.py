@@ -6,7 +6,8 @@ import time
 import wave
 
 import numpy
-from conftest import ATTEND, free_port
+from conftest import ATTEND
+from ports import free_port
 
 CONFIG = """poll_method epoll
 sip_listen 127.0.0.1:{port}
@@ -39,7 +40,7 @@ def read_wav(path):
         return samples[:: file.getnchannels()], file.getframerate()
 
 
-def test_baresip_hears_all_of_it(make_server, tmp_path, allowed):
+def test_baresip_receives_the_whole_conversation(make_server, tmp_path, allowed):
     server = make_server(TRUNKLINE_AGENT_SILENCE_PROMPT_MS="1500")
     folder = tmp_path / "baresip"
     folder.mkdir()

@@ -11,11 +11,11 @@ import time
 import numpy
 import pytest
 from conftest import ATTEND, KEY
+from dashboard_pages import logged_in, problems
+from inbound_calls import FAST, wait_for_call
+from operators import stereo, wait_until
 from phones import seconds_of, speech, tone
 from playwright.sync_api import expect, sync_playwright
-from test_dashboard import logged_in, problems
-from test_inbound import FAST, wait_for_call
-from operators import stereo, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -68,7 +68,7 @@ def moves(page, side):
     )
 
 
-def test_an_agent_is_tried_in_the_browser(make_server, chromium, tmp_path):
+def test_an_agent_can_be_tried_in_the_browser(make_server, chromium, tmp_path):
     server = make_server()
     page, errors = log_in(
         chromium(quiet(speech(tmp_path / "mic.wav", [11.5, "Yes, I will.", 9.5, "Yes, I will.", 30]))), server
@@ -169,7 +169,7 @@ def sockets():
         yield stack
 
 
-def test_a_call_rings_only_for_who_asked_for_it(make_server, sockets):
+def test_a_browser_call_rings_only_for_the_user_who_requested_it(make_server, sockets):
     server = make_server()
     other = server.request("POST", "/api/keys", {"name": "somebody else", "role": "operator"})[1]["key"]
     viewer = server.request("POST", "/api/keys", {"name": "who looks", "role": "viewer"})[1]["key"]
@@ -202,7 +202,7 @@ def test_a_call_rings_only_for_who_asked_for_it(make_server, sockets):
     ticket(server, call_id, status=409)
 
 
-def test_a_browser_that_does_not_answer(make_server):
+def test_a_browser_call_without_an_answer_ends_as_no_answer(make_server):
     server = make_server(TRUNKLINE_OUTBOUND_RING_TIMEOUT="2")
     call_id = server.create("browser:", [ATTEND])
     server.wait_for(call_id, {"ringing"})
@@ -239,7 +239,7 @@ def test_a_browser_that_does_not_answer(make_server):
     ], problem
 
 
-def test_somebody_listens(make_server, phone, tmp_path):
+def test_an_operator_can_listen_in_on_a_call(make_server, phone, tmp_path):
     server = make_server(**FAST)
     viewer = server.request("POST", "/api/keys", {"name": "who looks", "role": "viewer"})[1]["key"]
     listen = lambda call_id, key=KEY, **headers: connect(

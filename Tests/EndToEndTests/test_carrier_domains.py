@@ -3,11 +3,12 @@
 import time
 
 import pytest
-from conftest import ATTEND, free_port
+from conftest import ATTEND
+from inbound_calls import Phone as Hand
 from name_server import NameServer, may_mount, with_names
-from test_inbound import Phone as Hand
 from operators import wait_until
-from test_sipp import Sipp, reply
+from ports import free_port
+from sipp_scenarios import Sipp, reply
 from test_trunks import NUMBERED
 
 
@@ -42,7 +43,7 @@ def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix
 
 @pytest.mark.may_skip("a mount namespace")
 @may_mount
-def test_a_silent_name_server_holds_nobody_up(make_server, tmp_path):
+def test_a_silent_name_server_delays_no_other_call(make_server, tmp_path):
     """A name that is never answered for: its call fails with a reason, and every other one goes on meanwhile."""
     names = NameServer(
         {("slow.test", kind): None for kind in ("NAPTR", "SRV", "A", "28")} | {("_sip._udp.slow.test", "SRV"): None}

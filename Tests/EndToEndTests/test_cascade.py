@@ -7,7 +7,7 @@ import time
 import pytest
 from conftest import ATTEND, TRUNKLINE, clean_environment, mocks
 from mock_speech import KEY, MockSpeech, spoken_ms
-from test_realtime import realtime, sound_of_the_ai
+from realtime_calls import realtime, sound_of_the_ai
 
 speech = mocks(MockSpeech)
 
@@ -199,7 +199,7 @@ def test_failing_services_degrade_the_call(make_server, callee, speech, stt, llm
         )
 
 
-def test_the_only_engine_is_watched_too(make_server, callee, speech):
+def test_failures_of_an_engine_without_a_fallback_are_reported(make_server, callee, speech):
     mock = speech(TALK, ["Yes, I will be there."], {"aura": "401"})
     server = make_server(**mock.settings("deepgram", "openai", "deepgram"))
     call = server.wait_for(server.create(callee("load").address, [ATTEND]), seconds=40)
@@ -241,7 +241,7 @@ def test_a_conversation_goes_from_model_to_cascade_and_back(make_server, callee,
     assert GREETING in told, "the model knows what was said before it"
 
 
-def test_a_broken_recogniser_connection_loses_nothing(make_server, callee, speech):
+def test_a_broken_recogniser_connection_loses_no_words(make_server, callee, speech):
     mock = speech(TALK, ["Yes, I will be there."], {"deepgram": "cut once"})
     server = make_server(**mock.settings("deepgram", "openai", "cartesia"))
     call_id = server.create(callee("load").address, [ATTEND])
@@ -257,7 +257,10 @@ def test_a_broken_recogniser_connection_loses_nothing(make_server, callee, speec
 
 def test_a_model_without_functions(make_server, callee, speech):
     """The state comes in the text, cut anywhere, and is neither spoken nor stored."""
-    state = '[TASK_STATE]{"questions":[{"id":"q1","status":"answered","answer":"Yes.","value":true}],"should_end_call":true}[/TASK_STATE]'
+    state = (
+        '[TASK_STATE]{"questions":[{"id":"q1","status":"answered","answer":"Yes.","value":true}],'
+        '"should_end_call":true}[/TASK_STATE]'
+    )
     whole = GOODBYE + " " + state
     mock = speech(
         [{"text": GREETING}, {"pieces": [whole[index : index + 7] for index in range(0, len(whole), 7)]}],
@@ -273,7 +276,7 @@ def test_a_model_without_functions(make_server, callee, speech):
     assert not [ask for ask in mock.speaks if "TASK" in ask.get("transcript", "") or "{" in ask.get("transcript", "")]
 
 
-def test_tools_alone_are_answered(make_server, callee, speech):
+def test_a_response_with_only_tool_calls_is_continued(make_server, callee, speech):
     """A model that reports first and speaks only when it is told what that gave."""
     mock = speech([TALK[0], {"tools": [ANSWERED]}, {"text": GOODBYE, "tools": [END]}], ["Yes."])
     server = make_server(**mock.settings())
@@ -343,7 +346,7 @@ def test_the_model_is_asked_before_the_final_transcript(make_server, callee, spe
     assert (before >= 2) if speculates else (before == 1), mock.order
 
 
-def test_providers_check(tmp_path, speech):
+def test_the_provider_check_reports_each_service(tmp_path, speech):
     mock = speech(faults={"cartesia": "none"})
 
     def check(**settings):
@@ -369,7 +372,7 @@ def test_providers_check(tmp_path, speech):
     assert KEY not in bad.stdout
 
 
-def test_a_call_screening_is_answered(make_server, callee, speech):
+def test_a_call_screening_assistant_is_answered(make_server, callee, speech):
     mock = speech(
         lambda asked: (
             {"text": GOODBYE, "tools": [ANSWERED, END]}
@@ -388,7 +391,7 @@ def test_a_call_screening_is_answered(make_server, callee, speech):
     assert any("automatic assistant that screens calls" in content for content in told), told
 
 
-def test_a_voice_menu_is_left_by_a_key(make_server, callee, speech):
+def test_a_voice_menu_is_answered_by_a_key(make_server, callee, speech):
     mock = speech(heard=["For sales press 1. To speak with somebody press 4.", "Yes, I will be there."] + ["Yes."] * 3)
     server = make_server(**mock.settings("deepgram", "embedded", "cartesia"), TRUNKLINE_AGENT_HOLD_MS="1500")
     one = callee("load")

@@ -15,7 +15,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("kind", sorted(connection_fuzz.KINDS))
-def test_connections(make_server, tmp_path, kind):
+def test_fuzzed_connections_do_not_harm_the_server(make_server, tmp_path, kind):
     settings, context = connection_fuzz.with_tls(tmp_path) if kind in connection_fuzz.TLS_KINDS else ({}, None)
     server = make_server(tls=context, **SETTINGS, **settings)
     print(connection_fuzz.run(server, kind, seed=20260911, seconds=float(os.environ.get("TRUNKLINE_FUZZ_SECONDS", 3))))

@@ -2,40 +2,15 @@
 
 import csv
 import datetime
-import html.parser
-import os
-import pathlib
 import re
 
-import axe_playwright_python
-from conftest import ATTEND, KEY, MOVED, ROOT, mocks
+from conftest import ATTEND, KEY, MOVED, mocks
+from dashboard_pages import logged_in, shots
+from inbound_calls import NUMBER, REFUSED, Phone, inbound
 from playwright.sync_api import expect
-from test_inbound import NUMBER, REFUSED, Phone, inbound
 from test_webhooks import FAST, Receiver
 
 receiver = mocks(Receiver)
-
-SCREENSHOTS = os.environ.get("SCREENSHOTS")
-AXE = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
-
-
-def shots(browser, server, **pages):
-    """Pictures at three widths, light and dark, to be looked at; and no page scrolls sideways. `pages`: paths by
-    name."""
-    page = logged_in(browser, server)
-    for name, path in pages.items():
-        page.goto(server.url + path)
-        page.wait_for_timeout(400)
-        for width in (390, 768, 1440):
-            page.set_viewport_size({"width": width, "height": 900})
-            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            assert overflow <= 0, f"{name} scrolls sideways by {overflow} px at {width}"
-            for scheme in ("light", "dark") if SCREENSHOTS else ():
-                pathlib.Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
-                page.emulate_media(color_scheme=scheme)
-                page.wait_for_timeout(200)
-                page.screenshot(path=f"{SCREENSHOTS}/{name}-{width}-{scheme}.png", full_page=True)
-    page.context.close()
 
 
 def test_a_call_from_the_form_to_its_answers(server, callee, browser):
@@ -100,8 +75,12 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     expect(page.get_by_role("img", name=re.compile(r"Sound of 0:\d\d: the far end above"))).to_be_visible()
     drawn = page.evaluate("""() => {
       const canvas = document.querySelector("canvas"), pen = canvas.getContext("2d");
-      const filled = (top) => { const { data } = pen.getImageData(0, top, canvas.width, canvas.height / 2); let count = 0;
-        for (let at = 3; at < data.length; at += 4) count += data[at] > 0; return count / (data.length / 4); };
+      const filled = (top) => {
+        const { data } = pen.getImageData(0, top, canvas.width, canvas.height / 2);
+        let count = 0;
+        for (let at = 3; at < data.length; at += 4) count += data[at] > 0;
+        return count / (data.length / 4);
+      };
       return [filled(0), filled(canvas.height / 2)];
     }""")
     assert all(0.02 < share < 0.9 for share in drawn), drawn
@@ -120,7 +99,8 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
         bar.get_attribute("aria-label"),
     )
     assert page.evaluate(
-        "[...document.querySelectorAll('.waterfall li')].map((row) => row.querySelector('i').offsetWidth).every((width) => width > 40)"
+        "[...document.querySelectorAll('.waterfall li')].map((row) => row.querySelector('i').offsetWidth)"
+        ".every((width) => width > 40)"
     )
     assert page.evaluate("document.querySelector('h1').children.length") == 0, "the purpose is text"
     path = page.url[len(server.url) :]
@@ -154,15 +134,6 @@ def test_an_open_page_survives_a_restart(server, callee, browser):
     expect(page.get_by_label("API key")).to_be_visible(timeout=20_000)
 
 
-def logged_in(browser, server, **options):
-    page = browser.new_page(**options)
-    page.goto(server.url + "/login")
-    page.get_by_label("API key").fill(KEY)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    return page
-
-
 def test_an_operator_says_something_and_corrects_an_answer(server, callee, browser):
     page = logged_in(browser, server)
     call_id = server.create(callee("silent").address, [ATTEND])
@@ -182,7 +153,7 @@ def test_an_operator_says_something_and_corrects_an_answer(server, callee, brows
     expect(page.get_by_text(re.compile("Corrected by admin"))).to_be_visible()
 
 
-def test_the_page_says_what_stood_in_the_way(make_server, browser):
+def test_the_call_page_shows_why_a_call_was_not_placed(make_server, browser):
     server = make_server(TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="127.0.0.1:9", TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="1")
     later = {"scheduled_at": (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)).isoformat()}
     call_id = server.create("01012345678", [ATTEND], **later)
@@ -228,47 +199,6 @@ def test_incoming_calls(server, browser):
     assert not errors, errors
 
 
-class Texts(html.parser.HTMLParser):
-    """What stands in a page to be read: texts, and attributes that are spoken or shown."""
-
-    def __init__(self):
-        super().__init__()
-        self.found = set()
-
-    def handle_starttag(self, tag, attributes):
-        self.found.update(
-            value.strip() for name, value in attributes if name in ("placeholder", "aria-label", "title") and value
-        )
-
-    def handle_data(self, data):
-        self.found.add(data.strip())
-
-
-def test_every_text_has_its_translation():
-    """None is missing in Korean, none is left over, and what is put into them is the same."""
-    web = ROOT / "web"
-    page = Texts()
-    page.feed((web / "index.html").read_text())
-    used = {text for text in page.found if re.search(r"[A-Za-z]{2}", text)}
-    for file in web.glob("*.js"):
-        if file.name not in ("ko.js", "ko-server.js", "text.js"):
-            used |= set(re.findall(r'\bt\(\s*"((?:[^"\\]|\\.)*)"', file.read_text()))
-    used -= {"Trunkline", "+82 10 1234 5678 or sip:name@host"}
-    texts, names = (web / "ko.js").read_text().split("// Names that the server gives")
-    pairs = dict(re.findall(r'"((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)"', texts))
-    assert sorted(used - pairs.keys()) == [], "has no translation"
-    assert sorted(pairs.keys() - used) == [], "is not used any more"
-    for english, korean in pairs.items():
-        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", korean)), english
-        assert (
-            english == korean == "AI"
-            or english in ("Id",)
-            or re.search(r"[가-힣]", korean)
-            or re.fullmatch(r"\{\w+\}", korean)
-        ), f"{english} is not translated"
-    assert len(re.findall(r'": "', names)) > 10
-
-
 def fill(page, **fields):
     for name, value in fields.items():
         control = page.locator(f'dialog [name="{name}"]')
@@ -278,7 +208,7 @@ def fill(page, **fields):
             control.fill(value)
 
 
-def test_an_operators_day(make_server, callee, browser, receiver):
+def test_an_operator_manages_templates_people_numbers_and_keys(make_server, callee, browser, receiver):
     """Templates, a call by one of them, people, numbers, a list of those not to be called, keys, what was posted, and
     who did all this."""
     server = make_server(**FAST)
@@ -414,21 +344,7 @@ def test_an_operators_day(make_server, callee, browser, receiver):
     )
 
 
-def test_who_may_only_look_is_offered_nothing_else(server, browser):
-    viewer = server.request("POST", "/api/keys", {"name": "v", "role": "viewer"})[1]["key"]
-    page = browser.new_page()
-    page.goto(server.url + "/login")
-    page.get_by_label("API key").fill(viewer)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    page.goto(server.url + "/settings")
-    expect(page.locator(".tabs a")).to_have_text(["Numbers", "Do not call", "Knowledge"])
-    page.goto(server.url + "/operators")
-    expect(page.get_by_text("No operators yet.")).to_be_visible()
-    expect(page.get_by_role("button", name="Add", exact=True)).to_have_count(0)
-
-
-def test_many_at_once_and_into_a_file(server, browser, callee):
+def test_selected_calls_are_changed_together_and_exported(server, browser, callee):
     calls = [
         server.create(callee("busy").address, [ATTEND], purpose=purpose)
         for purpose in ('=HYPERLINK("x")', "with, comma and \"quotes\"", "plain")
@@ -466,101 +382,3 @@ def test_many_at_once_and_into_a_file(server, browser, callee):
             if len(server.call(call_id)["attempts"]) > 1 or server.call(call_id)["state"] != "completed"
         ]
     assert sorted(retried) == sorted(calls[1:]), "those that were chosen, and no other"
-
-
-def test_in_korean(server, browser):
-    context = browser.new_context(locale="ko-KR", viewport={"width": 390, "height": 800})
-    page = context.new_page()
-    page.goto(server.url + "/login")
-    page.fill('input[name="api_key"]', KEY)
-    page.get_by_role("button", name="로그인").click()
-    expect(page.get_by_role("heading", name="현황")).to_be_visible()
-    for path in (
-        "/",
-        "/outbound",
-        "/outbound/new",
-        "/inbound",
-        "/templates",
-        "/operators",
-        "/settings/numbers",
-        "/settings/do-not-call",
-        "/settings/knowledge",
-        "/settings/webhooks",
-        "/settings/keys",
-        "/settings/retention",
-    ):
-        page.goto(server.url + path)
-        page.wait_for_selector("h1")
-        page.wait_for_timeout(200)
-        english = [
-            line
-            for line in page.locator("body").inner_text().splitlines()
-            if re.search(r"[A-Za-z]{4,}", line)
-            and not re.search(
-                r"[가-힣]|Trunkline|English|embedded|admin|TRUNKLINE|first start|silero|pocketsphinx|sip:", line
-            )
-        ]
-        assert english == [], (path, english)
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert overflow <= 0, f"{path} scrolls sideways by {overflow} px"
-    # What the server finds wrong is said in Korean too.
-    page.goto(server.url + "/outbound/new")
-    page.locator('[name="callee_number"]').fill("112")
-    expect(page.locator('[data-error="callee_number"]')).to_have_text("확인하세요: 긴급 번호로는 걸지 않습니다.")
-    page.get_by_role("button", name="통화", exact=True).click()
-    expect(page.locator('[data-error="purpose"]')).to_have_text("확인하세요: 필수 항목입니다.")
-    page.locator("select.language").select_option("en")
-    expect(page.get_by_role("link", name="Overview")).to_be_visible()
-    page.reload()
-    assert page.evaluate("document.documentElement.lang") == "en", "the choice is kept"
-    context.close()
-
-
-def test_everybody_can_use_it(server, browser, callee):
-    """axe-core's rules (WCAG 2.1 A and AA) find nothing, on any page, light or dark."""
-    call_id = server.create(callee("cooperative").address, [ATTEND])
-    server.wait_for(call_id)
-    server.request("POST", "/api/operators", {"name": "Kim", "sip_user": "kim", "number": "1001"})
-    server.request("POST", "/api/templates", {"name": "Dinner", "purpose": "dinner", "questions": [ATTEND]})
-    page = browser.new_page()
-
-    def problems_of_both():
-        """Light and dark."""
-        for scheme in ("dark", "light"):
-            page.emulate_media(color_scheme=scheme)
-            yield from problems(page)
-
-    page.goto(server.url + "/login")
-    found = {"/login": list(problems_of_both())}
-    page.fill('input[name="api_key"]', KEY)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    for path in (
-        "/",
-        "/outbound",
-        "/outbound/new",
-        f"/outbound/{call_id}",
-        "/inbound",
-        "/templates",
-        "/operators",
-        "/settings/numbers",
-        "/settings/keys",
-        "/settings/retention",
-        "/settings/audit",
-    ):
-        page.goto(server.url + path)
-        page.wait_for_selector("h1")
-        page.wait_for_timeout(300)
-        found[path] = list(problems_of_both())
-    page.goto(server.url + "/operators")
-    page.get_by_role("button", name="Add", exact=True).click()
-    found["dialog"] = list(problems_of_both())
-    assert {path: rules for path, rules in found.items() if rules} == {}
-
-
-def problems(page):
-    page.evaluate(AXE)
-    result = page.evaluate(
-        "() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })"
-    )
-    return [f"{rule['id']}: {rule['nodes'][0]['html'][:120]}" for rule in result["violations"]]

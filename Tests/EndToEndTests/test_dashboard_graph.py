@@ -5,10 +5,10 @@ import re
 
 import pytest
 from conftest import mocks
+from dashboard_pages import SCREENSHOTS, logged_in, problems
 from mock_speech import MockSpeech
 from playwright.sync_api import expect
-from test_dashboard import SCREENSHOTS, logged_in, problems
-from test_realtime import ended, realtime, stream, the_call
+from realtime_calls import ended, realtime, stream, the_call
 
 speech = mocks(MockSpeech)
 

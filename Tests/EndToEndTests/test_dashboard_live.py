@@ -7,9 +7,9 @@ import re
 
 import pytest
 from conftest import ATTEND, KEY
-from playwright.sync_api import expect
-from test_dashboard import logged_in
+from dashboard_pages import logged_in
 from operators import wait_until
+from playwright.sync_api import expect
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def later(server, number, **fields):
     return server.create(f"sip:{number}@127.0.0.1:9", [ATTEND], scheduled_at=tomorrow.isoformat(), **fields)
 
 
-def test_meters_show_who_speaks(server, callee, page):
+def test_meters_show_which_side_speaks(server, callee, page):
     server.create(callee("cooperative").address, [ATTEND])
     meter = lambda side: page.evaluate(f"document.querySelector('[data-level={side}]')?.value ?? 0")
     for side in ("own", "far"):
@@ -37,13 +37,18 @@ HIDDEN = """isHidden => {
 }"""
 
 
-def test_a_page_that_nobody_sees_rests(server, page):
+def test_a_hidden_page_makes_no_requests(server, page):
     live, queued = page.locator('[data-figure="live"]'), page.locator('[data-figure="queued"]')
     asked, sockets = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("websocket", lambda socket: sockets.append(socket))
     page.add_init_script("""globalThis.opened = [];
-        globalThis.WebSocket = class extends WebSocket { constructor(...given) { super(...given); this.addEventListener("open", () => opened.push(this.url)); } };""")
+        globalThis.WebSocket = class extends WebSocket {
+          constructor(...given) {
+            super(...given);
+            this.addEventListener("open", () => opened.push(this.url));
+          }
+        };""")
     with page.expect_websocket(lambda one: one.url.endswith("/api/levels")) as opened:
         page.reload()
     levels = opened.value
@@ -72,7 +77,7 @@ def test_a_page_that_nobody_sees_rests(server, page):
     expect(page.locator("tbody tr")).to_have_count(2)
 
 
-def test_a_page_waits_where_it_asked_too_much(server, page):
+def test_a_page_waits_after_too_many_requests(server, page):
     refused = []
 
     def refuse(route):
@@ -113,7 +118,7 @@ def test_a_list_is_sorted_by_its_columns(server, page):
     assert purposes() == ["figs", "cherries", "apples", "pears"] and head("Purpose").get_attribute("aria-sort") is None
 
 
-def test_a_list_of_some_days(server, page):
+def test_a_list_can_be_limited_to_days(server, page):
     for number in ("a", "b"):
         later(server, number)
     day = lambda days: (datetime.datetime.now() + datetime.timedelta(days=days)).date().isoformat()
@@ -134,7 +139,7 @@ def test_a_list_of_some_days(server, page):
     expect(rows).to_have_count(2)
 
 
-def test_a_long_list_stays_as_it_is_when_something_happens(server, page):
+def test_a_long_list_keeps_its_pages_when_a_call_changes(server, page):
     for number in range(60):
         later(server, f"n{number}", purpose=f"call {number % 7}{number:02}")
     page.goto(server.url + "/outbound")
@@ -190,7 +195,7 @@ def test_a_form_is_checked_while_it_is_filled_in(server, page):
     assert server.request("GET", "/api/outbound/")[1]["items"] == []
 
 
-def test_what_the_server_refuses_is_taken_back(server, page):
+def test_a_change_that_the_server_refuses_is_undone(server, page):
     call_id = later(server, "lee")
     refusal = {
         "type": "about:blank",
@@ -220,7 +225,7 @@ def test_what_the_server_refuses_is_taken_back(server, page):
     server.wait_for(call_id, {"cancelled"})
 
 
-def test_the_server_goes_and_comes_back(server, page):
+def test_a_page_reconnects_to_a_restarted_server(server, page):
     later(server, "lee", purpose="to ask before it goes")
     page.goto(server.url + "/outbound")
     expect(page.locator("tbody tr")).to_have_count(1)
@@ -236,7 +241,7 @@ def test_the_server_goes_and_comes_back(server, page):
     expect(page.get_by_text("to ask when it is back")).to_be_visible()
 
 
-def test_documents_and_what_is_kept(server, page, tmp_path):
+def test_documents_are_added_and_retention_is_shown(server, page, tmp_path):
     (tmp_path / "opening hours.md").write_text(
         "# Opening hours\n\nWe are open from nine to five, and closed on Sundays.\n"
     )
@@ -256,7 +261,7 @@ def test_documents_and_what_is_kept(server, page, tmp_path):
     expect(row).to_contain_text("forever")
 
 
-def test_who_comes_back_to_a_list_finds_it_as_it_was(server, page):
+def test_a_list_keeps_its_state_when_the_user_returns(server, page):
     for number in range(60):
         later(server, f"n{number}", purpose="to ask about pears" if number % 10 else "to ask about figs")
     page.get_by_role("link", name="Calls").first.click()
@@ -287,7 +292,7 @@ def test_who_comes_back_to_a_list_finds_it_as_it_was(server, page):
     expect(rows).to_have_count(50)
 
 
-def test_a_page_that_comes_late_does_not_come_at_all(server, page):
+def test_a_page_that_loads_too_late_is_not_shown(server, page):
     held = []
     page.route(re.compile(r"/api/outbound/\?|/api/outbound/$"), lambda route: held.append(route))
     page.get_by_role("link", name="Calls").first.click()

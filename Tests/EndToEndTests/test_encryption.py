@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from conftest import ATTEND, SHORT, TRUNKLINE, Callee, Server, clean_environment
-from test_admin import ENCRYPTION_KEY, NEW_KEY, run
+from stored_data import ENCRYPTION_KEY, NEW_KEY, run
 
 # Of an encrypted row: 01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16
 PLACES = {"version": 0, "key id": 2, "nonce": 8, "ciphertext": 20, "tag": -3}
@@ -119,7 +119,7 @@ DAMAGES = {name: flip(place) for name, place in PLACES.items()} | {
 
 
 @pytest.mark.parametrize("table, column", COLUMNS)
-def test_every_encrypted_column_with_every_kind_of_damage(encrypted, table, column):
+def test_damage_to_an_encrypted_column_is_detected(encrypted, table, column):
     """Flipped bits in each part, cut, nothing but the head: nothing crashes, the lists go on; a start with such a row
     is a start."""
     server, calls = encrypted
@@ -160,7 +160,7 @@ def test_every_encrypted_column_with_every_kind_of_damage(encrypted, table, colu
         )
 
 
-def test_rows_and_columns_that_were_exchanged(encrypted):
+def test_exchanged_rows_and_columns_are_detected(encrypted):
     server, calls = encrypted
     server.start()
     server.kill()
@@ -183,7 +183,7 @@ def test_rows_and_columns_that_were_exchanged(encrypted):
 
 
 @pytest.mark.parametrize("damage", [*PLACES, "exchanged", "cut", "another call's"])
-def test_encrypted_recordings(encrypted, damage):
+def test_damage_to_an_encrypted_recording_is_detected(encrypted, damage):
     """No sample of a damaged piece is given out; the call, its result and the other recording are as they were."""
     server, calls = encrypted
     folder = server.folder / "data/recordings"
@@ -216,7 +216,7 @@ def key_id(server):
         return database.execute("SELECT record FROM calls").fetchone()[0][:5]
 
 
-def test_a_change_of_keys_under_kill_9(make_server, callee):
+def test_a_change_of_keys_survives_kill_9(make_server, callee):
     """`trunkline encrypt` is killed at random moments and begun again: nothing is lost, and at the end nothing of the
     old key is left."""
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)

@@ -65,7 +65,7 @@ def test_no_word_of_an_erased_call_is_in_any_file(make_server, callee):
     assert not found(server, [*WORDS, "Floccinaucinihil"])
 
 
-def test_knowledge_that_is_removed_is_in_no_file(make_server):
+def test_removed_knowledge_is_in_no_file(make_server):
     server = make_server()
     ids = [
         server.request(
@@ -79,7 +79,7 @@ def test_knowledge_that_is_removed_is_in_no_file(make_server):
     assert not found(server, WORDS[:2])
 
 
-def test_an_erasure_that_a_crash_cut_short_is_finished_at_the_next_start(make_server, callee):
+def test_an_erasure_interrupted_by_a_crash_is_finished_at_the_next_start(make_server, callee):
     """Deleted, and killed before the index was merged: what the first transaction leaves."""
     server = make_server()
     call_id = make(server, callee)
@@ -99,7 +99,7 @@ def test_an_erasure_that_a_crash_cut_short_is_finished_at_the_next_start(make_se
         time.sleep(0.1)
 
 
-def test_who_reads_the_log_meanwhile_delays_only_the_files(make_server, callee):
+def test_an_open_snapshot_delays_only_the_erasure_from_files(make_server, callee):
     """A backup, or another process, holds a snapshot: the call is erased at once, and its last bytes are gone when that
     ends."""
     server = make_server()

@@ -4,7 +4,7 @@ import pytest
 from carrier import Carrier
 from conftest import ATTEND, mocks
 from mock_gemini import MockGemini
-from test_realtime import ended, sound_of_the_ai
+from realtime_calls import ended, sound_of_the_ai
 
 gemini = mocks(MockGemini)
 
@@ -79,7 +79,7 @@ def test_go_away_is_followed_by_a_session_that_resumes(make_server, gemini):
     assert texts == ["Good morning.", "hello", "Still the same call."], texts
 
 
-def test_an_interruption_is_told_in_words(make_server, gemini):
+def test_the_model_is_told_of_an_interruption_in_words(make_server, gemini):
     mock = gemini(
         [{"text": "A sentence that goes on for three whole seconds.", "ms": 3000}, {"text": "All right.", "ms": 400}],
         ["stop it"],

@@ -2,7 +2,7 @@
 
 from conftest import mocks
 from mock_speech import MockSpeech
-from test_realtime import ended, realtime, stream, the_call
+from realtime_calls import ended, realtime, stream, the_call
 
 speech = mocks(MockSpeech)
 
@@ -28,7 +28,7 @@ def joined(reading):
     return names - reached
 
 
-def test_a_realtime_call(make_server, model):
+def test_the_graph_of_a_realtime_call_shows_its_stages(make_server, model):
     server = make_server(**realtime(model([{"text": "Good morning.", "ms": 1500}])))
     carrier = stream(server)
     carrier.wait(lambda: carrier.played_ms() >= 600, what="the greeting")
@@ -49,7 +49,7 @@ def test_a_realtime_call(make_server, model):
     assert all(edge["limit"] > 0 for edge in final["edges"])
 
 
-def test_a_speech_model_that_runs_ahead_is_not_read(make_server, model):
+def test_reading_pauses_while_a_speech_model_runs_ahead(make_server, model):
     """Forty-five seconds of speech at once: 30 s wait at most, and the rest stays on the model's side."""
     server = make_server(**realtime(model([{"text": "A very long answer.", "ms": 45_000}])))
     carrier = stream(server)
@@ -107,7 +107,7 @@ def test_a_slow_recogniser_fills_its_queue(make_server, speech):
     ended(server)
 
 
-def test_a_call_that_was_never_connected_has_none(make_server):
+def test_a_call_that_was_never_connected_has_no_graph(make_server):
     server = make_server()
     call_id = server.create("sip:nobody@127.0.0.1:9")
     server.wait_for(call_id)

@@ -33,7 +33,7 @@ def wait_until(condition, seconds=20):
         time.sleep(0.1)
 
 
-def test_a_locked_database(server, callee):
+def test_a_locked_database_loses_nothing_of_a_call(server, callee):
     call_id = server.create(callee("cooperative").address, [ATTEND])
     server.wait_for(call_id, {"connected"})
     with contextlib.closing(sqlite3.connect(server.folder / "data/calls.sqlite", isolation_level=None)) as other:
@@ -51,7 +51,7 @@ def test_a_locked_database(server, callee):
 
 @pytest.mark.may_skip("a mount")
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_full_disk(make_server, callee, tmp_path):
+def test_a_full_disk_ends_no_call(make_server, callee, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=True)
@@ -77,7 +77,7 @@ def test_a_full_disk(make_server, callee, tmp_path):
         subprocess.run(["umount", "-l", disk], check=True)
 
 
-def test_no_more_files(make_server, callee):
+def test_a_lack_of_file_descriptors_ends_no_call(make_server, callee):
     server = make_server()
     call_id = server.create(callee("cooperative").address, [ATTEND])
     server.wait_for(call_id, {"connected"})
@@ -116,7 +116,7 @@ def faketime():
     "step",
     ["+86400", "-3600", pytest.param("+3600", marks=pytest.mark.long), pytest.param("-86400", marks=pytest.mark.long)],
 )
-def test_a_clock_that_is_set(make_server, callee, tmp_path, faketime, step):
+def test_setting_the_clock_ends_no_call(make_server, callee, tmp_path, faketime, step):
     clock = tmp_path / "clock"
     clock.write_text("+0")
     server = make_server(

@@ -1,9 +1,7 @@
 """HTTP/1.1 by the letter (RFC 9112), WebSockets by theirs (RFC 6455), and connections that only take up room."""
 
-import base64
 import json
 import os
-import re
 import socket
 import ssl
 import struct
@@ -11,15 +9,7 @@ import time
 
 import pytest
 from conftest import KEY, Server
-
-HANDSHAKE = {
-    "Host": "127.0.0.1",
-    "Upgrade": "websocket",
-    "Connection": "Upgrade",
-    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    "Sec-WebSocket-Version": "13",
-    "Authorization": f"Bearer {KEY}",
-}
+from http_wire import GET, LAST, connect, exchange, frame, frames, is_well, last, read_all, statuses, upgrade
 
 
 @pytest.fixture(scope="module")
@@ -28,53 +18,6 @@ def server(tmp_path_factory):
     running = Server(tmp_path_factory.mktemp("strict")).start()
     yield running
     running.kill()
-
-
-def connect(server, source="127.0.0.1"):
-    stream = socket.create_connection(("127.0.0.1", server.http_port), timeout=5, source_address=(source, 0))
-    return server.tls.wrap_socket(stream, server_hostname="localhost") if server.tls else stream
-
-
-def read_all(stream, seconds=5.0):
-    """Everything until the server closes, or nothing more comes for that long."""
-    data = b""
-    stream.settimeout(seconds)
-    try:
-        while piece := stream.recv(65_536):
-            data += piece
-    except (TimeoutError, ConnectionResetError, ssl.SSLError):
-        pass
-    return data
-
-
-def exchange(server, message, seconds=5.0, pieces=None):
-    with connect(server) as stream:
-        size = pieces or max(1, len(message))
-        for start in range(0, len(message), size):
-            stream.sendall(message[start : start + size])
-            if pieces:
-                time.sleep(0.002)
-        return read_all(stream, seconds)
-
-
-def statuses(data):
-    return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d{3}) ", data)]
-
-
-def last(message):
-    """The same requests, the last of them asking for the end of the connection."""
-    head, end, body = message.rpartition(b"\r\n\r\n")
-    return head + b"\r\nConnection: close" + end + body
-
-
-GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-LAST = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-
-
-def is_well(server):
-    begun = time.time()
-    assert server.request("GET", "/health", key=None) == (200, "ok\n")
-    return time.time() - begun
 
 
 @pytest.mark.parametrize("pieces", [None, 1, 30])
@@ -100,7 +43,7 @@ def test_pipelined_requests_are_answered_in_order(server, pieces):
     assert is_well(server) < 1
 
 
-def test_thousands_of_pipelined_requests_wait_their_turn(server):
+def test_thousands_of_pipelined_requests_are_all_answered(server):
     with connect(server) as stream:
         stream.setblocking(False)
         message, sent, answers, deadline = GET * 3_000, 0, b"", time.time() + 60
@@ -178,7 +121,10 @@ def test_a_chunked_body_creates_a_call_and_continue_is_sent(server):
     body = json.dumps(
         {"caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "chunks", "questions": ["Why?"]}
     ).encode()
-    head = f"POST /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n".encode()
+    head = (
+        "POST /api/outbound/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {KEY}\r\nConnection: close\r\n"
+    ).encode()
     chunks = (
         b"".join(b"%x;ext=1\r\n%s\r\n" % (len(piece), piece) for piece in (body[:7], body[7:50], body[50:]))
         + b"0\r\nX-Trailer: y\r\n\r\n"
@@ -192,14 +138,15 @@ def test_a_chunked_body_creates_a_call_and_continue_is_sent(server):
         assert statuses(read_all(stream))[0] in (202, 409)
 
 
-def test_head_has_no_body_and_http_1_0_ends(server):
+def test_head_gets_no_body_and_http_1_0_is_closed(server):
     answer = exchange(server, b"HEAD /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + LAST)
     assert statuses(answer) == [200, 200] and answer.count(b"ok\n") == 1
     assert b"connection: close" in exchange(server, b"GET /health HTTP/1.0\r\n\r\n").lower()
 
 
-def test_slow_requests_are_given_up(server):
-    """Who says nothing is closed without a word (a browser opens connections that it may not need); half a request gets an answer."""
+def test_slow_requests_time_out(server):
+    """A connection without a request is closed without an answer (browsers open some that they may not need); half a
+    request gets an answer."""
     with connect(server) as silent, connect(server) as slow, connect(server) as body:
         slow.sendall(b"GET /health HTTP/1.1\r\nHo")
         body.sendall(b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nab")
@@ -210,7 +157,7 @@ def test_slow_requests_are_given_up(server):
     is_well(server)
 
 
-def test_idle_connections_give_way(server, allowed):
+def test_idle_connections_are_closed_for_new_ones(server, allowed):
     strangers = []
     good = connect(server)
     try:
@@ -243,7 +190,7 @@ def test_idle_connections_give_way(server, allowed):
     assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 1_500
 
 
-def test_idle_connections_of_many_sources_give_way(server, allowed):
+def test_idle_connections_of_many_sources_are_closed_for_new_ones(server, allowed):
     """No source has more than its share: together they have, and the longest idle go first."""
     strangers, good = {}, connect(server, "127.0.0.99")
     try:
@@ -293,161 +240,7 @@ def test_a_thousand_good_clients_at_once_are_all_answered(server):
 # WebSockets
 
 
-def upgrade(server, path="/api/events", method="GET", version="HTTP/1.1", without=(), **changed):
-    headers = {
-        name: value
-        for name, value in {**HANDSHAKE, **{name.replace("_", "-"): value for name, value in changed.items()}}.items()
-        if name not in without
-    }
-    stream = connect(server)
-    stream.sendall(
-        (
-            f"{method} {path} {version}\r\n"
-            + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-            + "\r\n"
-        ).encode()
-    )
-    answer = b""
-    while b"\r\n\r\n" not in answer:
-        piece = stream.recv(4_096)
-        if not piece:
-            break
-        answer += piece
-    head, _, rest = answer.partition(b"\r\n\r\n")
-    return stream, statuses(head)[0] if statuses(head) else None, rest
-
-
-def frame(opcode, payload=b"", final=True, masked=True, reserved=0):
-    length = len(payload)
-    head = bytes([(0x80 if final else 0) | reserved << 4 | opcode])
-    bit = 0x80 if masked else 0
-    head += (
-        bytes([bit | length])
-        if length < 126
-        else bytes([bit | 126]) + struct.pack(">H", length)
-        if length < 65_536
-        else bytes([bit | 127]) + struct.pack(">Q", length)
-    )
-    if not masked:
-        return head + payload
-    mask = b"\x37\xfa\x21\x3d"
-    return head + mask + bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
-
-
-def frames(data):
-    found = []
-    while len(data) >= 2:
-        length, place = data[1] & 0x7F, 2
-        assert not data[1] & 0x80, "a server masks nothing"
-        if length >= 126:
-            place = 4 if length == 126 else 10
-            length = int.from_bytes(data[2:place], "big")
-        found.append((data[0] & 0x0F, data[place : place + length]))
-        data = data[place + length :]
-    return found
-
-
-@pytest.mark.parametrize(
-    "wanted, changed",
-    [
-        (400, {"Sec_WebSocket_Key": "short"}),
-        (400, {"Sec_WebSocket_Key": "!" * 24}),
-        (400, {"without": ["Sec-WebSocket-Key"]}),
-        (426, {"Sec_WebSocket_Version": "8"}),
-        (426, {"without": ["Sec-WebSocket-Version"]}),
-        (405, {"method": "POST"}),
-        (400, {"version": "HTTP/1.0"}),
-        (400, {"Content_Length": "3\r\nX: y"}),
-        (401, {"Authorization": "Bearer wrong"}),
-        (404, {"path": "/nope"}),
-        (101, {}),
-        (404, {"Upgrade": "h2c"}),
-        (404, {"Connection": "keep-alive"}),
-        (101, {"Connection": "keep-alive, upgrade", "Upgrade": "WebSocket"}),
-    ],
-)
-def test_only_a_right_handshake_gets_101(server, wanted, changed):
-    if changed.get("Content_Length"):
-        stream, status, _ = upgrade(server, Content_Length="0")
-        assert status == 101
-        stream.close()
-        return
-    stream, status, rest = upgrade(server, **changed)
-    if status != 101:
-        rest += read_all(stream, 1)
-        assert b"<html" not in rest and json.loads(rest)["status"] == status
-    stream.close()
-    assert status == wanted
-    is_well(server)
-
-
-@pytest.mark.parametrize(
-    "sent, code",
-    [
-        (frame(1, b"hello", masked=False), 1002),
-        (frame(9, b"x", masked=False), 1002),
-        (frame(1, b"\xc3\x28"), 1007),
-        (frame(1, b"\xed\xa0\x80"), 1007),
-        (frame(1, b"\xe2\x82", final=False) + frame(0, b"\x28"), 1007),
-        (frame(3), 1002),
-        (frame(1, b"x", reserved=4), 1002),
-        (frame(0, b"x"), 1002),
-        (frame(9, b"x" * 126), 1002),
-        (frame(8, b"\x03"), 1002),
-        (frame(8, struct.pack(">H", 1005)), 1002),
-        (frame(8, struct.pack(">H", 1000) + b"\xff"), 1007 + 0),
-        (frame(8, struct.pack(">H", 1000) + b"bye"), 1000),
-        (frame(8, struct.pack(">H", 4321)), 4321),
-        (frame(8), None),
-        (b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", 1009),
-        (frame(2, b"x" * 2_000_000), 1009),
-    ],
-)
-def test_a_websocket_is_closed_with_the_code_that_says_why(server, sent, code):
-    stream, status, rest = upgrade(server)
-    assert status == 101
-    try:
-        stream.sendall(sent)
-    except (ConnectionResetError, BrokenPipeError):
-        pass
-    begun = time.time()
-    ends = [payload for opcode, payload in frames(rest + read_all(stream)) if opcode == 8]
-    assert len(ends) == 1 and time.time() - begun < 3, "one close frame, and then the end of the connection"
-    wanted = {1002, 1007} if sent == frame(8, struct.pack(">H", 1000) + b"\xff") else {code}
-    assert (int.from_bytes(ends[0][:2], "big") if ends[0] else None) in wanted | (
-        {1002} if code == 1007 and sent[:1] == b"\x88" else set()
-    )
-    stream.close()
-    is_well(server)
-
-
-def test_pings_are_answered_even_before_a_close(server):
-    stream, _, rest = upgrade(server)
-    stream.sendall(
-        frame(1, b"fra", final=False)
-        + frame(9, b"one")
-        + frame(0, b"gment")
-        + frame(9, b"two")
-        + frame(8, struct.pack(">H", 1001))
-    )
-    got = [one for one in frames(rest + read_all(stream)) if one[0] >= 8]
-    assert got == [(10, b"one"), (10, b"two"), (8, struct.pack(">H", 1001))]
-
-
-def test_a_websocket_whose_first_frames_come_with_its_handshake(server):
-    stream = connect(server)
-    head = (
-        "GET /api/events HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in HANDSHAKE.items()) + "\r\n"
-    )
-    stream.sendall(head.encode() + frame(9, b"early") + frame(8, struct.pack(">H", 1000)))
-    answer, _, rest = read_all(stream).partition(b"\r\n\r\n")
-    assert statuses(answer) == [101] and [one for one in frames(rest) if one[0] >= 8] == [
-        (10, b"early"),
-        (8, struct.pack(">H", 1000)),
-    ]
-
-
-def test_the_same_over_tls(make_server, certificates):
+def test_http_and_websockets_are_as_strict_over_tls(make_server, certificates):
     server = make_server(
         tls=str(certificates / "ca.pem"),
         TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),

@@ -1,94 +1,17 @@
 """Calls that come in: baresip and sipp call the AI; a socket of our own sends what no good phone would."""
 
-import random
-import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import wave
 
 import numpy
 import pytest
-from conftest import free_port
+from inbound_calls import FAST, NUMBER, REFUSED, Phone, inbound, wait_for_call
+from ports import free_port
+from sipp_scenarios import SDP
 from test_baresip import CONFIG, read_wav
-from test_sipp import SDP
-
-NUMBER = "0255501234"
-FAST = {"TRUNKLINE_INBOUND_RING_MS": "0", "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "1000"}
-INBOUND_ENDED = {"completed", "failed"}
-
-
-def inbound(server):
-    return server.request("GET", "/api/inbound/")[1]["items"]
-
-
-def wait_for_call(server, states=INBOUND_ENDED, seconds=60):
-    deadline = time.time() + seconds
-    while time.time() < deadline:
-        items = inbound(server)
-        if items and items[0]["state"] in states:
-            return server.request("GET", f"/api/inbound/{items[0]['inbound_id']}")[1]
-        time.sleep(0.1)
-    raise AssertionError(inbound(server))
-
-
-class Phone:
-    """SIP by hand over UDP, as far as a refusal needs it."""
-
-    def __init__(self, server, number=NUMBER):
-        self.server, self.number = server, number
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
-        self.socket.settimeout(5)
-        self.port = self.socket.getsockname()[1]
-        self.call_id = f"hand-{random.getrandbits(64):x}"
-        self.tag = f"{random.getrandbits(32):x}"
-        self.to = f"<sip:{number}@127.0.0.1:{server.sip_port}>"
-
-    def send(self, method, headers="", body="", sequence=1, branch=None, to=None):
-        branch = branch or f"z9hG4bK{random.getrandbits(64):x}"
-        content = f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
-        self.socket.sendto(
-            (
-                f"{method} sip:{self.number}@127.0.0.1:{self.server.sip_port} SIP/2.0\r\n"
-                f"Via: SIP/2.0/UDP 127.0.0.1:{self.port};branch={branch}\r\nMax-Forwards: 70\r\n"
-                f"From: \"Lee\" <sip:01098765432@127.0.0.1:{self.port}>;tag={self.tag}\r\nTo: {to or self.to}\r\n"
-                f"Call-ID: {self.call_id}\r\nCSeq: {sequence} {method}\r\n"
-                f"Contact: <sip:lee@127.0.0.1:{self.port}>\r\n{content}"
-            ).encode(),
-            ("127.0.0.1", self.server.sip_port),
-        )
-        return branch
-
-    def receive(self, final=True):
-        while True:
-            text = self.socket.recv(65_536).decode()
-            if not text.startswith("SIP/2.0"):
-                return text
-            status = int(text.split(" ")[1])
-            if status >= 200 or not final:
-                return text
-
-    def status(self, *arguments, **options):
-        self.send(*arguments, **options)
-        return int(self.receive().split(" ")[1])
-
-    def invite(self, headers="Content-Type: application/sdp\r\n", body=None):
-        return self.status(
-            "INVITE",
-            headers,
-            SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port())
-            if body is None
-            else body,
-        )
-
-
-REFUSED = (
-    "v=0\r\no=x 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 9\r\n"
-    "a=rtpmap:9 G722/8000\r\n"
-)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +23,7 @@ REFUSED = (
         (REFUSED, "Content-Type: application/sdp\r\nRequire: nothing-we-know\r\n", 420),
     ],
 )
-def test_offers_that_cannot_be_taken(make_server, body, headers, status):
+def test_unacceptable_offers_are_refused(make_server, body, headers, status):
     server = make_server(**FAST)
     phone = Phone(server)
     phone.send("INVITE", headers, body)
@@ -115,7 +38,7 @@ def test_offers_that_cannot_be_taken(make_server, body, headers, status):
         ), inbound(server)
 
 
-def test_who_is_not_let_in(make_server):
+def test_callers_that_may_not_call_are_refused(make_server):
     server = make_server(TRUNKLINE_INBOUND_NUMBERS=NUMBER, TRUNKLINE_INBOUND_TRUSTED_SOURCES="192.0.2.1")
     assert Phone(server).invite() == 403
     other = make_server(TRUNKLINE_INBOUND_NUMBERS="025559999")
@@ -125,14 +48,14 @@ def test_who_is_not_let_in(make_server):
     assert inbound(server) == inbound(other) == inbound(closed) == []
 
 
-def test_methods_outside_a_call(server):
+def test_methods_outside_a_call_get_their_status(server):
     assert Phone(server).status("OPTIONS") == 200
     assert Phone(server).status("BYE", to=f"<sip:{NUMBER}@127.0.0.1>;tag=none") == 481
     assert Phone(server).status("MESSAGE", "Content-Type: text/plain\r\n", "hello") in (405, 501)
     assert Phone(server).status("FROBNICATE") in (405, 501)
 
 
-def test_no_room_is_told_with_a_time_to_try_again(make_server, tmp_path):
+def test_a_call_beyond_the_limit_is_told_when_to_try_again(make_server, tmp_path):
     server = make_server(
         **FAST, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="1", TRUNKLINE_INBOUND_NUMBERS="+82 2 5550 1234"
     )
@@ -143,7 +66,7 @@ def test_no_room_is_told_with_a_time_to_try_again(make_server, tmp_path):
     assert answer.startswith("SIP/2.0 503") and "Retry-After: 30" in answer
 
 
-def test_a_caller_who_gives_up(make_server):
+def test_a_call_cancelled_by_the_caller_fails(make_server):
     server = make_server(TRUNKLINE_INBOUND_RING_MS="20000")
     phone = Phone(server)
     branch = phone.send(
@@ -314,89 +237,6 @@ def test_a_killed_server_leaves_no_call_ringing(make_server, baresip, tmp_path):
     assert (call["state"], call["end_reason"]) == ("failed", "server_restart")
 
 
-UAC = """<?xml version="1.0" encoding="UTF-8"?>
-<scenario name="late offer">
-  <send retrans="500"><![CDATA[
-      INVITE sip:{number}@[remote_ip]:[remote_port] SIP/2.0
-      Via: SIP/2.0/[transport] 127.0.0.1:[local_port];branch=[branch]
-      From: <sip:01011112222@127.0.0.1:[local_port]>;tag=[call_number]
-      To: <sip:{number}@[remote_ip]:[remote_port]>
-      Call-ID: [call_id]
-      CSeq: 1 INVITE
-      Contact: <sip:x@127.0.0.1:[local_port]>
-      Max-Forwards: 70
-      Content-Length: 0
-
-  ]]></send>
-  <recv response="100" optional="true"/>
-  <recv response="180" optional="true"/>
-  <recv response="200" rrs="true"/>
-  <send><![CDATA[
-      ACK [next_url] SIP/2.0
-      Via: SIP/2.0/[transport] 127.0.0.1:[local_port];branch=[branch]
-      From: <sip:01011112222@127.0.0.1:[local_port]>;tag=[call_number]
-      [last_To:]
-      Call-ID: [call_id]
-      CSeq: 1 ACK
-      Max-Forwards: 70
-{sdp}
-  ]]></send>
-  <pause milliseconds="2000"/>
-  <send retrans="500"><![CDATA[
-      BYE [next_url] SIP/2.0
-      Via: SIP/2.0/[transport] 127.0.0.1:[local_port];branch=[branch]
-      From: <sip:01011112222@127.0.0.1:[local_port]>;tag=[call_number]
-      [last_To:]
-      Call-ID: [call_id]
-      CSeq: 2 BYE
-      Max-Forwards: 70
-      Content-Length: 0
-
-  ]]></send>
-  <recv response="200"/>
-</scenario>
-"""
-
-
-@pytest.mark.parametrize("transport", ["u1", "t1"])
-def test_a_late_offer(make_server, tmp_path, transport):
-    server = make_server(TRUNKLINE_INBOUND_RING_MS="0", TRUNKLINE_LOG_LEVEL="debug")
-    (tmp_path / "uac.xml").write_text(UAC.format(number=NUMBER, sdp=SDP.format(rtp=free_port())))
-    done = subprocess.run(
-        [
-            "sipp",
-            f"127.0.0.1:{server.sip_port}",
-            "-sf",
-            str(tmp_path / "uac.xml"),
-            "-i",
-            "127.0.0.1",
-            "-p",
-            str(free_port()),
-            "-m",
-            "1",
-            "-t",
-            transport,
-            "-nostdin",
-            "-timeout",
-            "20",
-        ],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=40,
-    )
-    call = wait_for_call(server)
-    assert done.returncode == 0 and (call["state"], call["end_reason"], call["caller_number"]) == (
-        "completed",
-        "callee_hangup",
-        "01011112222",
-    ), call
-    names = [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]]
-    assert names[-1] == "inbound_ended" and "inbound_connected" in names
-    log = (server.folder / "server.log").read_text()
-    assert "01011112222" not in log and NUMBER not in log
-
-
 def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
     """A number with a template: its callers hear its greeting and its questions, and nobody is told why *we* call."""
     subprocess.run(
@@ -438,47 +278,3 @@ def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
     hand = Phone(server)
     hand.send("INVITE", "Content-Type: application/sdp\r\n", REFUSED, to="<sip:0255509999@127.0.0.1>")
     assert int(hand.receive().split(" ")[1]) in (404, 488)
-
-
-@pytest.mark.parametrize(
-    "contact",
-    [
-        "<isbn:2983792873>",
-        "<sip:lee@127.0.0.1:99999>",
-        "<sip:lee@127.0.0.1:5066;transport=carrier-pigeon>",
-        "<mailto:lee@example.com>",
-    ],
-)
-def test_a_caller_to_whom_nothing_can_be_sent(make_server, contact):
-    """sofia would make our BYE again and again until its stack is full, which ends the process: the call ends instead,
-    and others come in."""
-    server = make_server(**FAST)
-    phone = Phone(server)
-    send = phone.socket.sendto
-    body = SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1].format(rtp=free_port())
-
-    class Rewriting:
-        def sendto(self, data, target):
-            return send(re.sub(rb"Contact: <[^>]*>", b"Contact: " + contact.encode(), data), target)
-
-        def __getattr__(self, name):
-            return getattr(plain, name)
-
-    plain, phone.socket = phone.socket, Rewriting()
-    phone.send("INVITE", "Content-Type: application/sdp\r\n", body)
-    answer = phone.receive()
-    if answer.startswith("SIP/2.0 200"):
-        phone.send("ACK", to=re.search(r"^To: (.*)\r$", answer, re.M)[1])
-        call = wait_for_call(server, {"connected"})
-        assert server.request("POST", f"/api/inbound/{call['inbound_id']}/hangup", {})[0] == 202
-        wait_for_call(server)
-    time.sleep(1)
-    assert server.process.poll() is None and Phone(server).status("OPTIONS") == 200
-    no_contact = Phone(server)
-    text = (
-        f"INVITE sip:{NUMBER}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:{no_contact.port};branch=z9hG4bKnone\r\n"
-        "Max-Forwards: 70\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: none\r\nCSeq: 1 INVITE\r\n"
-        "Content-Length: 0\r\n\r\n"
-    )
-    no_contact.socket.sendto(text.encode(), ("127.0.0.1", server.sip_port))
-    assert no_contact.receive().startswith("SIP/2.0 400")

@@ -5,10 +5,11 @@ import subprocess
 import time
 
 import pytest
-from conftest import ROOT, free_port
-from phones import seconds_of, speech, tone
-from test_inbound import NUMBER, wait_for_call
+from conftest import ROOT
+from inbound_calls import NUMBER, wait_for_call
 from operators import FAST, PASSWORD, add_operator, registered, stereo, wait_until
+from phones import seconds_of, speech, tone
+from ports import free_port
 from test_trunks import NUMBERED
 
 

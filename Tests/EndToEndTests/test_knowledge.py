@@ -32,7 +32,7 @@ def find(server, query):
     return answer["items"]
 
 
-def test_kept_found_and_removed(server):
+def test_knowledge_is_stored_found_and_removed(server):
     pair, document = add(server, **HOURS), add(server, title="House rules", text=DOCUMENT)
     assert pair["type"] == "qa" and document["chunks"] == 2
     assert [item["id"] for item in server.request("GET", "/api/knowledge/")[1]["items"]] == [document["id"], pair["id"]]
@@ -56,7 +56,7 @@ def test_korean_is_found_whatever_its_endings(server):
     assert find(server, "반려견도 괜찮아요?")[0]["source"] == "안내"
 
 
-def test_pdf_and_markdown(server):
+def test_pdf_and_markdown_are_read(server):
     pdf = b"""%PDF-1.4
 1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj

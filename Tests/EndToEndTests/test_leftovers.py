@@ -9,10 +9,10 @@ import threading
 import time
 
 import pytest
-from conftest import free_port
-from test_inbound import FAST, REFUSED, Phone
+from inbound_calls import FAST, REFUSED, Phone
 from operators import Desk, Talking, add_operator, wait_until
-from test_sipp import SDP
+from ports import free_port
+from sipp_scenarios import SDP
 
 # How often everything happens, and for how long something of it may be left, seconds: an INVITE whose 200 nobody
 # acknowledges is given up after 64 × T1.

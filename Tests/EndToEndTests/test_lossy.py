@@ -11,9 +11,9 @@ import wave
 import numpy
 import pytest
 from conftest import ATTEND
-from phones import speech
-from test_inbound import inbound, wait_for_call
+from inbound_calls import inbound, wait_for_call
 from operators import FAST, stereo, wait_until
+from phones import speech
 
 
 class Relay(threading.Thread):
@@ -80,7 +80,7 @@ class AgentSession:
     """SIP and RTP by hand: calls an operator's number and sends a tone through a relay."""
 
     def __init__(self, server, samples, **network):
-        from test_inbound import Phone as Hand
+        from inbound_calls import Phone as Hand
 
         self.hand, self.samples, self.server = Hand(server), samples, server
         self.rtp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -164,7 +164,7 @@ def test_media_over_a_bad_network(make_server, tmp_path, allowed, loss, jitter, 
     assert abs((loud[-1] - loud[0]) / 8_000 - seconds) < allowed(0.1), "the recording is not as long as what was said"
 
 
-def test_a_phone_that_sends_nothing_while_nobody_speaks(make_server, tmp_path):
+def test_turns_end_although_a_phone_sends_no_silence(make_server, tmp_path):
     """Discontinuous transmission: that no packet comes is how the AI learns that the caller has finished."""
     server = make_server(**FAST)
     said = speech(tmp_path / "said.wav", [5.0, "yes", 5.0, "no"])

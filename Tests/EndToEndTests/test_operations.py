@@ -14,7 +14,8 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import ATTEND, GUESTS, MOVED, PARKING, SHORT, TRUNKLINE, Server, clean_environment, free_port
+from conftest import ATTEND, GUESTS, MOVED, PARKING, SHORT, TRUNKLINE, Server, clean_environment
+from ports import free_port
 
 
 def run(*arguments, cwd, seconds=60, **environment):
@@ -147,7 +148,7 @@ def test_help_and_version(tmp_path):
         assert "USAGE" in run(*command, "--help", cwd=tmp_path).stdout
 
 
-def test_a_killed_server_ends_its_calls_and_keeps_what_was_said(tmp_path, callee, allowed):
+def test_a_killed_server_ends_its_calls_and_keeps_their_transcripts(tmp_path, callee, allowed):
     server = Server(tmp_path, **SHORT).start()
     try:
         talking = server.create(callee("cooperative").address, [ATTEND, GUESTS])
@@ -239,7 +240,7 @@ def test_the_maximum_duration_ends_politely(server, callee):
     assert result["answers"][0]["status"] == "answered" and result["answers"][-1]["status"] != "answered"
 
 
-def test_the_leg_here_the_conversation_there(make_server, callee):
+def test_a_call_can_be_split_between_two_servers(make_server, callee):
     """bridge.stream_url: RTP in one process, pipeline in another, Twilio's dialect over a WebSocket between them."""
     pipeline = make_server(TRUNKLINE_BRIDGE_STREAM_TOKEN="a-token-between-the-two")
     gateway = make_server(

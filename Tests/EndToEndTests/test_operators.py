@@ -9,12 +9,12 @@ import time
 import numpy
 import pytest
 from conftest import TRUNKLINE, clean_environment
+from inbound_calls import inbound, wait_for_call
+from operators import FAST, PASSWORD, Desk, Talking, add_operator, registered, stereo, wait_until
 from phones import seconds_of, silence, speech, tone
-from test_inbound import inbound, wait_for_call
-from operators import PASSWORD, FAST, add_operator, wait_until, registered, stereo, Talking, Desk
 
 
-def test_operators_by_the_api(server):
+def test_operators_are_managed_by_the_api(server):
     known = add_operator(server, away_message="Kim is at lunch.", ring_timeout=12)
     status, one = server.request("GET", f"/api/operators/{known}")
     assert (
@@ -127,7 +127,7 @@ def test_the_ai_answers_for_an_operator(make_server, phone, tmp_path, why):
     ), transfers
 
 
-def test_asked_for_a_person_the_ai_hands_over(make_server, phone, tmp_path):
+def test_the_ai_transfers_a_caller_who_asks_for_a_person(make_server, phone, tmp_path):
     """The whole way: the operator is away, the AI answers, the caller wants a person, a colleague is briefed and
     bridged."""
     server = make_server(**FAST, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?")
@@ -167,7 +167,7 @@ def test_asked_for_a_person_the_ai_hands_over(make_server, phone, tmp_path):
     assert max(seconds_of(both[:, 1], hertz) for hertz in (261.63, 329.63, 392.0)) > 0.3, "no music was heard"
 
 
-def test_nobody_takes_it_and_the_ai_goes_on(make_server, phone, tmp_path):
+def test_the_ai_goes_on_if_no_operator_answers(make_server, phone, tmp_path):
     """An operator has the call handed over; nobody answers; the AI says so, and asks on."""
     server = make_server(**FAST, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?")
     known = add_operator(server, ring_timeout=5)
@@ -196,7 +196,7 @@ def test_nobody_takes_it_and_the_ai_goes_on(make_server, phone, tmp_path):
     assert server.request("POST", path, {"operator_id": known})[0] == 409
 
 
-def test_the_operator_sends_the_caller_on(make_server, phone, tmp_path):
+def test_an_operator_can_transfer_the_caller(make_server, phone, tmp_path):
     """A blind transfer by the operator's own telephone (REFER): a colleague gets the caller."""
     server = make_server(**FAST)
     first, second = add_operator(server), add_operator(server, "Lee Jiwoo", "lee", "1002")
@@ -230,7 +230,7 @@ def test_the_operator_sends_the_caller_on(make_server, phone, tmp_path):
     )
 
 
-def test_hold_with_music(make_server, phone, tmp_path):
+def test_a_caller_on_hold_hears_music(make_server, phone, tmp_path):
     server = make_server(**FAST)
     known = add_operator(server)
     desk = phone("kim", server, tone(tmp_path / "kim.wav", 500), password=PASSWORD)
@@ -250,7 +250,7 @@ def test_hold_with_music(make_server, phone, tmp_path):
     assert max(seconds_of(heard, hertz) for hertz in (261.63, 329.63, 392.0)) > 0.3, "music meanwhile"
 
 
-def test_the_sip_messages_of_a_call(make_server, phone, tmp_path):
+def test_the_sip_messages_of_a_call_can_be_read(make_server, phone, tmp_path):
     """By the API while it goes on and afterwards, by the command, and nothing in it that proves who somebody is."""
     server = make_server(**FAST)
     known = add_operator(server)

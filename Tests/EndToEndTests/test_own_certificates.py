@@ -8,10 +8,11 @@ import ssl
 import subprocess
 
 import pytest
-from conftest import KEY, free_port
+from conftest import KEY
+from ports import free_port
+from sip_wire import request, statuses
 from test_operations import run
 from test_sip_requests import Caller
-from test_sip_stream import request, statuses
 from test_tls import bad  # noqa: F401
 
 # The setting that the message names, and how the pair is made of good ones.
@@ -64,7 +65,7 @@ def settings(certificate, key):
 
 @pytest.mark.parametrize("sip", [True, False], ids=["https-and-sip", "https"])
 @pytest.mark.parametrize("kind", UNUSABLE)
-def test_what_cannot_work_is_refused_at_the_start(certificates, tmp_path, kind, sip):
+def test_unusable_certificates_are_refused_at_start_up(certificates, tmp_path, kind, sip):
     certificate, key = unusable(kind, certificates, tmp_path)
     more = {"TRUNKLINE_SIP_TLS_PORT": str(free_port())} if sip else {}
     result = run(
@@ -84,7 +85,7 @@ def test_what_cannot_work_is_refused_at_the_start(certificates, tmp_path, kind, 
 
 
 @pytest.mark.parametrize("kind", ["expired", "early", "a key of another certificate", "no PEM"])
-def test_the_doctor_looks_at_it(certificates, bad, tmp_path, kind):  # noqa: F811
+def test_the_doctor_checks_the_certificate(certificates, bad, tmp_path, kind):  # noqa: F811
     words = {"expired": "expired", "early": "not valid before"}
     pair = (bad / f"{kind}.pem", bad / f"{kind}.key") if kind in words else unusable(kind, certificates, tmp_path)
     ports = {"TRUNKLINE_HTTP_PORT": str(free_port()), "TRUNKLINE_SIP_PORT": str(free_port())}
@@ -96,7 +97,7 @@ def test_the_doctor_looks_at_it(certificates, bad, tmp_path, kind):  # noqa: F81
 
 
 @pytest.mark.parametrize("name, code", [("expired", 10), ("early", 9), ("wrong", 62), ("self", 18)])
-def test_careful_clients_refuse_it(make_server, bad, name, code):  # noqa: F811
+def test_verifying_clients_refuse_a_bad_certificate(make_server, bad, name, code):  # noqa: F811
     """By the code of OpenSSL (X509_V_ERR_…): two clients, SIP and HTTPS. The careless are answered, as is plain SIP."""
     port, lenient = free_port(), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     lenient.check_hostname, lenient.verify_mode = False, ssl.CERT_NONE

@@ -46,7 +46,8 @@ def test_every_persona_gets_its_result(make_server, callee):
         want = (state, reason, statuses or got[2], values)
         if got != want:
             wrong.append(
-                f"{persona}: {got}, wanted {want}; transcript {[(e['speaker'], e['text'][-40:]) for e in result['transcript']]}; "
+                f"{persona}: {got}, wanted {want}; "
+                f"transcript {[(e['speaker'], e['text'][-40:]) for e in result['transcript']]}; "
                 f"callee {callees[persona].events()}"
             )
         assert result["final"] and all(a["status"] != "pending" for a in result["answers"])
@@ -109,7 +110,7 @@ def test_a_message_is_left_after_the_beep(make_server, callee):
     assert all(answer["status"] in ("not_asked", "unclear") for answer in result["answers"])
 
 
-def test_a_machine_is_tried_again_and_left_a_message_at_last(make_server, callee):
+def test_an_answering_machine_is_called_again_and_gets_a_message_last(make_server, callee):
     message = "This is Riverside Restaurant. Please call us back. Thank you."
     server = make_server(
         **AS_SHIPPED, TRUNKLINE_OUTBOUND_RETRY_ENABLED="true", TRUNKLINE_OUTBOUND_RETRY_RETRY_INTERVAL="1"
@@ -136,7 +137,7 @@ def test_a_machine_is_tried_again_and_left_a_message_at_last(make_server, callee
     assert sum(event in ("outbound_completed", "outbound_ended", "outbound_failed") for event in events) == 1
 
 
-def test_a_call_may_want_something_else_of_machines_than_all_others(make_server, callee):
+def test_a_call_can_override_the_setting_for_answering_machines(make_server, callee):
     server = make_server(**AS_SHIPPED, TRUNKLINE_OUTBOUND_AI_VOICEMAIL_MESSAGE="Call us back.")
     call_id = server.create(callee("voicemail").address, voicemail="hang_up")
     call = server.wait_for(call_id)
@@ -154,7 +155,7 @@ def test_a_call_may_want_something_else_of_machines_than_all_others(make_server,
     ],
 )
 @pytest.mark.shared
-def test_bad_wishes_about_machines(server, fields, field):
+def test_bad_settings_for_answering_machines_are_refused(server, fields, field):
     status, answer = server.request(
         "POST",
         "/api/outbound/",

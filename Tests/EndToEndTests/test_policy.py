@@ -65,7 +65,7 @@ def test_numbers_that_are_never_dialled(make_server):
     ],
 )
 @pytest.mark.shared
-def test_what_could_hide_a_number_is_refused_wherever_a_callee_stands(server, address):
+def test_addresses_that_could_hide_a_number_are_refused_everywhere(server, address):
     """A SIP address is judged as the number it stands for; what does not say which number that is, is no address."""
     places = [
         ("/api/outbound/", {**GOOD, "callee_number": address}, "callee_number"),
@@ -83,7 +83,7 @@ def test_what_could_hide_a_number_is_refused_wherever_a_callee_stands(server, ad
     )
 
 
-def test_every_way_to_a_callee_asks_the_same_rules(make_server, callee):
+def test_every_way_to_place_a_call_applies_the_same_rules(make_server, callee):
     """POST, check, /receive, /transfer, an operator's address and the do-not-call list, of a SIP address that stands
     for a number."""
     server = make_server(TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100", TRUNKLINE_OUTBOUND_DUPLICATE_WINDOW="60")
@@ -185,7 +185,7 @@ def test_fifty_requests_for_one_number_dial_it_once(make_server, callee):
     assert post(server, ringing.address, scheduled_at=tomorrow)[0] == 202
 
 
-def test_calling_hours_of_the_callee(make_server):
+def test_calls_wait_for_the_calling_hours_of_the_callee(make_server):
     """A Korean number waits for the Korean morning; the reason is shown."""
     seoul = datetime.datetime.now(zoneinfo.ZoneInfo("Asia/Seoul"))
     opens = (seoul + datetime.timedelta(hours=2)).replace(minute=0)
@@ -213,7 +213,7 @@ def test_calling_hours_of_the_callee(make_server):
     assert "outbound_retry_scheduled" in server.events(call_id)
 
 
-def test_a_daily_cap_of_a_caller_number(make_server, callee):
+def test_a_caller_number_has_a_daily_limit(make_server, callee):
     server = make_server(TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="127.0.0.1:9")
     assert (
         server.request("POST", "/api/numbers", {"number": "02-555-0100", "label": "front desk", "daily_cap": 1})[0]

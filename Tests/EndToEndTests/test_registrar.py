@@ -5,12 +5,12 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import free_port
-from operators import PASSWORD, add_operator, registered, Registering, Passing
+from operators import PASSWORD, Passing, Registering, add_operator, registered
+from ports import free_port
 
 
 @pytest.mark.parametrize("algorithm", ["MD5", "SHA-256"])
-def test_the_registrar_keeps_its_rules(make_server, algorithm):
+def test_registrations_are_checked_by_the_rules_of_digest(make_server, algorithm):
     server = make_server(TRUNKLINE_SIP_DIGEST="SHA-256,MD5")
     known = add_operator(server)
     phone = Registering(server)
@@ -37,7 +37,7 @@ def test_the_registrar_keeps_its_rules(make_server, algorithm):
     assert phone.send("kim", 'Authorization: Digest username="kim", username="lee"\r\n')[0] == 400
 
 
-def test_who_is_unknown_and_who_is_wrong_hear_the_same(server):
+def test_unknown_users_and_wrong_passwords_get_the_same_answer(server):
     add_operator(server)
     answers = []
     for user in ("kim", "nobody"):
@@ -52,7 +52,7 @@ def test_who_is_unknown_and_who_is_wrong_hear_the_same(server):
     assert answers[0] == answers[1] and answers[0][0] == 401
 
 
-def test_scanners_are_shut_out(server):
+def test_scanners_are_blocked(server):
     add_operator(server)
     guesser = Registering(server, "127.0.0.77")
     for attempt in range(10):

@@ -4,12 +4,12 @@ import re
 import time
 
 import pytest
+from inbound_calls import NUMBER, inbound, wait_for_call
+from operators import FAST, PASSWORD, Desk, Talking, add_operator, digest, escaped, registered, wait_until
 from phones import seconds_of, silence, tone
-from test_inbound import NUMBER, inbound, wait_for_call
-from operators import PASSWORD, FAST, add_operator, wait_until, registered, digest, Talking, Desk, escaped
 
 
-def test_another_phone_takes_a_callers_place(make_server):
+def test_replaces_moves_a_caller_to_another_phone(make_server):
     """INVITE with Replaces (RFC 3891): who proves that he belongs here goes on with the conversation, and nobody else
     does."""
     server = make_server(**FAST)
@@ -67,7 +67,7 @@ def test_another_phone_takes_a_callers_place(make_server):
     assert proven(replaces(tag))[1] in (481, 603)
 
 
-def test_another_phone_takes_an_operators_place(make_server, phone, tmp_path):
+def test_replaces_moves_an_operator_to_another_phone(make_server, phone, tmp_path):
     """The same for the person whom a caller talks with: a colleague picks the call up, and the caller notices nothing
     but the voice."""
     server = make_server(**FAST)
@@ -119,7 +119,7 @@ def test_another_phone_takes_an_operators_place(make_server, phone, tmp_path):
 
 
 @pytest.mark.parametrize("is_asked_by_us", [True, False], ids=["through-us", "past-us"])
-def test_the_operator_asks_a_colleague_first(make_server, phone, tmp_path, is_asked_by_us):
+def test_an_operator_can_consult_a_colleague_before_a_transfer(make_server, phone, tmp_path, is_asked_by_us):
     """An attended transfer by the operator's own telephone (REFER with Replaces, RFC 5589 section 7): he has called the
     colleague, by us or straight from phone to phone, and gives up his place in that call to the caller."""
     server = make_server(**FAST)
@@ -181,7 +181,7 @@ def test_the_operator_asks_a_colleague_first(make_server, phone, tmp_path, is_as
         assert other.packets() > 80
 
 
-def test_a_colleague_who_cannot_make_room(make_server, phone, tmp_path):
+def test_a_replaces_without_its_dialog_fails_and_the_call_goes_on(make_server, phone, tmp_path):
     """A Replaces that names no dialog of anybody's: the operator hears so, and goes on talking with the caller."""
     server = make_server(**FAST)
     desk = Desk(server)

@@ -8,8 +8,8 @@ import pytest
 from conftest import ATTEND, GUESTS, mocks
 from mock_realtime import MockRealtime
 from mock_speech import MockSpeech
+from realtime_calls import realtime
 from test_cascade import ANSWERED, END, GOODBYE, GREETING, TALK
-from test_realtime import realtime
 from test_webhooks import FAST, Receiver
 
 speech = mocks(MockSpeech)
@@ -78,7 +78,7 @@ def test_cost_by_component(make_server, callee, speech):
     assert 1 < heard * 60 < 10
 
 
-def test_what_has_no_price_is_unknown(make_server, callee):
+def test_usage_without_a_price_has_an_unknown_cost(make_server, callee):
     server = make_server(TRUNKLINE_COSTS_PRICES="telephony/sip minute 0.6")
     call_id = server.create(callee("cooperative").address)
     server.wait_for(call_id)
@@ -90,7 +90,7 @@ def test_what_has_no_price_is_unknown(make_server, callee):
     assert int(parts["text-to-speech/embedded"]["lines"][0]["quantity"]) > 50
 
 
-def test_a_vendor_that_does_not_count_is_reckoned(make_server, callee, speech):
+def test_usage_is_estimated_if_the_vendor_does_not_report_it(make_server, callee, speech):
     mock = speech(TALK, ["Yes, I will be there."], {"chat": "no usage"})
     server = make_server(**mock.settings(), TRUNKLINE_COSTS_PRICES=PRICES)
     call_id = server.create(callee("load").address, [ATTEND])
@@ -117,8 +117,9 @@ def test_tokens_of_a_speech_model(make_server, callee):
     )
     try:
         prices = (
-            "realtime/openai 1m_input_tokens 4,realtime/openai 1m_cached_input_tokens 0.4,realtime/openai 1m_audio_input_tokens 32,"
-            "realtime/openai 1m_output_tokens 16,realtime/openai 1m_audio_output_tokens 64,telephony/sip minute 0"
+            "realtime/openai 1m_input_tokens 4,realtime/openai 1m_cached_input_tokens 0.4,"
+            "realtime/openai 1m_audio_input_tokens 32,realtime/openai 1m_output_tokens 16,"
+            "realtime/openai 1m_audio_output_tokens 64,telephony/sip minute 0"
         )
         server = make_server(**realtime(model, TRUNKLINE_BRIDGE_OPEN_STREAMS="false", TRUNKLINE_COSTS_PRICES=prices))
         call_id = server.create(callee("load").address, [ATTEND])
@@ -140,7 +141,7 @@ def test_tokens_of_a_speech_model(make_server, callee):
         model.stop()
 
 
-def test_a_model_sums_the_call_up(make_server, callee, speech, receiver):
+def test_a_model_summarises_the_call(make_server, callee, speech, receiver):
     mock, hook = speech(TALK, ["Yes, I will be there."]), receiver()
     server = make_server(**mock.settings(), **MODEL, **FAST, TRUNKLINE_COSTS_PRICES=PRICES)
     call_id = server.create(callee("load").address, [ATTEND], webhook_url=hook.url)
@@ -177,7 +178,7 @@ def test_without_the_model_the_template_stays(make_server, callee, speech, fault
     assert call["state"] == "completed" and result["summary_source"] == "template" and result["sentiment"] is None
 
 
-def test_a_killed_server_sums_up_afterwards(make_server, callee, speech):
+def test_a_killed_server_makes_its_summaries_at_the_next_start(make_server, callee, speech):
     mock = speech(TALK, ["Yes, I will be there."])
     mock.review_delay = 30
     server = make_server(**mock.settings(), **MODEL)
@@ -204,7 +205,7 @@ RECEIVED = {
 }
 
 
-def test_receive_dials_and_posts_back(make_server, callee, receiver):
+def test_a_call_by_receive_is_placed_and_its_result_posted(make_server, callee, receiver):
     hook = receiver()
     server = make_server(**FAST, TRUNKLINE_RESULT_CALLBACK_URL=hook.url, TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100")
     request = {**RECEIVED, "user": {**RECEIVED["user"], "phone": callee("cooperative").address}}
@@ -235,7 +236,7 @@ def test_receive_dials_and_posts_back(make_server, callee, receiver):
     assert hook.wait_for(lambda events: len(events) == 3)
 
 
-def test_what_the_user_may_ask_is_answered(make_server, callee, speech):
+def test_expected_questions_of_the_callee_are_answered(make_server, callee, speech):
     mock = speech(
         [{"text": "Hello there."}, {}, {"text": GOODBYE, "tools": [END]}],
         ["Where is the cooling centre?", "Thank you."],

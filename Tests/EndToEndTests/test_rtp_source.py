@@ -1,4 +1,5 @@
-"""Whose packets are the call's: a stranger who floods the port of a real call, before and after the phone's first packet, gets and changes nothing."""
+"""Which packets belong to a call: packets that another host sends to the call's port, before or after the phone's first
+packet, neither change the call nor receive its sound."""
 
 import random
 import re
@@ -11,7 +12,7 @@ import wave
 import numpy
 import pytest
 from conftest import ATTEND, ENDED
-from test_inbound import FAST, inbound
+from inbound_calls import FAST, inbound
 from test_operators import wait_until
 from test_sip_requests import Caller, sdp
 
@@ -85,7 +86,10 @@ class Callee:
         to += "" if ";tag=" in to else f";tag={self.tag}"
         content = "Content-Type: application/sdp\r\n" if body else ""
         self.socket.sendto(
-            f"SIP/2.0 {status}\r\n{kept}To: {to}\r\nContact: <{self.address}>\r\n{content}Content-Length: {len(body)}\r\n\r\n{body}".encode(),
+            (
+                f"SIP/2.0 {status}\r\n{kept}To: {to}\r\nContact: <{self.address}>\r\n"
+                f"{content}Content-Length: {len(body)}\r\n\r\n{body}"
+            ).encode(),
             self.peer,
         )
 
@@ -109,7 +113,8 @@ def recorded(server, path, folder):
 
 
 def flood(phone, target, delay):
-    """Two strangers from the first moment on, one of them ten times as fast as a phone, and the phone after `delay` seconds."""
+    """Two other hosts send from the start, one of them ten times as fast as a phone; the phone follows after `delay`
+    seconds."""
     strangers = [Speaker(f"127.0.0.{number}", target, 666, tick) for number, tick in ((21, 0.02), (22, 0.002))]
     for stranger in strangers:
         stranger.start()
@@ -125,7 +130,7 @@ def flood(phone, target, delay):
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.25])
-def test_a_stranger_who_is_first_gets_nothing_of_a_call_that_we_place(make_server, tmp_path, delay):
+def test_earlier_packets_of_another_host_change_nothing_in_an_outbound_call(make_server, tmp_path, delay):
     server = make_server(**FAST)
     callee, phone = Callee(), Speaker("127.0.0.1", None, 1)
     call_id = server.create(callee.address, [ATTEND])
@@ -149,7 +154,7 @@ def test_a_stranger_who_is_first_gets_nothing_of_a_call_that_we_place(make_serve
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.25])
-def test_a_stranger_who_is_first_gets_nothing(make_server, tmp_path, delay):
+def test_earlier_packets_of_another_host_change_nothing_in_an_inbound_call(make_server, tmp_path, delay):
     server = make_server(**FAST)
     caller = Caller(server)
     phone = Speaker("127.0.0.1", None, 1)
@@ -161,7 +166,7 @@ def test_a_stranger_who_is_first_gets_nothing(make_server, tmp_path, delay):
     assert len(sound) > 16_000 and abs(sound).max() < LOUD, "a stranger is in the recording"
 
 
-def test_one_behind_nat_is_heard_until_the_signalled_address_speaks(make_server):
+def test_a_phone_behind_nat_is_heard_until_the_signalled_address_sends(make_server):
     """Never two destinations at once."""
     server = make_server(**FAST)
     caller = Caller(server)

@@ -6,7 +6,7 @@ import socket
 import time
 
 import pytest
-from test_inbound import FAST as INBOUND
+from inbound_calls import FAST as INBOUND
 
 OUTSIDE = [
     # Method, headers of its own, status without and with a tag of an unknown dialog.
@@ -55,8 +55,9 @@ class Caller:
         message = (
             f"{method} sip:{self.to}@127.0.0.1 SIP/2.0\r\n"
             f"Via: SIP/2.0/UDP {self.source}:{self.port};branch={branch or self.branch}\r\nMax-Forwards: 70\r\n"
-            f"From: <sip:caller@{self.source}>;tag={self.tag}\r\nTo: <sip:{self.to}@127.0.0.1>{self.remote_tag and ';tag=' + self.remote_tag}\r\nCall-ID: {self.call_id}\r\n"
-            f"CSeq: {sequence or self.sequence} {method}\r\n"
+            f"From: <sip:caller@{self.source}>;tag={self.tag}\r\n"
+            f"To: <sip:{self.to}@127.0.0.1>{self.remote_tag and ';tag=' + self.remote_tag}\r\n"
+            f"Call-ID: {self.call_id}\r\nCSeq: {sequence or self.sequence} {method}\r\n"
             f"Contact: {contact or f'<sip:caller@{self.source}:{self.port}>'}\r\n"
             f"{headers}Content-Length: {len(body)}\r\n\r\n{body}"
         )
@@ -105,7 +106,7 @@ def sdp(address="127.0.0.1", port=40_000, line="c=IN IP4 {}\r\n", media="", more
 
 
 @pytest.mark.parametrize("tag", ["", "abc"])
-def test_requests_outside_a_dialog(server, tag):
+def test_requests_outside_a_dialog_get_one_answer_and_cause_no_traffic(server, tag):
     """One final answer to each, and nothing to anybody else: not to the Contact, which may be a stranger to it all."""
     victim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     victim.bind(("127.0.0.1", 0))
@@ -141,7 +142,7 @@ def test_requests_outside_a_dialog(server, tag):
     victim.close()
 
 
-def test_a_caller_may_not_refer_us(make_server):
+def test_a_refer_from_a_caller_is_refused(make_server):
     """Within its dialog: declined, and no subscription is left."""
     server = make_server(**INBOUND)
     caller = Caller(server)
@@ -185,7 +186,7 @@ ADDRESSES = [
 ]
 
 
-def test_audio_is_not_sent_anywhere(make_server):
+def test_offers_with_impossible_audio_addresses_are_refused(make_server):
     """In an INVITE, in a re-INVITE, in an UPDATE, and in the answer to an offer of ours."""
     server = make_server(**INBOUND, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="100")
     wrong = []
@@ -218,7 +219,7 @@ def test_audio_is_not_sent_anywhere(make_server):
     assert not wrong, wrong
 
 
-def test_an_answer_that_leads_nowhere_ends_the_call(server):
+def test_an_answer_with_an_impossible_audio_address_ends_the_call(server):
     for address in ("224.0.0.1", "169.254.169.254", "255.255.255.255"):
         callee = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         callee.bind(("127.0.0.1", 0))

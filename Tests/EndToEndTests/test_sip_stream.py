@@ -6,127 +6,18 @@ A good client beside it is answered all along, the process lives, and its memory
 
 import contextlib
 import itertools
-import os
-import pathlib
-import random
-import re
 import socket
-import ssl
 import time
 
 import pytest
-from conftest import free_port
-from operators import PASSWORD, Registering, add_operator
+from sip_wire import STRANGER, Good, connect, is_closed, memory, request, statuses
 
-# Of Sources/C/Sofia/streams.h and streams.c.
+# Of Sources/C/Sofia/streams.h.
 MESSAGE_BYTES, FIELD_COUNT = 65_535, 512
-TOTAL, STRANGERS, STRANGERS_OF_ONE = 512, 384, 32
-FIRST_SECONDS, MESSAGE_SECONDS = 15, 15
 
-STRANGER = "127.0.0.5"
 KILLING = (
     b"PRACK sip:cept: a/b\r\nContent-Length: 0\r\n\r\nOPTIONS 0.0.Type: n/sdp\r\nContent-Length: 2147483648\r\n\r\nx18"
 )
-
-
-def request(port, length=b"Content-Length: 0\r\n", body=b"", method="OPTIONS", transport="TCP", more=b""):
-    """A good request but for what is given; the port is a number of ours that tells it from others."""
-    return (
-        (
-            f"{method} sip:127.0.0.1 SIP/2.0\r\n"
-            f"Via: SIP/2.0/{transport} 127.0.0.1:{port};branch=z9hG4bK{random.getrandbits(64):016x}\r\n"
-            "Max-Forwards: 70\r\n"
-            f"From: <sip:probe@127.0.0.1>;tag={random.getrandbits(32):08x}\r\nTo: <sip:127.0.0.1>\r\n"
-            f"Call-ID: {random.getrandbits(64):016x}\r\nCSeq: 1 {method}\r\n"
-        ).encode()
-        + more
-        + length
-        + b"\r\n"
-        + body
-    )
-
-
-def connect(server, source=STRANGER, transport="TCP"):
-    stream = socket.socket()
-    stream.bind((source, 0))
-    stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)  # what was sent was nearly taken
-    stream.settimeout(5)
-    stream.connect(("127.0.0.1", server.sip_tls_port if transport == "TLS" else server.sip_port))
-    return server.tls.wrap_socket(stream, server_hostname="localhost") if transport == "TLS" else stream
-
-
-def statuses(stream, wanted, seconds=4.0):
-    """Statuses of the answers, until there are as many as wanted or the connection is closed; and whether it was."""
-    found, heard, deadline = [], b"", time.time() + seconds
-    stream.settimeout(0.1)
-    while len(found) < wanted and time.time() < deadline:
-        try:
-            data = stream.recv(65_536)
-        except (TimeoutError, ssl.SSLWantReadError):
-            continue
-        except OSError:
-            return found, True
-        if not data:
-            return found, True
-        heard += data
-        found = [int(status) for status in re.findall(rb"(?:^|\r\n)SIP/2\.0 (\d{3}) ", heard)]
-    return found, False
-
-
-def is_closed(stream, seconds):
-    stream.settimeout(0.2)
-    deadline = time.time() + seconds
-    while time.time() < deadline:
-        try:
-            if not stream.recv(65_536):
-                return True
-        except (TimeoutError, ssl.SSLWantReadError):
-            continue
-        except OSError:
-            return True
-    return False
-
-
-class Good:
-    """A client of this machine: by UDP, and by a connection that it keeps."""
-
-    def __init__(self, server, source="127.0.0.1"):
-        self.server, self.worst = server, 0.0
-        self.stream = connect(server, source)
-
-    def probe(self, limit=1.0):
-        begun = time.time()
-        self.stream.sendall(request(1))
-        assert statuses(self.stream, 1)[0] == [200], f"the good client was not answered; {self.server.log_end()}"
-        self.worst = max(self.worst, time.time() - begun)
-        assert self.worst < limit, f"the good client waited {self.worst:.2f} s"
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-            own.bind(("127.0.0.1", 0))
-            own.settimeout(2)
-            own.sendto(request(own.getsockname()[1], transport="UDP"), ("127.0.0.1", self.server.sip_port))
-            assert own.recv(65_536).startswith(b"SIP/2.0 200")
-
-
-def memory(server):
-    """MiB of the process."""
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{server.process.pid}/status").read_text())[1]) / 1024
-
-
-def descriptors(server):
-    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
-
-
-@pytest.fixture
-def stack(make_server, certificates):
-    port = free_port()
-    server = make_server(
-        tls=str(certificates / "ca.pem"),
-        TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
-        TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
-        TRUNKLINE_SIP_TLS_PORT=str(port),
-    )
-    server.sip_tls_port = port
-    return server
 
 
 # A length, whether its message is to be answered by 200, and else by what: 413 is too long, 400 is no length. Nothing:
@@ -162,7 +53,7 @@ LENGTHS = [
 
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
-def test_what_killed_it(stack, transport):
+def test_the_input_that_once_ended_the_process_is_refused(stack, transport):
     good = Good(stack)
     first, second = KILLING.split(b"OPTIONS")
     second = b"OPTIONS" + second
@@ -188,7 +79,7 @@ def test_what_killed_it(stack, transport):
     assert stack.process.poll() is None
 
 
-def test_what_killed_it_by_udp(server):
+def test_the_input_that_once_ended_the_process_is_refused_by_udp(server):
     """The same bytes as datagrams: whole, each message alone, cut, and many of them."""
     good = Good(server)
     first, second = KILLING.split(b"OPTIONS")
@@ -207,7 +98,7 @@ def test_what_killed_it_by_udp(server):
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
 @pytest.mark.parametrize("before", [b"\r\n", b"\r\n\r\n", b"\r\n\r\n\r\n\r\n\r\n", b"\n"])
-def test_empty_lines_before_a_message(stack, transport, before):
+def test_empty_lines_before_a_message_are_skipped(stack, transport, before):
     # RFC 3261 §7.5: a keep-alive (RFC 5626 §3.5.1) comes in one segment with the message behind it.
     with contextlib.closing(connect(stack, transport=transport)) as stream:
         stream.sendall(before + request(1, transport=transport) + before + request(2, transport=transport))
@@ -216,7 +107,7 @@ def test_empty_lines_before_a_message(stack, transport, before):
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
 @pytest.mark.parametrize("place", [0, 1, 7])
-def test_lengths(stack, transport, place):
+def test_wrong_content_lengths_are_refused(stack, transport, place):
     """Alone, as the second message of a segment and as the eighth; in one piece, cut, and byte by byte."""
     good, wrong = Good(stack), []
     for (length, wanted), cut in itertools.product(LENGTHS, ["whole", "at the body", "bytes"]):
@@ -247,7 +138,7 @@ def test_lengths(stack, transport, place):
     assert not wrong, wrong
 
 
-def test_lengths_by_udp(server):
+def test_wrong_content_lengths_are_refused_by_udp(server):
     """A datagram is as long as it is: what says more is refused, and waited for by nobody."""
     good, wrong = Good(server), []
     for length, wanted in LENGTHS:
@@ -263,7 +154,7 @@ def test_lengths_by_udp(server):
 
 
 @pytest.mark.parametrize("transport", ["TCP", "TLS"])
-def test_messages_up_to_the_limit(stack, transport):
+def test_messages_up_to_the_limit_are_answered(stack, transport):
     """What is as long as may be is heard, wherever it stands; a byte more is not. So are many good ones in a burst."""
     for size, wanted in ((10, 200), (4_096, 200), (60_000, 200), (MESSAGE_BYTES, 200), (MESSAGE_BYTES + 1, 413)):
         for before in (0, 1):
@@ -307,7 +198,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("transport", ["TCP", pytest.param("TLS", marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_headers_that_never_end(stack, transport, kind):
+def test_endless_headers_close_the_connection(stack, transport, kind):
     """The first and the second message of a stream; it is closed before 400 KiB are taken."""
     good, at_first = Good(stack), memory(stack)
     begin, more = ENDLESS[kind]
@@ -383,7 +274,7 @@ VALUES = [b"<sip:a>", b"*", b"a", b"a/b", b"SIP/2.0/UDP a", b"", b"1 a \"b\"", b
 
 
 @pytest.mark.parametrize("transport", ["UDP", "TCP"])
-def test_long_lists(server, transport):
+def test_long_lists_of_values_do_not_end_the_process(server, transport):
     """Each value of a list is read by a call within the call that read the one before it: as many as a message can hold
     must not end the stack."""
     good = Good(server)
@@ -402,121 +293,7 @@ def test_long_lists(server, transport):
     assert server.process.poll() is None
 
 
-def test_half_messages_do_not_stay(stack):
-    """Of each kind one: they are closed by their time, trickled ones too, and what sofia had for them is gone."""
-    good = Good(stack)
-    time.sleep(1)
-    before = descriptors(stack)
-    halves = {
-        "nothing": b"",
-        "a keepalive": b"\r\n\r\n",
-        "a line": b"OPTIONS sip:a SIP/2.0\r\n",
-        "headers": request(2)[:-2],
-        "a body": request(2, b"Content-Length: 60000\r\n", b"x" * 1_000),
-        "the second": request(2) + request(2)[:-10],
-    }
-    open_ones = {}
-    for transport in ("TCP", "TLS"):
-        for name, data in halves.items():
-            stream = connect(stack, transport=transport)
-            stream.sendall(data)
-            open_ones[f"{name} by {transport}"] = stream
-    bare = connect(stack, transport="TCP")
-    bare.close()
-    handshake = socket.socket()
-    handshake.bind((STRANGER, 0))
-    handshake.connect(("127.0.0.1", stack.sip_tls_port))
-    open_ones["a handshake not begun"] = handshake
-    trickle = connect(stack)
-    trickle.sendall(b"OPTIONS sip:a SIP/2.0\r\nZ: ")
-    begun = time.time()
-    while time.time() - begun < MESSAGE_SECONDS + 4:
-        with contextlib.suppress(OSError):
-            trickle.sendall(b"a")
-        good.probe()
-        time.sleep(0.5)
-    open_ones["a trickle"] = trickle
-    left = [name for name, stream in open_ones.items() if not is_closed(stream, 2)]
-    assert not left, left
-    for stream in open_ones.values():
-        stream.close()
-    time.sleep(3)
-    assert descriptors(stack) <= before + 1, "descriptors are left"
-
-
-def test_peers_that_read_nothing(stack):
-    """Thousands of requests whose answers nobody takes: bounded, and the others are answered."""
-    good, at_first = Good(stack), memory(stack)
-    streams = [connect(stack, source=f"127.0.2.{number + 1}") for number in range(10)]
-    data = request(7) * 50
-    for stream in streams:
-        stream.settimeout(0.3)
-        with contextlib.suppress(OSError):
-            for _ in range(60):
-                stream.sendall(data)
-        good.probe(2.0)
-    assert memory(stack) - at_first < 60
-    for stream in streams:
-        stream.close()
-
-
-@pytest.mark.parametrize("transport", ["TCP", "TLS"])
-def test_more_connections_than_there_is_room_for(stack, transport):
-    """Strangers by the hundred, each with the largest half message it can leave there. A registered phone's connection
-    and this machine's stay, the phone can open others, and a stranger who comes last is heard."""
-    add_operator(stack)
-    phone = Registering(stack, "127.0.0.60")
-    assert phone.send("kim", phone.authorization("kim", PASSWORD, phone.challenge("kim")))[0] == 200
-    good, known = Good(stack), Good(stack, "127.0.0.60")
-    good.probe(), known.probe()
-    time.sleep(1)
-    at_first, first_descriptors = memory(stack), descriptors(stack)
-    half = request(2, transport=transport) + request(
-        2, b"Content-Length: 60000\r\n", b"x" * 59_000, transport=transport
-    )
-    strangers = []
-    for number in range(900 if transport == "TCP" else 500):
-        try:
-            stream = connect(stack, f"127.0.1.{number % 60 + 1}", transport)
-            stream.sendall(half)
-            strangers.append(stream)
-        except OSError:
-            pass
-        if number % 100 == 99:
-            good.probe(2.0), known.probe(2.0)
-    grown = memory(stack) - at_first
-    held = descriptors(stack) - first_descriptors
-    print(f"{transport}: {len(strangers)} connections, {held} held, {grown:.0f} MiB more")
-    assert held <= STRANGERS + 20
-    assert grown < 200
-    late = connect(stack, "127.0.2.1", transport)
-    late.sendall(request(3, transport=transport))
-    assert statuses(late, 1)[0] == [200], "a stranger who comes last is heard"
-    again = connect(stack, "127.0.0.60", transport)
-    again.sendall(request(3, transport=transport))
-    assert statuses(again, 1)[0] == [200]
-    good.probe(2.0), known.probe(2.0)
-    for stream in [*strangers, late, again]:
-        stream.close()
-    deadline = time.time() + 10
-    while descriptors(stack) > first_descriptors + 1 and time.time() < deadline:
-        time.sleep(0.2)
-    assert descriptors(stack) <= first_descriptors + 1
-
-
-def test_one_address_holds_a_few(stack):
-    """Who has been silent longest goes first."""
-    first = [connect(stack, "127.0.0.9") for _ in range(STRANGERS_OF_ONE)]
-    time.sleep(0.3)
-    later = [connect(stack, "127.0.0.9") for _ in range(STRANGERS_OF_ONE)]
-    time.sleep(0.3)
-    assert all(is_closed(stream, 1) for stream in first)
-    assert not any(is_closed(stream, 0.02) for stream in later)
-    for stream in [*first, *later]:
-        stream.close()
-
-
-def test_fields_by_the_thousand(stack):
+def test_thousands_of_fields_take_bounded_memory(stack):
     """A field of three bytes is 200 bytes in memory: as many as a message holds, in as many connections as there may
     be, are bounded all the same."""
     good, at_first = Good(stack), memory(stack)

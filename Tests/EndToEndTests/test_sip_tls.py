@@ -9,8 +9,8 @@ import time
 import warnings
 
 import pytest
-from conftest import free_port
-from test_sip_stream import request, statuses
+from ports import free_port
+from sip_wire import request, statuses
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def speak(server, lowest, highest):
             return None
 
 
-def test_versions(make_server, certificates):
+def test_tls_versions_below_1_2_are_refused(make_server, certificates):
     server = with_tls(make_server, certificates)
     version = ssl.TLSVersion
     assert speak(server, version.TLSv1, version.TLSv1) is None
@@ -152,7 +152,7 @@ class Trunk(threading.Thread):
 
 
 @pytest.mark.parametrize("name", ["one", "expired", "self-signed", "wrong-name", "foreign", "tls1.1"])
-def test_servers_that_do_not_prove_who_they_are(make_server, bad_certificates, name):
+def test_servers_without_a_valid_certificate_are_refused(make_server, bad_certificates, name):
     """A call to one fails at once, with a reason, and it has heard nothing: no number, no password."""
     old = name == "tls1.1"
     trunk = Trunk(bad_certificates, "one" if old else name, *([ssl.TLSVersion.TLSv1_1] * 2 if old else []))

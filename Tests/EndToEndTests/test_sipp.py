@@ -1,107 +1,12 @@
 """sipp as the callee, in scenarios of our own: every way an INVITE can end, and BYE from both sides."""
 
-import subprocess
 import time
 
 import pytest
-from conftest import ATTEND, free_port
-from test_realtime import realtime
-
-SDP = """\
-      Content-Type: application/sdp
-      Content-Length: [len]
-
-      v=0
-      o=sipp 1 1 IN IP4 127.0.0.1
-      s=-
-      c=IN IP4 127.0.0.1
-      t=0 0
-      m=audio {rtp} RTP/AVP 0 101
-      a=rtpmap:0 PCMU/8000
-      a=rtpmap:101 telephone-event/8000
-"""
-REPLY = """  <send><![CDATA[
-      SIP/2.0 {status}
-      [last_Via:]
-      [last_From:]
-      [last_To:];tag=[pid]S[call_number]
-      [last_Call-ID:]
-      [last_CSeq:]
-      Contact: <sip:127.0.0.1:[local_port]>
-{extra}{body}
-  ]]></send>
-"""
-
-
-def reply(status, body="      Content-Length: 0\n", extra=""):
-    return REPLY.format(status=status, body=body, extra="".join(f"      {line}\n" for line in extra.splitlines()))
-
-
-def answer(rtp):
-    return reply("180 Ringing") + reply("200 OK", SDP.format(rtp=rtp)) + '  <recv request="ACK"/>\n'
-
-
-OK_TO_LAST = """  <send><![CDATA[
-      SIP/2.0 200 OK
-      [last_Via:]
-      [last_From:]
-      [last_To:]
-      [last_Call-ID:]
-      [last_CSeq:]
-      Content-Length: 0
-  ]]></send>
-"""
-
-
-class Sipp:
-    def __init__(self, folder, steps, invite='  <recv request="INVITE"/>\n', options=()):
-        self.port = free_port()
-        self.scenario = folder / f"scenario-{self.port}.xml"
-        self.scenario.write_text(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<scenario name="t">\n' + invite + steps + "</scenario>\n"
-        )
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [
-                "sipp",
-                "-sf",
-                str(self.scenario),
-                "-i",
-                "127.0.0.1",
-                "-p",
-                str(self.port),
-                "-m",
-                "1",
-                "-nostdin",
-                "-timeout",
-                "60",
-                "-trace_msg",
-                "-message_file",
-                str(folder / f"messages-{self.port}.log"),
-                *options,
-            ],
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(0.4)
-
-    @property
-    def address(self):
-        return f"sip:sipp@127.0.0.1:{self.port}"
-
-    @property
-    def messages(self):
-        return (self.folder / f"messages-{self.port}.log").read_text(errors="replace")
-
-    def finish(self, seconds=20):
-        try:
-            return self.process.wait(timeout=seconds)
-        finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-
+from conftest import ATTEND
+from ports import free_port
+from realtime_calls import realtime
+from sipp_scenarios import OK_TO_LAST, SDP, TAKE_FROM, Sipp, answer, in_dialog, reply
 
 REFUSALS = {
     "486 Busy Here": "busy",
@@ -162,7 +67,7 @@ def test_no_answer_is_cancelled_at_the_ring_timeout(make_server, tmp_path):
     assert peer.finish() == 0, "no CANCEL came"
 
 
-def test_our_invite_is_what_the_contract_says(server, tmp_path):
+def test_our_invite_has_the_documented_headers(server, tmp_path):
     peer = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n')
     call_id = server.create(peer.address, [ATTEND])
     call = server.wait_for(call_id, seconds=20)
@@ -179,28 +84,7 @@ def test_our_invite_is_what_the_contract_says(server, tmp_path):
     )
 
 
-# Keeps our From, which is To in a request of the peer's.
-TAKE_FROM = """  <recv request="INVITE"><action><ereg regexp=":.*" search_in="hdr" header="From" assign_to="from"/></action></recv>
-"""
-
-
-def in_dialog(server, method, cseq, body="      Content-Length: 0\n", retransmit=True):
-    """A request of the peer's within the dialog."""
-    return f"""  <send{' retrans="500"' if retransmit else ''}><![CDATA[
-      {method} sip:trunkline@127.0.0.1:{server.sip_port} SIP/2.0
-      Via: SIP/2.0/UDP 127.0.0.1:[local_port];branch=[branch]
-      From: <sip:sipp@127.0.0.1:[local_port]>;tag=[pid]S[call_number]
-      To[$from]
-      [last_Call-ID:]
-      CSeq: {cseq} {method}
-      Contact: <sip:127.0.0.1:[local_port]>
-      Max-Forwards: 70
-{body}
-  ]]></send>
-"""
-
-
-def test_bye_from_the_callee(server, tmp_path):
+def test_a_bye_from_the_callee_ends_the_call(server, tmp_path):
     bye = '  <pause milliseconds="1500"/>\n' + in_dialog(server, "BYE", 2) + '  <recv response="200"/>\n'
     peer = Sipp(tmp_path, answer(free_port()) + bye, invite=TAKE_FROM)
     call_id = server.create(peer.address, [ATTEND])
@@ -210,14 +94,14 @@ def test_bye_from_the_callee(server, tmp_path):
     assert peer.finish() == 0, "our answer to BYE was not right"
 
 
-def test_hold_and_resume_by_reinvite(server, tmp_path):
+def test_a_reinvite_holds_and_resumes_the_call(server, tmp_path):
     def reinvite(cseq, body, expected, name):
         return (
             '  <pause milliseconds="500"/>\n'
             + in_dialog(server, "INVITE", cseq, body)
             + '  <recv response="100" optional="true"/>\n'
-            f'  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" check_it="true" assign_to="{name}"/></action></recv>\n'
-            + in_dialog(server, "ACK", cseq, retransmit=False)
+            f'  <recv response="200"><action><ereg regexp="a={expected}" search_in="body" '
+            f'check_it="true" assign_to="{name}"/></action></recv>\n' + in_dialog(server, "ACK", cseq, retransmit=False)
         )
 
     rtp = free_port()
@@ -265,7 +149,10 @@ def notify(server, cseq, status):
 
 
 def refer(status):
-    check = '<action><ereg regexp="sip:operator@127.0.0.1:9" search_in="hdr" header="Refer-To:" check_it="true" assign_to="target"/></action>'
+    check = (
+        '<action><ereg regexp="sip:operator@127.0.0.1:9" search_in="hdr" header="Refer-To:" check_it="true" '
+        'assign_to="target"/></action>'
+    )
     return f'  <recv request="REFER" timeout="20000">{check}</recv>\n' + reply(status)
 
 
@@ -300,7 +187,7 @@ def transferring(make_server, tmp_path, model, turns, steps):
     return mock, call, [entry["text"] for entry in server.result(call_id)["transcript"]]
 
 
-def test_a_transfer_to_an_operator(make_server, tmp_path, model):
+def test_a_call_can_be_transferred_to_an_operator(make_server, tmp_path, model):
     mock, call, said = transferring(
         make_server,
         tmp_path,
@@ -314,7 +201,7 @@ def test_a_transfer_to_an_operator(make_server, tmp_path, model):
     assert "transfer_to_operator" in {tool["name"] for tool in mock.messages("session.update")[0]["session"]["tools"]}
 
 
-def test_a_far_end_that_leaves_for_the_operator(make_server, tmp_path, model):
+def test_a_bye_after_an_accepted_refer_counts_as_transferred(make_server, tmp_path, model):
     _, call, _ = transferring(
         make_server,
         tmp_path,
@@ -351,7 +238,7 @@ def test_a_transfer_is_announced(make_server, tmp_path, model):
     ],
     ids=["declined", "refused", "unanswered"],
 )
-def test_a_failed_transfer_comes_back(make_server, tmp_path, model, answers):
+def test_the_conversation_goes_on_after_a_failed_transfer(make_server, tmp_path, model, answers):
     mock, call, said = transferring(
         make_server,
         tmp_path,
@@ -366,7 +253,7 @@ def test_a_failed_transfer_comes_back(make_server, tmp_path, model, answers):
     assert "Nobody could take the call" in str(mock.messages("conversation.item.create"))
 
 
-def test_bye_from_us(server, tmp_path):
+def test_our_bye_ends_the_call(server, tmp_path):
     peer = Sipp(tmp_path, answer(free_port()) + '  <recv request="BYE" timeout="30000"/>\n' + OK_TO_LAST)
     call_id = server.create(peer.address, [ATTEND])
     server.wait_for(call_id, {"connected"}, seconds=20)
@@ -383,14 +270,15 @@ def test_an_answer_without_a_codec_of_ours_fails(server, tmp_path):
     assert peer.finish() == 0
 
 
-def test_digest_toward_a_gateway(make_server, tmp_path):
+def test_a_digest_challenge_of_a_gateway_is_answered(make_server, tmp_path):
     challenge = reply(
         "407 Proxy Authentication Required",
         extra='Proxy-Authenticate: Digest realm="trunk", nonce="abc", algorithm=MD5, qop="auth"',
     )
     steps = (
-        challenge
-        + '  <recv request="ACK"/>\n  <recv request="INVITE"><action><ereg regexp="Digest .*username=.alice." search_in="hdr" header="Proxy-Authorization:" check_it="true" assign_to="1"/></action></recv>\n'
+        challenge + '  <recv request="ACK"/>\n'
+        '  <recv request="INVITE"><action><ereg regexp="Digest .*username=.alice." search_in="hdr" '
+        'header="Proxy-Authorization:" check_it="true" assign_to="1"/></action></recv>\n'
         + reply("486 Busy Here")
         + '  <recv request="ACK"/>\n  <Reference variables="1"/>\n'
     )

@@ -9,9 +9,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import free_port
 from operators import PASSWORD, Passing, Registering, add_operator
-from test_sip_stream import Good, memory
+from ports import free_port
+from sip_wire import Good, memory
 
 TOOLS = [tool for tool in ("svmap", "svwar", "svcrack") if shutil.which(tool)]
 
@@ -19,7 +19,7 @@ TOOLS = [tool for tool in ("svmap", "svwar", "svcrack") if shutil.which(tool)]
 @pytest.mark.skipif(not TOOLS, reason="sipvicious is not installed")
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", [int(os.environ.get("TRUNKLINE_SIPVICIOUS_SECONDS", 600))])
-def test_sipvicious(make_server, tmp_path, seconds):
+def test_sipvicious_does_no_harm(make_server, tmp_path, seconds):
     server = make_server()
     add_operator(server)
     (tmp_path / "words").write_text("\n".join(["1000", "1001", "kim", "letmein", PASSWORD]) + "\n")

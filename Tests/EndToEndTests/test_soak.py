@@ -58,7 +58,7 @@ def test_the_warm_up_does_not_count():
     assert verdicts(rows)["memory"]
 
 
-def test_the_interval_holds_the_truth_and_says_how_sure_it_is():
+def test_the_interval_contains_the_true_growth():
     inside = 0
     for seed in range(200):
         rows = table(2, growth=3, noise=4, seed=seed)
@@ -90,27 +90,27 @@ def test_two_hours_must_prove_that_the_heap_stays():
     assert not heap(rows).good, "without a quiet moment nothing is proven"
 
 
-def test_what_is_not_certain_is_said_and_not_punished():
+def test_uncertain_growth_is_reported_but_passes():
     rows = table(0.4, growth=2, noise=6)
     judgement = next(one for one in judging.judge(rows, {}, {}, {}) if one.name == "s: memory")
     assert judgement.good and "not proven" in judgement.text
 
 
-def test_descriptors_and_threads_that_are_not_given_back():
+def test_leaked_descriptors_and_threads_are_found():
     assert not verdicts(table(2, descriptors=lambda hour: 40 + int(10 * hour)))["descriptors"]
     assert not verdicts(table(2, threads=lambda hour: 12 + int(5 * hour)))["threads"]
     busy = random.Random(2)
     assert verdicts(table(2, descriptors=lambda hour: 40 + busy.randrange(30)))["descriptors"], "calls come and go"
 
 
-def test_calls_errors_and_crashes():
+def test_unfinished_calls_errors_and_crashes_are_found():
     assert not verdicts(table(1), unfinished={"s": 2})["calls"]
     assert not verdicts(table(1), kinds={"s": {"request failed: #": 1}})["errors"]
     assert verdicts(table(1), kinds={"s": {"the media stream failed: gone": 3}})["errors"]
     assert not verdicts(table(1), crashed={"s": "died by signal 4"})["process"]
 
 
-def test_kinds_of_errors():
+def test_errors_are_counted_by_their_kind():
     lines = [
         "2026-11-21T09:30:00Z error cannot store: 12 rows call=ob-17a",
         "2026-11-21T09:30:00Z error cannot store: 7 rows call=ob-18b",

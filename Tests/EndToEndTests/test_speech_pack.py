@@ -4,12 +4,13 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ATTEND, GUESTS, ROOT, TRUNKLINE, clean_environment, free_port
+from conftest import ATTEND, GUESTS, ROOT, TRUNKLINE, clean_environment
+from ports import free_port
 
 PACK = ROOT / ".build/speech-pack"
 
 
-def test_a_call_with_silero(make_server, callee):
+def test_a_call_can_be_held_with_silero(make_server, callee):
     server = make_server(TRUNKLINE_SPEECH_PACK_DIR=str(PACK), TRUNKLINE_AGENT_VAD_PROVIDER="silero")
     call_id = server.create(callee("cooperative").address, [ATTEND, GUESTS])
     call, result = server.wait_for(call_id), server.result(call_id)
@@ -30,7 +31,7 @@ def serve(folder, **environment):
     )
 
 
-def test_what_is_missing_is_named(tmp_path):
+def test_missing_files_are_named(tmp_path):
     result = serve(tmp_path, TRUNKLINE_AGENT_VAD_PROVIDER="silero")
     assert result.returncode == 1 and "silero_vad.onnx" in result.stderr and "make speech-pack" in result.stderr
 
@@ -63,7 +64,7 @@ def test_without_the_pack_the_built_in_detector_is_used(make_server, tmp_path):
         ("tts", ["model.onnx", "tokens.txt"], ["tts/en"]),
     ],
 )
-def test_what_a_local_model_lacks_is_named(tmp_path, kind, files, words):
+def test_missing_files_of_a_local_model_are_named(tmp_path, kind, files, words):
     pack = tmp_path / "pack"
     shutil.copytree(PACK, pack)
     if files:

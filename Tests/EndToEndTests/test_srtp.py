@@ -12,10 +12,11 @@ import wave
 import numpy
 import pytest
 from conftest import ENDED, GUESTS
-from phones import seconds_of
-from srtp_phone import SUITES, Ear, Media, EncryptedCallee, EncryptedCaller, Encrypt, own_socket, rtp, stranger, tone
-from test_inbound import FAST
+from inbound_calls import FAST
 from operators import wait_until
+from phones import seconds_of
+from srtp_library import SUITES, Encrypt, stranger
+from srtp_phone import Ear, EncryptedCallee, EncryptedCaller, Media, own_socket, rtp, tone
 from test_sip_tls import with_tls
 
 # Genuine sound, what was said before it, and what strangers send, hertz.
@@ -91,7 +92,7 @@ def pressed(result):
 
 
 @pytest.mark.parametrize("direction, suite", [("in", SUITES[0]), ("in", SUITES[1]), ("out", SUITES[0])])
-def test_a_encrypted_call(call, tmp_path, direction, suite):
+def test_an_encrypted_call_is_heard_on_both_sides(call, tmp_path, direction, suite):
     peer = call(direction, suite)
     peer.media.speak(60, GENUINE)
     press_42(peer)
@@ -128,7 +129,7 @@ def forged(plain, encrypted, keys, step):
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])
-def test_what_the_key_did_not_seal_is_not_heard(call, tmp_path, direction):
+def test_packets_without_valid_authentication_are_dropped(call, tmp_path, direction):
     """From the phone's own address and port, as one may forge them, and from another."""
     peer = call(direction)
     keys, other, steps = stranger(), own_socket(ELSEWHERE), iter(range(10_000))
@@ -150,7 +151,7 @@ def test_what_the_key_did_not_seal_is_not_heard(call, tmp_path, direction):
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])
-def test_replays_are_not_heard(call, tmp_path, direction):
+def test_replayed_packets_are_dropped(call, tmp_path, direction):
     """Packets at once again, within the window of 128 and behind it, from the phone's own address and from another."""
     peer = call(direction)
     other = own_socket(ELSEWHERE)
@@ -174,7 +175,7 @@ def test_replays_are_not_heard(call, tmp_path, direction):
     other.close()
 
 
-def test_a_stranger_is_not_taken_for_a_phone_behind_nat(call):
+def test_another_host_is_not_taken_for_a_phone_behind_nat(call):
     """The phone speaks from an address that was not signalled. Before that, and when it falls silent, strangers flood
     the port: with a foreign key, in the clear, with captured packets. One with the key is taken: so others could be."""
     nat, moved, other, silent = own_socket("127.0.0.33"), own_socket("127.0.0.34"), own_socket(ELSEWHERE), own_socket()
@@ -212,7 +213,7 @@ def test_a_stranger_is_not_taken_for_a_phone_behind_nat(call):
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])
-def test_forged_and_repeated_srtcp_says_nothing(call, tmp_path, direction):
+def test_forged_and_repeated_srtcp_is_ignored(call, tmp_path, direction):
     """The round trip that the server works out tells whose reports it has read: a forged one makes it 10 s, an old one
     1 s."""
     peer = call(direction)
@@ -244,9 +245,10 @@ def test_forged_and_repeated_srtcp_says_nothing(call, tmp_path, direction):
 
 
 @pytest.mark.parametrize("tag", [1, 2])
-def test_a_key_that_is_agreed_on_again_goes_on(call, tmp_path, tag):
+def test_counters_continue_if_the_same_key_is_negotiated_again(call, tmp_path, tag):
     """Counters and replay window belong to a key (RFC 3711 §3.2.3), not to its line in the SDP: after a re-INVITE with
-    the same key nothing is heard twice, and no index of ours is used twice, which would tell what is encrypted (§9.1)."""
+    the same key no packet is taken twice, and no index of ours is used twice, which would reveal the plaintext (§9.1).
+    """
     peer = call()
     media = peer.media
     media.wait_for_report(BEFORE)

@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import TRUNKLINE, clean_environment, mocks
 from mock_realtime import MockRealtime
-from test_realtime import ended, realtime, stream
+from realtime_calls import ended, realtime, stream
 from test_webhook_targets import given_up, queued
 
 OLD = [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1]
@@ -36,7 +36,8 @@ def bad(certificates):
     (certificates / "elsewhere").write_text("subjectAltName=DNS:elsewhere.example.com,IP:192.0.2.1\n")
     (certificates / "index.txt").write_text("")
     (certificates / "ca.cnf").write_text(
-        "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial.txt\nnew_certs_dir=.\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n"
+        "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial.txt\nnew_certs_dir=.\n"
+        "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n"
     )
     (certificates / "serial.txt").write_text("1000\n")
     for name in ("expired", "wrong", "early"):
@@ -163,7 +164,7 @@ service = mocks(Service)
 
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
-def test_versions_that_our_server_takes(make_server, certificates, version):
+def test_the_server_accepts_only_tls_1_2_and_1_3(make_server, certificates, version):
     server = make_server(
         TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
         TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
@@ -202,7 +203,7 @@ def llm_check(folder, certificates, port, host="localhost"):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_language_model_with_a_bad_certificate(tmp_path, bad, service, name):
+def test_a_language_model_with_a_bad_certificate_is_refused(tmp_path, bad, service, name):
     target = service(bad / f"{name}.pem")
     done = llm_check(tmp_path, bad, target.port)
     assert done.returncode == 1 and not target.asked and "certificate" in done.stdout.lower(), (
@@ -212,7 +213,7 @@ def test_a_language_model_with_a_bad_certificate(tmp_path, bad, service, name):
 
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
-def test_a_language_model_by_versions(tmp_path, bad, service, version):
+def test_a_language_model_needs_tls_1_2(tmp_path, bad, service, version):
     target = service(bad / "one.pem", version)
     done = llm_check(tmp_path, bad, target.port)
     assert bool(target.asked) == (version in GOOD), (done.stdout, done.stderr)
@@ -223,7 +224,7 @@ def test_a_language_model_by_versions(tmp_path, bad, service, version):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_webhook_to_a_bad_certificate(make_server, bad, service, name):
+def test_a_webhook_to_a_bad_certificate_is_not_sent(make_server, bad, service, name):
     target = service(bad / f"{name}.pem")
     server = make_server(
         TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0",
@@ -236,7 +237,7 @@ def test_a_webhook_to_a_bad_certificate(make_server, bad, service, name):
 
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
-def test_a_webhook_by_versions(make_server, bad, service, version):
+def test_a_webhook_needs_tls_1_2(make_server, bad, service, version):
     target = service(bad / "one.pem", version)
     server = make_server(
         TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0",
@@ -258,7 +259,7 @@ speech_model = mocks(MockRealtime)
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_speech_model_with_a_bad_certificate(make_server, speech_model, bad, name):
+def test_a_speech_model_with_a_bad_certificate_is_refused(make_server, speech_model, bad, name):
     """The WebSocket client: nothing is said to it, the call ends and the log says why."""
     mock = speech_model(tls=(bad / f"{name}.pem", bad / f"{name}.key"))
     server = make_server(**realtime(mock, TRUNKLINE_TLS_CA_FILE=str(bad / "ca.pem")))
@@ -270,7 +271,7 @@ def test_a_speech_model_with_a_bad_certificate(make_server, speech_model, bad, n
 
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
-def test_a_speech_model_by_versions(make_server, speech_model, bad, version):
+def test_a_speech_model_needs_tls_1_2(make_server, speech_model, bad, version):
     # The versions are set before anybody connects.
     mock = speech_model([{"text": "Good morning.", "ms": 300}] * 3, tls=(bad / "one.pem", bad / "one.key"))
     versions(mock.tls, version)

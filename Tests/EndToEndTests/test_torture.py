@@ -15,8 +15,9 @@ import ssl
 import time
 
 import pytest
-from conftest import ROOT, free_port
+from conftest import ROOT
 from operators import add_operator
+from ports import free_port
 
 TORTURE = pathlib.Path(os.environ.get("TRUNKLINE_TORTURE", ROOT.parent / "shared/torture"))
 pytestmark = pytest.mark.skipif(not TORTURE.is_dir(), reason=f"the torture messages are not there ({TORTURE})")
@@ -131,7 +132,7 @@ def verdict(data, statuses, acceptable):
 
 
 @pytest.mark.parametrize("folder, wanted", [("rfc4475", 50), ("rfc5118", 12)])
-def test_torture_messages(make_server, certificates, folder, wanted):
+def test_torture_messages_get_the_required_answers(make_server, certificates, folder, wanted):
     # The second collection is calls of one Call-ID: with nobody to ring they do not meet each other.
     port = free_port()
     server = make_server(
@@ -222,7 +223,8 @@ def seeds():
         b"Max-Forwards: 70\r\nFrom: \"A\" <sip:a@127.0.0.1>;tag=1\r\n"
         b"To: <sip:0255501234@127.0.0.1>\r\nCall-ID: fuzz-1\r\nCSeq: 1 INVITE\r\nContact: <sip:a@127.0.0.1:9>\r\n"
         b"Supported: timer, 100rel, replaces\r\nSession-Expires: 1800;refresher=uac\r\n"
-        b"Authorization: Digest username=\"kim\", realm=\"trunkline\", nonce=\"1.2.3\", uri=\"sip:x\", response=\"00\", qop=auth, nc=00000001, cnonce=\"a\"\r\n"
+        b"Authorization: Digest username=\"kim\", realm=\"trunkline\", nonce=\"1.2.3\", uri=\"sip:x\", "
+        b"response=\"00\", qop=auth, nc=00000001, cnonce=\"a\"\r\n"
         b"P-Asserted-Identity: <sip:b@127.0.0.1>\r\nReplaces: a@b;to-tag=1;from-tag=2\r\n"
         b"Content-Type: application/sdp\r\nContent-Length: 160\r\n\r\n"
         b"v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0 8 101\r\n"
@@ -280,7 +282,7 @@ def fuzz(server, count, transport):
         ("tcp", int(os.environ.get("TRUNKLINE_FUZZ_TCP", 2_000))),
     ],
 )
-def test_mutated_messages(make_server, transport, count):
+def test_mutated_messages_do_not_end_the_process(make_server, transport, count):
     server = make_server(**CALM)
     add_operator(server)
     worst = fuzz(server, count, transport)

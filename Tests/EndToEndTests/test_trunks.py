@@ -7,11 +7,13 @@ import threading
 import time
 
 import pytest
-from conftest import ATTEND, free_port
-from phones import seconds_of, tone
-from test_inbound import NUMBER, Phone as Hand, inbound, wait_for_call
+from conftest import ATTEND
+from inbound_calls import NUMBER, inbound, wait_for_call
+from inbound_calls import Phone as Hand
 from operators import FAST, PASSWORD, Desk, add_operator, registered, stereo, wait_until
-from test_sipp import OK_TO_LAST, SDP, Sipp, answer, reply
+from phones import seconds_of, tone
+from ports import free_port
+from sipp_scenarios import OK_TO_LAST, SDP, Sipp, answer, reply
 
 NUMBERED = "01012345678"
 
@@ -35,7 +37,7 @@ def test_the_next_trunk_takes_the_call(make_server, tmp_path):
 
 
 @pytest.mark.parametrize("follows, allowed", [("false", True), ("true", True), ("true", False)])
-def test_redirections(make_server, tmp_path, follows, allowed):
+def test_redirections_are_followed_only_if_allowed(make_server, tmp_path, follows, allowed):
     """3xx is followed where that is wanted, and only to hosts that we call anyway."""
     target = Sipp(tmp_path, reply("486 Busy Here") + '  <recv request="ACK"/>\n')
     host = f"127.0.0.1:{target.port}" if allowed else "203.0.113.5"
@@ -89,7 +91,8 @@ class Registrar(threading.Thread):
             if method == "REGISTER" and "Authorization" not in text:
                 status, extra = (
                     "401 Unauthorized",
-                    f'WWW-Authenticate: Digest realm="{self.realm}", nonce="n{len(self.requests)}", algorithm=MD5, qop="auth"\r\n',
+                    f'WWW-Authenticate: Digest realm="{self.realm}", nonce="n{len(self.requests)}", '
+                    f'algorithm=MD5, qop="auth"\r\n',
                 )
             elif method == "REGISTER" and self.refusals:
                 self.refusals -= 1
@@ -149,7 +152,7 @@ def test_challenges_of_a_foreign_realm_are_not_answered(make_server):
     assert not any("username" in text for text in there.requests)
 
 
-def test_a_trunk_proves_itself_and_speaks_for_its_callers(make_server):
+def test_a_trunk_authenticates_itself_and_asserts_its_callers(make_server):
     """By password from anywhere; P-Asserted-Identity counts only then. Others are asked for theirs, whatever number
     they try."""
     server = make_server(
@@ -175,8 +178,8 @@ def test_a_trunk_proves_itself_and_speaks_for_its_callers(make_server):
         f"{make('carrier:trunkline:a-long-password')}:{challenge['nonce']}:00000001:abc:auth:{make('INVITE:sip:x')}"
     )
     proof = (
-        f'Authorization: Digest username="carrier", realm="trunkline", nonce="{challenge["nonce"]}", uri="sip:x", response="{response}", '
-        'algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n'
+        f'Authorization: Digest username="carrier", realm="trunkline", nonce="{challenge["nonce"]}", '
+        f'uri="sip:x", response="{response}", algorithm=MD5, qop=auth, nc=00000001, cnonce="abc"\r\n'
     )
     hand.call_id += "-2"
     assert (
@@ -264,7 +267,7 @@ def test_encrypted_media_with_baresip(make_server, phone, tmp_path, policy):
     assert min(seconds_of(both[:, 0], 1000), seconds_of(both[:, 1], 500), seconds_of(caller.heard(), 500)) > 1.5
 
 
-def test_what_is_not_encrypted_is_refused_where_it_must_be(make_server, tmp_path):
+def test_unencrypted_media_is_refused_if_encryption_is_required(make_server, tmp_path):
     server = make_server(**FAST, TRUNKLINE_SIP_SRTP="required")
     assert Hand(server).invite() == 488
     # We offer it, and whoever answers without is hung up on: there is no way down.
@@ -278,7 +281,7 @@ def test_what_is_not_encrypted_is_refused_where_it_must_be(make_server, tmp_path
     )
 
 
-def test_of_forked_answers_one_is_taken(make_server):
+def test_only_one_of_several_forked_answers_is_used(make_server):
     """A proxy that forks may bring two answers (RFC 3261 §13.2.2.4): the first has the call, the second is acknowledged
     and hung up."""
     far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -333,7 +336,7 @@ def test_of_forked_answers_one_is_taken(make_server):
 
 
 @pytest.mark.parametrize("is_reliable", [True, False])
-def test_early_media_need_not_be_agreed_on_twice(make_server, is_reliable):
+def test_early_media_is_not_negotiated_twice(make_server, is_reliable):
     """SDP in a 183, acknowledged by PRACK where the far end wants it; the 200 has no body (RFC 6337 section 3.1.1)."""
     server = make_server()
     far = Desk(server)

@@ -1,55 +1,21 @@
 """Calls that Twilio places and carries for us: REST, webhooks, streams, turns."""
 
-import functools
-import io
-import subprocess
 import threading
 import time
-import wave
 import xml.etree.ElementTree as ElementTree
-from urllib.parse import urlsplit
 
 import pytest
 import twilio.rest
-from conftest import ATTEND, GUESTS, free_port, mocks
+from conftest import ATTEND, mocks
 from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio
+from ports import free_port
+from realtime_calls import realtime
 from test_operations import run
-from test_realtime import realtime
 from twilio.http.http_client import TwilioHttpClient
-from twilio.twiml.voice_response import Dial, Play, Record, VoiceResponse
-
-CALLEE, CALLER = "+821098765432", "+15550100"
+from twilio.twiml.voice_response import Dial, VoiceResponse
+from twilio_calls import CALLEE, CALLER, asked, dial, start, the_phone
 
 carrier = mocks(MockTwilio)
-
-
-def through_twilio(mock, **more):
-    return {
-        "TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "twilio",
-        "TRUNKLINE_TWILIO_API_URL": mock.url,
-        "TWILIO_ACCOUNT_SID": ACCOUNT,
-        "TWILIO_AUTH_TOKEN": TOKEN,
-        "APP_PUBLIC_BASE_URL": PUBLIC,
-        **more,
-    }
-
-
-def start(make_server, mock, **settings):
-    server = make_server(**through_twilio(mock, **settings))
-    mock.port = server.http_port
-    return server
-
-
-def dial(server, **fields):
-    return server.create(CALLEE, fields.pop("questions", [ATTEND]), caller_number=CALLER, **fields)
-
-
-def the_phone(mock):
-    return next(iter(mock.calls.values()))
-
-
-def asked(mock, what="Calls.json"):
-    return [form for _, path, form in mock.requests if path.endswith(what)]
 
 
 class ToTheMock(TwilioHttpClient):
@@ -151,7 +117,7 @@ def test_a_call_with_a_speech_model(make_server, carrier, model, allowed):
 
 
 @pytest.mark.parametrize("goes", ["completed", "no-answer"])
-def test_a_transfer_to_an_operator(make_server, carrier, model, allowed, goes):
+def test_a_call_can_be_transferred_to_an_operator(make_server, carrier, model, allowed, goes):
     """The stream ends, Twilio dials the operator; where nobody answers, its own voice says so."""
 
     def phone(call):
@@ -184,7 +150,7 @@ def test_a_transfer_to_an_operator(make_server, carrier, model, allowed, goes):
     assert len(ours) == 1 and ours[0]["TimeLimit"] == ["14400"], "the operator's call is not hung up"
 
 
-def test_an_operator_that_cannot_be_dialled(make_server, carrier, model, allowed):
+def test_the_conversation_goes_on_if_the_operator_cannot_be_dialled(make_server, carrier, model, allowed):
     """Twilio refuses: the caller stays with the AI."""
 
     def phone(call):
@@ -241,7 +207,7 @@ def test_calls_that_are_not_answered(make_server, carrier, told, sip, state):
         ({"status": 500}, "no reason given"),
     ],
 )
-def test_what_twilio_does_not_place(make_server, carrier, refusal, words):
+def test_calls_that_twilio_refuses_fail_with_a_reason(make_server, carrier, refusal, words):
     mock = carrier(refuse=refusal)
     server = start(make_server, mock)
     call = server.wait_for(dial(server), seconds=10)
@@ -250,7 +216,7 @@ def test_what_twilio_does_not_place(make_server, carrier, refusal, words):
     assert CALLEE not in (server.folder / "server.log").read_text()
 
 
-def test_a_wrong_key_says_so(make_server, carrier):
+def test_a_wrong_key_is_named_as_the_reason(make_server, carrier):
     mock = carrier(user="SK" + "1" * 32, password="key-secret")
     server = start(make_server, mock)
     call = server.wait_for(dial(server), seconds=10)
@@ -263,7 +229,7 @@ def test_a_wrong_key_says_so(make_server, carrier):
     assert mock.calls, "an API key works as the auth token does"
 
 
-def test_an_answering_machine_is_left(make_server, carrier, model):
+def test_the_call_ends_at_an_answering_machine(make_server, carrier, model):
     def phone(call):
         call.ring()
         call.tell("in-progress")
@@ -318,151 +284,6 @@ def test_an_operator_hangs_up_and_foreign_reports_change_nothing(make_server, ca
     assert phone_call.over.wait(5)
 
 
-@functools.cache
-def spoken(text):
-    """What a person says into `<Record>`: WAV, 8 kHz, 16 bit, with the silence that ended it."""
-    loud = subprocess.run(
-        ["espeak-ng", "-v", "en-us", "-s", "140", "--stdout", text], capture_output=True, check=True
-    ).stdout
-    return subprocess.run(
-        [
-            "sox",
-            "-t",
-            "wav",
-            "-",
-            "-t",
-            "wav",
-            "-r",
-            "8000",
-            "-b",
-            "16",
-            "-c",
-            "1",
-            "-",
-            "gain",
-            "-6",
-            "pad",
-            "0.4",
-            "2",
-        ],
-        input=loud,
-        capture_output=True,
-        check=True,
-    ).stdout
-
-
-def test_by_turns(make_server, carrier):
-    """No streams: each turn of ours is played from a file, each of the callee's recorded; twice silent, then he
-    answers."""
-
-    def phone(call):
-        call.answers = [None, spoken("Yes, I will."), "4"]
-        call.ring()
-        call.answer()
-
-    mock = carrier(phone)
-    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
-    call_id = dial(server, questions=[ATTEND, GUESTS])
-    call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
-    phone_call = the_phone(mock)
-    assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), (call, result, phone_call.twiml)
-    assert [answer["status"] for answer in result["answers"]] == ["answered", "answered"] and result["answers"][0][
-        "value"
-    ] is True
-    assert result["answers"][1]["value"] == 4
-    speakers = [entry["speaker"] for entry in result["transcript"]]
-    assert speakers.count("customer") == 2 and speakers[0] == speakers[-1] == "ai", result["transcript"]
-    evidence = result["answers"][0]["evidence"]
-    assert result["transcript"][evidence["turn"]]["speaker"] == "customer" and evidence["end_ms"] > evidence["start_ms"]
-    data = server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)[1]
-    with wave.open(io.BytesIO(data)) as file:
-        seconds = file.getnframes() / 8000
-    assert seconds >= sum(phone_call.played), "the recording holds every turn"
-    # The first TwiML, by Twilio's own package.
-    wanted, first = VoiceResponse(), ElementTree.fromstring(phone_call.twiml[0])
-    next_url = first.find("Record").get("action")
-    wanted.append(Play(first.find("Play").text))
-    wanted.append(Record(action=next_url, method="POST", timeout=2, max_length=30, play_beep=False, trim="do-not-trim"))
-    wanted.redirect(next_url, method="POST")
-    assert ElementTree.canonicalize(phone_call.twiml[0]) == ElementTree.canonicalize(str(wanted))
-    # What was played cannot be had without its code, nor with another's.
-    played = urlsplit(first.find("Play").text)
-    for query in (
-        "",
-        "expires=99999999999&code=00",
-        played.query.replace("expires=", "expires=1"),
-        played.query[:-1] + "x",
-    ):
-        assert server.request("GET", f"{played.path}?{query}", key=None)[0] == 403
-    assert phone_call.over.wait(10)
-
-
-def test_a_stream_that_cannot_be_had_becomes_a_call_by_turns(make_server, carrier):
-    def phone(call):
-        call.streams_work, call.answers = False, [spoken("No, I cannot come.")]
-        call.ring()
-        call.answer()
-
-    mock = carrier(phone)
-    server = start(make_server, mock)
-    call = server.wait_for(dial(server), seconds=30)
-    assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), call
-    assert len(the_phone(mock).played) >= 2
-
-
-@pytest.mark.parametrize(
-    "recording", [b"no wav file", b"RIFF\xff\xff\xff\xffWAVEfmt \x10", spoken("Yes")[:44], "elsewhere"]
-)
-def test_recordings_that_are_none_are_silence(make_server, carrier, recording):
-    """The question is asked again; a webhook that Twilio repeats gets the same turn; who hangs up leaves what was
-    said."""
-    mock = carrier(lambda call: call.ring())
-    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
-    call_id = dial(server)
-    server.wait_for(call_id, {"ringing"}, seconds=10)
-    call = the_phone(mock)
-    first = ElementTree.fromstring(mock.webhook(call.field("Url"), call.parameters())[1])
-    call.play(first.find("Play").text)
-    name = "RE" + "1" * 32
-    base = "http://127.0.0.1:9" if recording == "elsewhere" else mock.url
-    mock.recordings[name] = recording
-    form = call.parameters(RecordingUrl=f"{base}/2010-04-01/Accounts/{ACCOUNT}/Recordings/{name}", RecordingSid=name)
-    action = first.find("Record").get("action")
-    answers = [mock.webhook(action, form)]
-    time.sleep(1.1)  # links count their life in seconds
-    answers.append(mock.webhook(action, form))
-    assert answers[0] == answers[1] and answers[0][0] == 200
-    second = ElementTree.fromstring(answers[0][1])
-    assert second.find("Play") is not None and second.find("Record").get("action") != action
-    call.tell("in-progress")
-    call.end("completed")
-    found, result = server.wait_for(call_id, seconds=10), server.result(call_id)
-    assert (found["state"], found["end_reason"]) == ("completed", "callee_hangup"), found
-    assert [entry["speaker"] for entry in result["transcript"]] == ["ai", "ai"] and result["transcript"][1][
-        "interrupted"
-    ], result
-    assert mock.webhook(action, form)[1].count("<Hangup/>") == 1
-
-
-@pytest.mark.parametrize(
-    "turn", ["9223372036854775807", "-9223372036854775808", "-1", "7", "99999999999999999999", "x"]
-)
-def test_turns_that_cannot_be_hurt_nobody(make_server, carrier, turn):
-    mock = carrier(lambda call: call.ring())
-    server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
-    call_id = dial(server)
-    server.wait_for(call_id, {"ringing"}, seconds=10)
-    call = the_phone(mock)
-    first = mock.webhook(call.field("Url"), call.parameters())[1]
-    status, text = mock.webhook(f"{call.field('Url')}&turn={turn}", call.parameters())
-    # A number that is none is the beginning, which Twilio repeats.
-    played = [ElementTree.fromstring(twiml).findtext("Play", "").split("?")[0] for twiml in (first, text)]
-    assert status == 200 and (
-        played[0] == played[1] if turn in ("99999999999999999999", "x") else "<Hangup/>" in text
-    ), text
-    assert server.call(call_id)["state"] == "connected"
-
-
 @pytest.mark.parametrize(
     "settings,words",
     [
@@ -472,7 +293,7 @@ def test_turns_that_cannot_be_hurt_nobody(make_server, carrier, turn):
         ({"TWILIO_API_KEY_SID": "SK1"}, "needed both"),
     ],
 )
-def test_settings_that_cannot_work_end_the_start(tmp_path, settings, words):
+def test_unusable_settings_end_the_start(tmp_path, settings, words):
     ended = run("serve", "--http-port", "0", "--sip-port", str(free_port()), cwd=tmp_path, **settings)
     assert ended.returncode != 0 and words in ended.stderr, ended
 

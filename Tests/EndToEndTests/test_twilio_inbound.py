@@ -7,8 +7,8 @@ import time
 import pytest
 from conftest import mocks
 from mock_twilio import MockTwilio
-from test_realtime import realtime
-from test_twilio import spoken, start
+from realtime_calls import realtime
+from twilio_calls import spoken, start
 
 CALLER, OURS = "+821098765432", "+15550199"
 ASKS = {
@@ -121,7 +121,7 @@ def test_a_call_by_turns(make_server, carrier):
     )
 
 
-def test_a_twiml_bin_tells_the_numbers_or_not(make_server, carrier):
+def test_a_stream_from_a_twiml_bin_works_with_and_without_numbers(make_server, carrier):
     mock = carrier()
     server = start(make_server, mock, **ASKS)
     first = mock.incoming(CALLER, OURS)
@@ -184,7 +184,7 @@ def test_a_number_has_its_own_template(make_server, carrier, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_room_is_busy(make_server, carrier, way):
+def test_a_call_beyond_the_limit_is_busy(make_server, carrier, way):
     """The bound is that of all incoming calls, and a place is free again when its call has ended, or was given up."""
     mock = carrier()
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE=way, TRUNKLINE_INBOUND_MAX_CONCURRENT_CALLS="1", **ASKS)
@@ -209,7 +209,7 @@ def test_no_room_is_busy(make_server, carrier, way):
     assert inbound(server)[0]["inbound_id"] != call["inbound_id"]
 
 
-def test_the_caller_hangs_up(make_server, carrier):
+def test_the_call_ends_when_the_caller_hangs_up(make_server, carrier):
     mock = carrier()
     server = start(make_server, mock, **ASKS)
     phone = mock.incoming(CALLER, OURS)
@@ -224,7 +224,7 @@ def test_the_caller_hangs_up(make_server, carrier):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_callbacks_late_doubled_lost_and_foreign(make_server, carrier, way):
+def test_late_repeated_lost_and_foreign_callbacks_do_no_harm(make_server, carrier, way):
     """A webhook told twice is one call; a report of the end that comes late, twice or never changes nothing that has
     ended."""
     mock = carrier()
@@ -260,7 +260,7 @@ def test_callbacks_late_doubled_lost_and_foreign(make_server, carrier, way):
     assert record(server)["completed_at"] == call["completed_at"]
 
 
-def test_a_stream_that_does_not_come(make_server, carrier):
+def test_a_call_whose_stream_never_starts_fails(make_server, carrier):
     """Nothing is heard of the call any more: it ends by itself, and Twilio is told to hang up."""
     mock = carrier()
     server = start(make_server, mock, **ASKS)
@@ -272,7 +272,7 @@ def test_a_stream_that_does_not_come(make_server, carrier):
     wait(lambda: any(form.get("Status") == ["completed"] for _, _, form in mock.requests), what="the hang-up")
 
 
-def test_a_stream_that_cannot_be_had_becomes_a_call_by_turns(make_server, carrier):
+def test_a_call_whose_stream_fails_is_held_by_turns(make_server, carrier):
     mock = carrier()
     server = start(make_server, mock, **ASKS)
     phone = mock.incoming(CALLER, OURS)
@@ -282,7 +282,7 @@ def test_a_stream_that_cannot_be_had_becomes_a_call_by_turns(make_server, carrie
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_operator_hangs_up(make_server, carrier, way):
+def test_an_operator_can_hang_up(make_server, carrier, way):
     mock = carrier()
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE=way, **ASKS)
     phone = mock.incoming(CALLER, OURS)
@@ -295,7 +295,7 @@ def test_an_operator_hangs_up(make_server, carrier, way):
     assert phone.over.wait(10)
 
 
-def test_the_longest_duration_ends_it(make_server, carrier):
+def test_the_maximum_duration_ends_the_call(make_server, carrier):
     mock = carrier()
     server = start(make_server, mock, TRUNKLINE_OUTBOUND_MAX_CALL_DURATION="10", **ASKS)
     phone = mock.incoming(CALLER, OURS)

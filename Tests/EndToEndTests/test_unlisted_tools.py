@@ -3,8 +3,8 @@ Ignored, and the call goes on."""
 
 from conftest import ATTEND, mocks
 from mock_speech import MockSpeech
+from realtime_calls import ended, realtime, stream
 from test_cascade import ANSWERED, END, GOODBYE, GREETING
-from test_realtime import ended, realtime, stream
 
 ODD = [
     ("run_shell", {"command": "rm -rf /"}),
@@ -38,7 +38,7 @@ def deep(levels):
     return value
 
 
-def test_a_speech_model_that_calls_what_was_never_offered(make_server, model):
+def test_tools_never_offered_to_a_speech_model_are_refused(make_server, model):
     """One response with every one of them, one with a hundred of the same; then the conversation goes on as it
     should."""
     mock = model(
@@ -80,7 +80,7 @@ def test_a_speech_model_that_calls_what_was_never_offered(make_server, model):
 speech = mocks(MockSpeech)
 
 
-def test_a_language_model_that_calls_what_was_never_offered(make_server, callee, speech):
+def test_tools_never_offered_to_a_language_model_are_refused(make_server, callee, speech):
     """Cascade: the same in its turns, once all of them and once a hundred of one kind; the question is answered all the
     same."""
     # It comes in pieces of nine characters: more than 64 KiB of them are one call too many already.

@@ -1,6 +1,7 @@
-"""An event loop or the SIP thread that hangs: noticed, said by /health, and never the end of SIGTERM. The thread is stopped as a debugger would.
+"""An event loop or the SIP thread that hangs: it is noticed, /health reports it, and SIGTERM still ends the process.
+The thread is stopped as a debugger would.
 
-Which words the log has for what hangs is a unit test's (LoopWatchdogTests): where a debugger stops a thread is chance.
+LoopWatchdogTests checks what the log says of each activity: where a debugger stops a thread is chance.
 """
 
 import contextlib
@@ -22,8 +23,8 @@ WAIT_FOR_THREADS = 0x40000000
 REPORT_SECONDS, ABORT_SECONDS, LOOK_SECONDS, STOP_SECONDS = 2, 10, 0.5, 30
 # What a thread may be doing (EventLoop.Activity, UserAgent.Activity).
 DOING = {
-    "loop-0": "nothing|a task of a call|a function posted to it|the 20 ms tick of its calls|a connection to our HTTP server"
-    "|a WebSocket that we opened|RTP",
+    "loop-0": "nothing|a task of a call|a function posted to it|the 20 ms tick of its calls|"
+    "a connection to our HTTP server|a WebSocket that we opened|RTP",
     "sip": "messages and timers of the SIP stack|an event of the SIP stack|a command to the SIP stack",
 }
 
@@ -140,7 +141,7 @@ def test_a_thread_that_hangs_is_reported_and_the_process_ends_for_its_supervisor
         assert re.search(rf"\bloop={name}\b", line) and re.search(rf"doing=.*({DOING[name]})", line), line
 
 
-def test_a_loop_that_comes_back_is_well_again(make_server, hold):
+def test_a_loop_that_recovers_is_healthy_again(make_server, hold):
     """A stop of less than 10 s, by a slow disk perhaps, ends nothing."""
     server = make_server(TRUNKLINE_LOOPS="2", SWIFT_BACKTRACE="enable=no")
     thread = hold(server, "loop-0")
@@ -167,8 +168,8 @@ def test_sigterm_ends_the_process_whatever_a_thread_does(make_server, hold, name
     assert STOP_SECONDS - 1 <= seconds < STOP_SECONDS + 5
 
 
-def test_sigterm_ends_the_process_while_a_call_stands_still(make_server, callee, hold):
-    """The call cannot be brought to its end, as its loop hangs: the watchdog ends the process before the limit of SIGTERM."""
+def test_sigterm_ends_the_process_while_a_call_hangs(make_server, callee, hold):
+    """The call cannot be ended, as its loop hangs: the watchdog ends the process before the limit of SIGTERM."""
     server = make_server(TRUNKLINE_LOOPS="1", SWIFT_BACKTRACE="enable=no")
     server.wait_for(server.create(callee("silent").address, [ATTEND]), {"connected"})
     thread = hold(server, "loop-0")

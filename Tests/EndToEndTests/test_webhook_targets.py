@@ -148,7 +148,7 @@ TRICKS = [
 ]
 
 
-def test_tricks_with_the_parts_of_a_url(make_server, inside):
+def test_tricks_with_the_parts_of_a_url_do_not_reach_loopback(make_server, inside):
     target = inside()
     nobody_is_reached(make_server, target, [url.format(port=target.port) for url in TRICKS])
 
@@ -195,7 +195,7 @@ class Fickle(NameServer):
     "answers",
     [["203.0.113.7", "127.0.0.1"], ["127.0.0.1", "203.0.113.7"], ["10.0.0.1"], ["169.254.169.254"], ["0.0.0.0"]],
 )
-def test_a_name_that_changes_its_mind(make_server, inside, tmp_path, certificates, answers):
+def test_a_name_that_resolves_to_loopback_later_is_not_reached(make_server, inside, tmp_path, certificates, answers):
     """The address connected to counts, at each try anew, whatever the name said when the request was taken."""
     target = inside(tls=(certificates / "one.pem", certificates / "one.key"))
     names = Fickle(answers)
@@ -212,7 +212,7 @@ def test_a_name_that_changes_its_mind(make_server, inside, tmp_path, certificate
     )
 
 
-def test_where_it_is_allowed_it_is_reached(make_server, inside, certificates):
+def test_private_targets_are_reached_if_allowed(make_server, inside, certificates):
     """The proof that the tests above can fail: with webhooks.allow_private the same target gets the post."""
     target = inside(tls=(certificates / "one.pem", certificates / "one.key"))
     server = make_server(

@@ -76,7 +76,7 @@ def ended(events, call_id=None):
     )
 
 
-def test_every_event_of_a_call_in_order(make_server, callee, receiver):
+def test_every_event_of_a_call_is_posted_in_order(make_server, callee, receiver):
     own, all_events = receiver(), receiver()
     server = make_server(
         **FAST,
@@ -119,7 +119,7 @@ def test_a_receiver_that_is_down_half_of_the_time_loses_nothing(make_server, cal
     assert own.refused > 3
 
 
-def test_messages_outlive_the_server(make_server, callee, receiver):
+def test_messages_survive_a_restart_of_the_server(make_server, callee, receiver):
     own = receiver(lambda event, number: 500)
     server = make_server(**{**FAST, "TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": ",".join(["2"] * 30)})
     call_id = server.create(callee("busy").address, [ATTEND], webhook_url=own.url)
@@ -131,7 +131,7 @@ def test_messages_outlive_the_server(make_server, callee, receiver):
     assert [event["event"] for _, event in own.received] == server.events(call_id)
 
 
-def test_what_was_given_up_is_sent_again_by_hand(make_server, callee, receiver):
+def test_messages_that_were_given_up_can_be_sent_again(make_server, callee, receiver):
     own = receiver(lambda event, number: 410 if event["event"] == "outbound_ringing" else 200)
     server = make_server(**FAST)
     call_id = server.create(callee("busy").address, [ATTEND], webhook_url=own.url)
@@ -172,7 +172,7 @@ def test_addresses_that_are_refused(server, url, words):
     assert status == 422 and answer["errors"][0]["field"] == "webhook_url" and words in answer["errors"][0]["message"]
 
 
-def test_our_own_network_is_not_posted_to(make_server, callee, receiver):
+def test_webhooks_to_our_own_network_are_not_sent(make_server, callee, receiver):
     """By name or number: the address connected to is what counts."""
     server = make_server(**{**FAST, "TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": "0"})
     call_id = server.create(callee("busy").address, [ATTEND], webhook_url="https://10.0.0.1/hook")

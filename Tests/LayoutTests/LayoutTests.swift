@@ -5,51 +5,53 @@ import Testing
 @Suite struct LayoutTests {
     private static let columns = 120
     private static let lines = 400
-    /// First line of a longer Swift file; a reason follows.
-    private static let reason = "// Over 400 lines: "
+    /// The comment in the first line of a longer file of Swift or Python; a reason follows.
+    private static let reason = "Over 400 lines: "
 
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// The files of the repository with one of these endings. The top folder itself is searched without its subfolders.
-    private func files(in folders: [String], endings: [String]) throws -> [(path: String, lines: [Substring])] {
+    /// The files in these folders of the repository, and in the top folder itself without its subfolders, that are
+    /// chosen by their path.
+    private func files(
+        in folders: [String], where isChosen: (String) -> Bool
+    ) throws -> [(path: String, lines: [Substring])] {
         let manager = FileManager.default
         var paths = try manager.contentsOfDirectory(atPath: Self.root.path)
         for folder in folders {
             let found = manager.enumerator(atPath: Self.root.appendingPathComponent(folder).path)
             paths += try #require(found).compactMap { ($0 as? String).map { "\(folder)/\($0)" } }
         }
-        return try paths.filter { path in endings.contains { path.hasSuffix($0) } }.map { path in
-            let text = try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+        return try paths.filter { isChosen($0) && !$0.contains("__pycache__") }.compactMap { path in
+            let file = Self.root.appendingPathComponent(path)
+            guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { return nil }
+            let text = try String(contentsOf: file, encoding: .utf8)
             return (path, text.split(separator: "\n", omittingEmptySubsequences: false))
         }
     }
 
-    /// A line without the texts in its string literals. Texts stay in one piece, so that a search finds them.
-    private func withoutTexts(_ line: Substring) throws -> String {
-        let literal = try Regex(###"##".*?"##|#".*?"#|"([^"\\]|\\.)*""###)
-        return String(line).replacing(literal, with: "")
+    private func isOf(_ endings: String...) -> (String) -> Bool {
+        { path in endings.contains { path.hasSuffix($0) } }
     }
 
+    /// Characters are counted, not bytes. No file is exempt: long texts are broken, too.
     @Test func linesOfCodeAreAtMost120ColumnsWide() throws {
-        // A dictionary of translations has one entry a line.
-        let sources = try files(in: ["Sources", "Tests", "web"], endings: [".swift", ".js"]).filter {
-            !$0.path.hasPrefix("web/ko") && !$0.path.hasPrefix("Tests/EndToEndTests")
+        let isSource = isOf(".swift", ".js", ".css", ".html", ".py")
+        let sources = try files(in: ["Sources", "Tests", "web", "scripts", "deploy"]) { path in
+            isSource(path) || path.hasPrefix("scripts/") || path.hasPrefix("deploy/")
         }
-        #expect(sources.count > 200)
+        for kind in [".swift", ".js", ".css", ".html", ".py", "scripts/check", "deploy/trunkline.service"] {
+            #expect(sources.contains { $0.path.hasSuffix(kind) }, "no \(kind) is looked at")
+        }
         for (path, lines) in sources {
-            var isInText = false
             for (index, line) in lines.enumerated() {
-                let quotes = line.components(separatedBy: "\"\"\"").count - 1
-                defer { if quotes % 2 == 1 { isInText.toggle() } }
-                guard line.count > Self.columns, !isInText else { continue }
-                #expect(try withoutTexts(line).count <= Self.columns, "\(path):\(index + 1) is over 120 columns wide")
+                #expect(line.unicodeScalars.count <= Self.columns, "\(path):\(index + 1) is over 120 columns wide")
             }
         }
     }
 
     @Test func linesOfProseAreAtMost120ColumnsWide() throws {
-        for (path, lines) in try files(in: ["docs"], endings: [".md"]) {
+        for (path, lines) in try files(in: ["docs"], where: isOf(".md")) {
             var isInFence = false
             for (index, line) in lines.enumerated() {
                 if line.hasPrefix("```") { isInFence.toggle() }
@@ -60,12 +62,13 @@ import Testing
         }
     }
 
-    @Test func longSwiftFilesStateTheirReason() throws {
-        for (path, lines) in try files(in: ["Sources", "Tests"], endings: [".swift"]) where lines.count > Self.lines + 1
-        {
+    @Test func longFilesOfCodeStateTheirReason() throws {
+        for (path, lines) in try files(in: ["Sources", "Tests"], where: isOf(".swift", ".py"))
+        where lines.count > Self.lines + 1 {
+            let reason = (path.hasSuffix(".py") ? "# " : "// ") + Self.reason
             let first = lines.first.map(String.init) ?? ""
             #expect(
-                first.hasPrefix(Self.reason) && first.count > Self.reason.count + 10,
+                first.hasPrefix(reason) && first.count > reason.count + 10,
                 "\(path) has \(lines.count - 1) lines; its first line does not say why")
         }
     }

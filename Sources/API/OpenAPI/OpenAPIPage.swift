@@ -8,10 +8,12 @@ extension OpenAPI {
                 "\"", with: "&quot;")
         }
         var text = """
-            <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Trunkline API</title>\
-            <link rel="stylesheet" href="/web/docs.css"><main><h1>Trunkline API</h1><p>Every route, as <a href="/openapi.json">OpenAPI 3.1</a>. \
-            Send <code>Authorization: Bearer KEY</code>. Problems come as <code>application/problem+json</code> (RFC 9457) with one entry for every \
-            bad field.</p>
+            <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">\
+            <title>Trunkline API</title>\
+            <link rel="stylesheet" href="/web/docs.css"><main><h1>Trunkline API</h1>\
+            <p>Every route, as <a href="/openapi.json">OpenAPI 3.1</a>. \
+            Send <code>Authorization: Bearer KEY</code>. Problems come as <code>application/problem+json</code> \
+            (RFC 9457) with one entry for every bad field.</p>
             """
         let tags = Dictionary(grouping: operations) { $0.value.tag }.sorted { $0.key < $1.key }
         for (tag, operations) in tags {
@@ -32,14 +34,16 @@ extension OpenAPI {
                     text += "<details><summary>body</summary><pre>\(escaped(body.schema().text))</pre></details>"
                 }
                 text +=
-                    "<p class=\"answers\">\(operation.status), \(operation.problems.map(String.init).joined(separator: ", "))</p></article>"
+                    "<p class=\"answers\">\(operation.status), "
+                    + "\(operation.problems.map(String.init).joined(separator: ", "))</p></article>"
             }
             text += "</section>"
         }
         text += "<section><h2>schemas</h2>"
         for (name, schema) in components.sorted(by: { $0.key < $1.key }) {
             text +=
-                "<details id=\"\(escaped(name))\"><summary>\(escaped(name))</summary><pre>\(escaped(schema.text))</pre></details>"
+                "<details id=\"\(escaped(name))\"><summary>\(escaped(name))</summary>"
+                + "<pre>\(escaped(schema.text))</pre></details>"
         }
         return text + "</section></main></html>"
     }()

@@ -90,8 +90,9 @@ extension OpenAPI {
     static func browserTicket(tag: String) -> Operation {
         Operation(
             summary:
-                "A one-time token for the microphone and speaker of the asker's browser, for the `start` of a media stream to `url`: answers a call "
-                + "that rings for him (`browser:`), or takes over one in progress.", tag: tag, status: 201,
+                "A one-time token for the microphone and speaker of the asker's browser, for the `start` of a media "
+                + "stream to `url`: answers a call that rings for him (`browser:`), or takes over one in progress.",
+            tag: tag, status: 201,
             answer: Schema.object(
                 [
                     "outbound_id": Schema.text, "inbound_id": Schema.text, "url": Schema.text, "token": Schema.text,

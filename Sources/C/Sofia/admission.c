@@ -1,11 +1,11 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-/* How many requests the stack takes in. Each one that is no retransmission is a transaction, which sofia keeps for 32
- * seconds (timers H and J, RFC 3261 §17.2) with 18 to 40 KiB, so that a flood of 15 000 a second from one socket
- * took 60 MiB a second. What is above the rates here is dropped unanswered (RFC 3261 §21.5.4): over UDP whoever means
- * it sends it again after half a second, over a connection timer F (32 s) tells its client; an answer to an invented
- * source would only hit somebody else. */
+/* Limits how many requests the stack accepts. Each request that is not a retransmission becomes a transaction, which
+ * sofia keeps for 32 seconds (timers H and J, RFC 3261 §17.2) with 18 to 40 KiB, so that a flood of 15 000 a second
+ * from one socket took 60 MiB a second. Requests above the rates here are dropped unanswered (RFC 3261 §21.5.4): over
+ * UDP a real client repeats its request after half a second, over a connection timer F (32 s) ends its attempt; an
+ * answer to a forged source address would only reach an uninvolved host. */
 #include "admission.h"
 #include "csofia.h"
 #include "streams.h"
@@ -19,23 +19,24 @@
 #include <string.h>
 #include <time.h>
 
-/* Requests a second, and how many may come at once. A call has three to five requests. At most
- * BURST + 32 * RATE transactions are there: 36 000 of 18 KiB are 630 MiB, of strangers alone 9 000. */
+/* Requests a second, and how many may come at once. A call has three to five requests. At most BURST + 32 * RATE
+ * transactions exist: 36 000 of 18 KiB are 630 MiB; unknown addresses alone cause at most 9 000. */
 #define ALL_RATE 1000
 #define ALL_BURST 4000
-/* Of all addresses that nobody knows together: trunks and registered phones have room beside any flood of theirs. */
+/* Of all unknown addresses together: a flood from them leaves room for trunks and registered phones. */
 #define STRANGERS_RATE 250
 #define STRANGERS_BURST 1000
-/* Of one address that nobody knows. */
+/* Of one unknown address. */
 #define STRANGER_RATE 100
 #define STRANGER_BURST 400
-/* Addresses that are told apart; two that share a place share its rate until the other one has spoken. */
+/* Places in the table of unknown addresses. If two addresses have the same place, a request of one replaces the entry
+ * of the other. */
 #define PLACES 4096
 
 /* A token bucket, in thousandths of a request. */
 struct bucket { in_addr_t address; long long tokens, filled_ms; };
 
-/* Confined to the thread of a stack. */
+/* Used only on the thread of a stack. */
 static __thread struct gate { struct bucket all, strangers, table[PLACES]; } *gate;
 
 static atomic_ulong dropped;
@@ -55,7 +56,7 @@ static long long now_ms(void) {
     return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Whether a request fits, without taking it. */
+/* Whether there is room for a request; does not take a token. */
 static int has_room(struct bucket *bucket, long long now, int rate, int burst) {
     long long waited = now - bucket->filled_ms, most = (long long)burst * 1000;
     bucket->tokens = !bucket->filled_ms || waited * rate >= most - bucket->tokens ? most : bucket->tokens + waited * rate;
@@ -80,7 +81,7 @@ static int admits(in_addr_t address) {
     return 1;
 }
 
-/* Every message passes here once it is whole. */
+/* sofia calls this for every complete message. */
 void tport_deliver(tport_t *transport, msg_t *message, msg_t *next, tport_compressor_t *compressor, su_time_t now) {
     static _Atomic(void *) known;
     void (*real)(tport_t *, msg_t *, msg_t *, tport_compressor_t *, su_time_t);

@@ -35,9 +35,10 @@ struct posted { void (*function)(void *); void *argument; };
 #include <stdio.h>
 #include <strings.h>
 
-/* Where a response cannot be sent to the address that its request came from, sofia asks for the name in its Via with getaddrinfo, and all calls wait
- * until a name server has answered or has not: one forged request would silence us for seconds. (Names that we call are looked up by sofia's own
- * resolver, which waits for nothing.) So on the SIP thread getaddrinfo reads addresses and knows no names. */
+/* If a response cannot be sent to the source address of its request, sofia looks up the name in its Via with
+ * getaddrinfo, which blocks all calls until a name server answers or times out: one forged request would stop the stack
+ * for seconds. (sofia looks up the names that we call with its own resolver, which does not block.) So on the SIP
+ * thread getaddrinfo accepts numeric addresses only. */
 static __thread int is_sip_thread;
 
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
@@ -52,8 +53,9 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     return real(node, service, &numeric, result);
 }
 
-/* Empty lines before a message are passed over (RFC 3261 §7.5): keep-alives and their answers (RFC 5626 §3.5.1) come in one segment with the message
- * behind them. sofia's extract_first() copies such a first line from before the empty lines, and loses as much of its end; the buffer still has it. */
+/* Empty lines before a message are skipped (RFC 3261 §7.5): keep-alives and their answers (RFC 5626 §3.5.1) come in one
+ * segment with the message after them. sofia's extract_first() then copies the first line starting at the empty lines,
+ * and cuts as many bytes off its end; the buffer still holds the whole line. */
 static void restore_first_line(msg_header_t const *header, char *line, size_t length) {
     char const *data = header->sh_common->h_data;
     size_t size = header->sh_common->h_len, skipped = 0;
@@ -70,8 +72,8 @@ static issize_t parse_status(su_home_t *home, msg_header_t *header, char *line, 
     return sip_status_class->hc_parse(home, header, line, length);
 }
 
-/* A request line that sofia cannot read (RFC 4475 §3.1.2.13, lwsruri) is no reason for silence: where method and version are there, the
- * request goes on with an address that is nobody's, and is refused as any other. */
+/* A request whose request line sofia cannot read (RFC 4475 §3.1.2.13, lwsruri) still gets an answer: if method and
+ * version can be read, its address is replaced by one that nobody has, and the request is refused as any other. */
 #define UNREADABLE "sip:" UNREADABLE_HOST
 static struct msg_hclass_s request_class[1];
 
@@ -97,9 +99,9 @@ static issize_t parse_request(su_home_t *home, msg_header_t *header, char *line,
     return again ? sip_request_class->hc_parse(home, header, again, (isize_t)strlen(again)) : -1;
 }
 
-/* Where a Contact or Record-Route leads nowhere that a request could be sent to (another scheme, no host, a port or transport that is none), sofia
- * fails to make the BYE of the call, takes that for the answer to it, and makes it again, and again, until the stack is full: the end of the process.
- * Such an address is replaced by one that can be looked up, and is not found. */
+/* If no request can be sent to a Contact or Record-Route (another scheme, no host, an invalid port or transport), sofia
+ * fails to make the BYE of the call, takes the failure for its answer, and tries again recursively, until the stack
+ * overflows and the process ends. Such an address is replaced by one that can be looked up, and is not found. */
 static url_t unreachable[1];
 
 static int is_plain(char const *text, char const *allowed) { return text && *text && strspn(text, allowed) == strlen(text); }
@@ -118,14 +120,14 @@ static int can_be_sent_to(url_t const *url) {
     return 1;
 }
 
-/* Headers are read, and nobody has seen them yet. */
+/* Called when all headers have been read, before the message is delivered. */
 static issize_t extract_body(msg_t *message, msg_pub_t *object, char bytes[], isize_t size, int is_end) {
     sip_t *sip = (sip_t *)object;
     for (sip_contact_t *contact = sip->sip_contact; contact; contact = contact->m_next)
         if (!can_be_sent_to(contact->m_url)) *contact->m_url = *unreachable;
     for (sip_record_route_t *route = sip->sip_record_route; route; route = route->r_next)
         if (!can_be_sent_to(route->r_url)) *route->r_url = *unreachable;
-    /* What is longer than a message may be is not waited for: 413 (RFC 3261 §21.4.11). */
+    /* The body of a message that is too long is not read: 413 (RFC 3261 §21.4.11). */
     usize_t header = msg_size(message);
     if (sip->sip_content_length && (header > MESSAGE_BYTES || sip->sip_content_length->l_length > MESSAGE_BYTES - header)) {
         msg_set_flags(message, MSG_FLG_TOOLARGE | MSG_FLG_ERROR);
@@ -164,12 +166,13 @@ struct csofia_agent {
     nua_t *nua;
     csofia_callback callback;
     void *application;
-    sip_t const *current; /* the message of the event being delivered: digest challenges are answered from it */
+    sip_t const *current; /* the message of the event being delivered; csofia_authenticate reads the challenge in it */
 };
 
 static const char *last_uri(su_home_t *home, url_t const *url) { return url ? url_as_string(home, url) : NULL; }
 
-/* The value of a header, put together again. (sip_header_as_string loses the last parameter of some that do not fit into its buffer.) */
+/* The value of a header, rebuilt from its parts. (sip_header_as_string loses the last parameter of some values that do
+ * not fit into its buffer.) */
 static const char *credentials(su_home_t *home, msg_auth_t const *header) {
     if (!header) return NULL;
     char const *all = su_sprintf(home, "%s", header->au_scheme ? header->au_scheme : "");
@@ -290,7 +293,7 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
 static csofia_tracer tracer;
 static void *tracer_application;
 
-/* sofia would print to standard error; what matters is reported as events, or traced. */
+/* Takes sofia's log instead of standard error: whatever matters is reported by events, or traced. */
 static void on_log(void *stream, char const *format, va_list arguments) {
     (void)stream;
     if (!tracer) return;
@@ -326,9 +329,9 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         TAG_IF(c->tls_url, NUTAG_SIPS_URL(c->tls_url)),
         TAG_IF(c->tls_folder, NUTAG_CERTIFICATE_DIR(c->tls_folder)),
         TPTAG_TLS_VERIFY_POLICY(c->verifies_tls ? TPTLS_VERIFY_OUT | TPTLS_VERIFY_SUBJECTS_OUT : TPTLS_VERIFY_NONE),
-        TPTAG_TLS_VERSION(0),   /* every version that OpenSSL has, from 1.2 on: handshake.c */
+        TPTAG_TLS_VERSION(0),   /* all versions of OpenSSL; handshake.c sets the minimum, 1.2 */
         TPTAG_LOG(1),
-        TPTAG_STUN_SERVER(0),   /* nobody asked for one, and it writes to standard error whatever a stranger likes */
+        TPTAG_STUN_SERVER(0),   /* not needed, and it prints text from unknown sources to standard error */
         NUTAG_USER_AGENT(c->user_agent),
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
@@ -337,8 +340,8 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         SIPTAG_SUPPORTED_STR("timer, 100rel, replaces"),
         NUTAG_SESSION_TIMER(c->session_expires), NUTAG_MIN_SE(90),
         NUTAG_DETECT_NETWORK_UPDATES(NUA_NW_DETECT_NOTHING),
-        NUTAG_MAX_RETRY_AFTER(0),   /* a 503 with Retry-After is our retry policy's business, not nua's */
-        NUTAG_AUTO302(0),           /* redirects are followed by policy only: toll fraud */
+        NUTAG_MAX_RETRY_AFTER(0),   /* our retry policy handles a 503 with Retry-After, not nua */
+        NUTAG_AUTO302(0),           /* our policy decides about redirections, against toll fraud */
         NUTAG_UPDATE_REFRESH(1),
         NTATAG_UDP_MTU(65535), NTATAG_MAXSIZE(BUFFER_BYTES), NTATAG_SIP_T1X64(32000),
         TAG_END());
@@ -348,7 +351,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
 }
 void csofia_run(csofia_agent *agent) {
     is_sip_thread = 1;
-    /* Foundation tells the system no name that is set before Thread.start has returned. */
+    /* Foundation does not pass a name to the system that is set before Thread.start has returned. */
     pthread_setname_np(pthread_self(), "sip");
     su_root_run(agent->root);
 }
@@ -383,7 +386,7 @@ csofia_call csofia_invite(csofia_agent *agent, const char *request_uri, const ch
         TAG_END());
     return nh;
 }
-/* A filter of classic BPF: one comparison an address (Linux, socket(7), SO_ATTACH_FILTER). */
+/* A classic BPF filter with one comparison for each address (Linux, socket(7), SO_ATTACH_FILTER). */
 int csofia_shut_out(const unsigned short *ports, int port_count, const unsigned *addresses, int count) {
     if (count > 1000) { addresses += count - 1000; count = 1000; }
     struct sock_filter *code = calloc((size_t)count * 2 + 2, sizeof *code);
@@ -424,7 +427,8 @@ void csofia_register(csofia_call call, const char *registrar, const char *proxy,
 void csofia_unregister(csofia_call call) { nua_unregister(call, TAG_END()); }
 void *csofia_context(csofia_call call) { return nua_handle_magic(call); }
 void csofia_bind(csofia_call call, void *context) { nua_handle_bind(call, context); }
-/* An UPDATE with an offer is answered when its owner has made the answer: until then it is kept here, one a call, on the SIP thread. */
+/* An UPDATE with an offer is answered after the call has made the SDP answer; until then it is kept here, one for each
+ * call, on the SIP thread. */
 static __thread struct { nua_handle_t *call; nua_saved_event_t event[1]; } updates[64];
 
 int csofia_keep(csofia_agent *agent, csofia_call call) {
@@ -478,7 +482,7 @@ csofia_call csofia_replaced(csofia_agent *agent, const char *text) {
     sip_replaces_t *replaces = sip_replaces_make(home, text);
     nua_handle_t *found = replaces ? nua_handle_by_replaces(agent->nua, replaces) : NULL;
     su_home_deinit(home);
-    return found; /* referenced: the caller's csofia_unreference gives it back */
+    return found; /* referenced; the caller releases it with csofia_unreference */
 }
 void csofia_unreference(csofia_call call) { nua_handle_unref(call); }
 void csofia_bye(csofia_call call, const char *reason) { nua_bye(call, TAG_IF(reason, SIPTAG_REASON_STR(reason)), TAG_END()); }

@@ -1,8 +1,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-/* A TLS connection that fails before it stands: sofia closes it without a word, and the request that it was opened
- * for waits until its time is over. */
+/* If the TLS handshake of a connection fails, sofia closes the connection without reporting it, and the request that
+ * needs it waits until it times out. Here the failure is reported. */
 #include "streams.h"
 #include <sofia-sip/su_wait.h>
 #include <errno.h>
@@ -24,8 +24,8 @@ int tls_connect(su_root_magic_t *magic, su_wait_t *wait, struct tport_s *transpo
     return result;
 }
 
-/* -1 is the end of a stream, which is no error to sofia; within a handshake it is one, and those who wait for the
- * connection hear of it at once. */
+/* -1 stands for the end of a stream, which sofia does not take for an error. During a handshake it is one: it is
+ * reported at once to the requests that wait for the connection. */
 void tport_error_report(struct tport_s *transport, int error, void const *address) {
     static _Atomic(void *) known;
     void (*real)(struct tport_s *, int, void const *);
@@ -33,8 +33,8 @@ void tport_error_report(struct tport_s *transport, int error, void const *addres
     if (real) real(transport, error < 0 && in_handshake ? EPROTO : error, address);
 }
 
-/* sofia asks OpenSSL for whatever versions it knows (or for 1.0 alone, by its default): none before TLS 1.2 (RFC
- * 8996). */
+/* sofia allows all versions that OpenSSL has (or 1.0 alone, by default). This sets TLS 1.2 as the minimum (RFC 8996).
+ */
 struct ssl_ctx_st *SSL_CTX_new(void const *method);
 
 struct ssl_ctx_st *SSL_CTX_new(void const *method) {

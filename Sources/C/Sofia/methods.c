@@ -6,8 +6,8 @@
 #include <sofia-sip/sip_parser.h>
 #include <string.h>
 
-/* sofia takes fewer signs in the name of a method than a token has (RFC 3261 §25.1: not + and `), and a request with
- * them in it was met by silence (RFC 4475 §3.1.1.2). With them it is a method that we do not know: 501. */
+/* sofia allows fewer characters in the name of a method than a token may have (RFC 3261 §25.1: not + and `), and did
+ * not answer requests with these (RFC 4475 §3.1.1.2). Here such a name is an unknown method: 501. */
 sip_method_t sip_method_d(char **text, char const **name) {
     static _Atomic(void *) known;
     sip_method_t (*real)(char **, char const **);

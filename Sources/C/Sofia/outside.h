@@ -2,8 +2,8 @@
 #pragma once
 #include <sofia-sip/nua.h>
 
-/* What stands for the host of a request line that could not be read. */
+/* Replaces the host in a request line that could not be read. */
 #define UNREADABLE_HOST "unreadable.invalid"
 
-/* On the thread that runs the stack. NULL: no more. */
+/* On the thread that runs the stack. NULL: stops the corrections. */
 void outside_start(nua_t *nua);

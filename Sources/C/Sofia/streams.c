@@ -20,34 +20,36 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The memory of all connections together. A connection holds at most one incomplete message: its text, twice while
- * its buffer grows (2 * BUFFER_BYTES), its fields (FIELD_COUNT of 0.3 KiB) and their parameters (MESSAGE_BYTES / 2 of 8
- * bytes, twice while their list grows), so less than 1 MiB; its receive and send buffers are the kernel's (2 * 64
- * KiB). TOTAL * 1 MiB = 512 MiB is what an attack by many addresses can reach; half messages of 64 KiB, the ordinary case, take TOTAL * 70 KiB = 35
- * MiB. */
+/* Limits the memory of all connections together. A connection holds at most one incomplete message: its text, twice
+ * while its buffer grows (2 * BUFFER_BYTES), its fields (FIELD_COUNT of 0.3 KiB) and their parameters (MESSAGE_BYTES /
+ * 2 of 8 bytes, twice while their list grows), so less than 1 MiB; its receive and send buffers are the kernel's (2 *
+ * 64 KiB). An attack by many addresses can reach TOTAL * 1 MiB = 512 MiB; incomplete messages of 64 KiB, the ordinary
+ * case, take TOTAL * 70 KiB = 35 MiB. */
 #define TOTAL 512
-/* Of them all, those of sources that nobody knows: a trunk and a registered phone always find room. */
+/* Connections of all unknown addresses together: there is always room for trunks and registered phones. */
 #define STRANGERS 384
-/* Of one address that nobody knows. A proxy or an office behind one address needs a few. */
+/* Connections of one unknown address. A proxy, or an office behind one address, needs several. */
 #define STRANGERS_OF_ONE 32
-/* Seconds until a new connection has brought its first message whole (with TLS, its handshake too), and for any
- * message from its first byte to its last. Timer F of SIP is 32: a client that takes longer has given up by itself. */
+/* Seconds until the first message of a new connection must be complete (with TLS, the handshake too), and for any
+ * message from its first byte to its last. Timer F of SIP is 32: a client that takes longer has already given up. */
 #define FIRST_SECONDS 15
 #define MESSAGE_SECONDS 15
-/* Seconds that a connection stays after its peer was told what was wrong. */
+/* Seconds that a connection stays open after an error was reported to its peer. */
 #define FAREWELL_SECONDS 2
-/* Seconds until what we sent must be taken: a peer that reads nothing. */
+/* Seconds within which the peer must acknowledge what we sent; ends connections of peers that read nothing. */
 #define UNREAD_SECONDS 30
-/* Seconds of silence after which the kernel asks whether the peer is still there, and between its questions (4 of
- * them). Idle connections whose peer is there end after the 30 minutes of sofia's TPTAG_IDLE. */
+/* Seconds without data after which the kernel sends keep-alive probes (4 of them), and seconds between two probes.
+ * Idle connections whose peer answers them end after the 30 minutes of sofia's TPTAG_IDLE. */
 #define KEEPALIVE_SECONDS 120
 #define KEEPALIVE_INTERVAL_SECONDS 30
-/* Asked of the kernel, which doubles it for its own use: what waits there is less than BUFFER_BYTES - MESSAGE_BYTES. */
+/* Size of the kernel's buffers, which the kernel doubles for its own use: less than BUFFER_BYTES - MESSAGE_BYTES of
+ * data waits there. */
 #define KERNEL_BYTES 28672
-/* Addresses whose connections come first. */
+/* Addresses whose connections have priority. */
 #define FAVOURED 20000
 
-/* A connection that was accepted. Its file descriptor is sofia's, which may have closed it: the inode tells. */
+/* A connection that was accepted. sofia owns its file descriptor and may have closed it; the inode shows whether the
+ * descriptor is still the same connection. */
 struct stream {
     int fd;
     ino_t inode;
@@ -56,11 +58,11 @@ struct stream {
     int has_spoken, is_ending;
 };
 
-/* Confined to the thread of a stack. */
+/* Used only on the thread of a stack. */
 static __thread struct {
     int is_running;
     su_timer_t *timer;
-    struct stream all[TOTAL + 64]; /* some that are ending, and not closed yet */
+    struct stream all[TOTAL + 64]; /* 64: connections that are ending and not closed yet */
     int count;
     in_addr_t *favoured; /* sorted */
     int favoured_count;
@@ -90,14 +92,14 @@ static int is_open(struct stream const *stream) {
     return fstat(stream->fd, &state) == 0 && S_ISSOCK(state.st_mode) && state.st_ino == stream->inode;
 }
 
-/* Milliseconds since its peer has sent anything. */
+/* Milliseconds since the peer last sent data. */
 static unsigned idle(struct stream const *stream) {
     struct tcp_info info;
     socklen_t length = sizeof info;
     return getsockopt(stream->fd, IPPROTO_TCP, TCP_INFO, &info, &length) ? 0 : info.tcpi_last_data_recv;
 }
 
-/* sofia reads the end of the stream, and closes it. */
+/* Shuts the connection down; sofia then reads the end of the stream and closes it. */
 static void end_stream(struct stream *stream) {
     stream->is_ending = 1;
     shutdown(stream->fd, SHUT_RDWR);
@@ -124,15 +126,16 @@ static int same_source(struct stream const *a, struct stream const *b) {
     return a->peer.sin_addr.s_addr == b->peer.sin_addr.s_addr;
 }
 
-/* Connections of the source of one. */
+/* How many connections have the same source as this one. */
 static int share(struct stream const *stream) {
     int count = 0;
     for (int i = 0; i < streams.count; i++) count += !streams.all[i].is_ending && same_source(&streams.all[i], stream);
     return count;
 }
 
-/* Who gives way: of the sources that nobody knows the one with the most connections, of its connections the one that
- * has been silent longest. `source`: only connections of the same address. */
+/* The connection to close for a new one: of the source with the most connections, the one that has been idle longest.
+ * `source`: only connections of the same address; `among_favoured`: only those of known addresses, else only the
+ * others. */
 static struct stream *weakest(struct stream const *source, int among_favoured) {
     struct stream *found = NULL;
     int found_share = 0;
@@ -149,7 +152,7 @@ static struct stream *weakest(struct stream const *source, int among_favoured) {
     return found;
 }
 
-/* Makes room for a connection that has just come. 0: there is none. */
+/* Makes room for a new connection, if necessary by closing another one. 0: there is no room. */
 static int has_room_for(struct stream const *newcomer) {
     int all = 0, strangers = 0, own = 0, favoured = is_favoured(newcomer);
     for (int i = 0; i < streams.count; i++) {
@@ -200,7 +203,7 @@ int accept(int listener, struct sockaddr *address, socklen_t *length) {
     }
     newcomer.inode = state.st_ino;
     bound_buffers(fd);
-    /* A descriptor that is used again: what was known of it is over. */
+    /* If the descriptor was used before, its old entry is replaced. */
     int place = 0;
     while (place < streams.count && streams.all[place].fd != fd) place++;
     if (place == streams.count) streams.count++;
@@ -229,9 +232,9 @@ static int has_too_many_fields(msg_t *message) {
 
 static int is_line_end(char c) { return c == '\r' || c == '\n'; }
 
-/* Whether what is to be read now, up to the end of the header, has more fields or more in a field than a message may
- * have. A NUL there, which a quoted text may hold (RFC 4475 §3.1.1.2), becomes a question mark: sofia's texts end at
- * it, and what is left is no message that could be answered. */
+/* Whether the text to be read now, up to the end of the header, has too many fields, or too many values in them.
+ * Replaces each NUL in it, which a quoted string may contain (RFC 4475 §3.1.1.2), by a question mark: for sofia a
+ * string ends at a NUL, and the rest could not be answered. */
 static int is_overfull(msg_t *message) {
     char *text = msg_buf_committed_data(message);
     size_t length = msg_buf_committed(message), i = 0;
@@ -254,8 +257,8 @@ static int is_overfull(msg_t *message) {
     return 0;
 }
 
-/* Every message passes here, as often as something of it has come, before it grows. (sofia takes a limit from the
- * transport for the first message of a segment alone; those behind it have none.) */
+/* sofia calls this whenever a part of a message has arrived. The limits are set here, as sofia applies the transport's
+ * limit only to the first message of a segment. */
 int msg_extract(msg_t *message) {
     static _Atomic(void *) known;
     int (*real)(msg_t *);

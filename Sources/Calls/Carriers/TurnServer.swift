@@ -20,7 +20,10 @@ public final class TurnServer: Sendable {
         let forget: @Sendable () -> Void = { [weak self] in self?.forget(providerCallID) }
         guard let conversation = line.calls.beginTurns(of: callID, ended: forget) else {
             line.logger.error(
-                "a call by turns cannot be held: it needs recogniser, language model and voice (agent.fallback, or agent.mode cascade)"
+                """
+                a call by turns cannot be held: it needs recogniser, language model and voice (agent.fallback, or \
+                agent.mode cascade)
+                """
             )
             return nil
         }

@@ -18,7 +18,8 @@ public struct HTTPFailure: Error, Sendable, Equatable {
         let title = HTTPStatus.reason(status)
         let code = title.lowercased().replacing(" ", with: "_")
         let body =
-            #"{"type":"/problems/\#(code)","title":"\#(title)","status":\#(status),"code":"\#(code)","detail":"\#(detail)"}"#
+            #"{"type":"/problems/\#(code)","title":"\#(title)","status":\#(status),"#
+            + #""code":"\#(code)","detail":"\#(detail)"}"#
         var response = HTTPResponse(status: status, contentType: "application/problem+json", Array(body.utf8))
         response.headers += [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
         return response

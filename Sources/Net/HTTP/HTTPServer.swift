@@ -102,7 +102,8 @@ public final class HTTPServer: @unchecked Sendable {
             }
             throw NetError(
                 .unavailable,
-                "cannot serve TLS with the certificate \(tls.certificate) and the key \(tls.key): do they belong together?"
+                "cannot serve TLS with the certificate \(tls.certificate) and the key \(tls.key): "
+                    + "do they belong together?"
             )
         }
         let thread = Thread { [self] in acceptLoop(fd) }

@@ -42,7 +42,7 @@ enum HTTPDate {
         guard gmtime_r(&time, &parts) != nil else { return "" }
         func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
         let day = days[Int(parts.tm_wday) % 7], month = months[Int(parts.tm_mon) % 12]
-        return
-            "\(day), \(two(parts.tm_mday)) \(month) \(Int(parts.tm_year) + 1_900) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
+        let clock = "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+        return "\(day), \(two(parts.tm_mday)) \(month) \(Int(parts.tm_year) + 1_900) \(clock) GMT"
     }
 }

@@ -1,17 +1,18 @@
 internal import Foundation
 
-/// What a voice says that is no person's: read from its words, whatever model holds the conversation.
+/// Recognises automatic voices (machines, screening assistants, waiting loops, menus) by their words, whatever model
+/// holds the conversation.
 public enum AnsweringMachineDetection: Sendable, Equatable {
     /// An answering machine or mailbox.
     case machine
     /// An automatic assistant asks who is calling and why before it puts the call through.
     case screening
-    /// Wait: somebody is being fetched, or the call put through.
+    /// A request to wait until somebody comes, or until the call is put through.
     case hold
-    /// A voice menu; `person`: the key that leads to a person, where one is offered.
+    /// A voice menu; `person`: the key that leads to a person, if there is one.
     case menu(person: Character?)
 
-    /// Words of one turn that are looked at.
+    /// Words of one turn that are examined.
     private static let wordLimit = 400
 
     /// nil: it may be a person.
@@ -29,14 +30,14 @@ public enum AnsweringMachineDetection: Sendable, Equatable {
         -> AnsweringMachineDetection?
     {
         guard AnswerReading.contains(words, anyOf: patterns["menu"] ?? []) else { return nil }
-        // One offer a clause: "press 1 for sales, or press 2 to speak with somebody".
+        // Each clause holds one offer: "press 1 for sales, or press 2 to speak with somebody".
         let clauses = text.split(whereSeparator: { ",.;:!?。、".contains($0) }).map {
             AnswerReading.normalize(String($0))
         }
         var offers: [(key: Character, isPerson: Bool)] = []
         for (index, clause) in clauses.enumerated() {
             guard let key = clause.lazy.compactMap(Self.key).first else { continue }
-            // What it is for stands before or behind it.
+            // The clause names the purpose of the key before or after it.
             let before =
                 index > 0 && clauses[index - 1].lazy.compactMap(Self.key).first == nil ? clauses[index - 1] : []
             offers.append((key, AnswerReading.contains(before + clause, anyOf: patterns["menu_person"] ?? [])))

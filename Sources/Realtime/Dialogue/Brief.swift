@@ -7,14 +7,14 @@ public struct Brief: Sendable, Equatable, Codable {
     public var questions: [Question]
     /// BCP 47, e.g. `en`, `ko`.
     public var language: String
-    /// AI turns after which the call is brought to its end.
+    /// AI turns after which the call is ended.
     public var maxTurns: Int
     /// Replace the embedded greeting and closing where set; `{caller}` and `{purpose}` are filled in.
     public var greetingTemplate: String?
     public var closingTemplate: String?
-    /// What the other party may ask in this call, and what is answered then.
+    /// Questions that the other party may ask in this call, with their answers.
     public var facts: [Fact]?
-    /// The other party has called us: nobody is told why we call.
+    /// The other party has called us, so no purpose of the call is stated.
     public var isIncoming: Bool?
 
     /// A question that may come, with its answer.
@@ -49,7 +49,7 @@ public struct Question: Sendable, Equatable, Codable, Identifiable {
     /// `q1`, `q2`, …
     public var id: String
     public var text: String
-    /// As given; `text` where the request gave a bare string.
+    /// As given; `text` if the request gave a bare string.
     public var kind: Kind
     public var choices: [String]
     public var isRequired: Bool
@@ -80,7 +80,7 @@ public struct Question: Sendable, Equatable, Codable, Identifiable {
 }
 
 extension Question {
-    /// Whether it is to be asked, as far as is known: nil while the question that decides is open.
+    /// Whether the question is to be asked; nil while the question that it depends on is open.
     func isDue(by answers: [Answer]) -> Bool? {
         guard let condition else { return true }
         guard let deciding = answers.first(where: { $0.questionID == condition.question }) else { return false }
@@ -99,8 +99,8 @@ extension Question {
 }
 
 extension Question.Condition {
-    /// Texts are compared without regard to case, numbers and truth values as what they are; models report `"yes"` and
-    /// `true` alike.
+    /// Texts are compared without regard to case, numbers and truth values by their value; models report both `"yes"`
+    /// and `true`.
     func isMet(by answer: Answer) -> Bool {
         switch (equals, answer.value) {
         case (.boolean(let wanted), .boolean(let given)): return wanted == given

@@ -1,5 +1,5 @@
-/// What every conversation goes through, whatever its mode: greeting, silence, an answering machine, the transfer to a
-/// person, the goodbye. A value: it reads no clock; times are milliseconds since the answer.
+/// The course of every conversation, in every mode: greeting, silence, an answering machine, the transfer to a person,
+/// the goodbye. A value: it reads no clock; times are milliseconds since the answer.
 ///
 ///     waiting ─▶ talking ─┬─▶ leavingMessage ─▶ closing ─▶ ended
 ///                         ├─▶ announcingTransfer ─▶ transferring ─▶ (talking)
@@ -9,14 +9,14 @@ public struct CallFlow: Sendable {
         /// No media yet.
         case waiting
         case talking
-        /// An answering machine has the call: its greeting is waited out.
+        /// An answering machine has answered: we wait until its greeting is over.
         case leavingMessage(VoicemailMessage)
-        /// The caller is being told that they are put through; `deadline`: then they are, whatever was said. `isSaid`:
-        /// the announcement has been made, or asked for.
+        /// The caller is being told that they are put through; at `deadline` they are put through in any case.
+        /// `isSaid`: the announcement has been made, or asked for.
         case announcingTransfer(deadline: Int, isSaid: Bool)
-        /// With a person, or on the way to one.
+        /// The call is with a person, or is being put through to one.
         case transferring
-        /// The goodbye; cut at `deadline`.
+        /// We say goodbye; our speech is cut off at `deadline`.
         case closing(EndReason, deadline: Int)
         case ended
     }
@@ -25,10 +25,10 @@ public struct CallFlow: Sendable {
     public private(set) var answeredBy: AnsweredBy = .unknown
     private let policy: ConversationPolicy
     private let language: String
-    /// From then on the caller's silence is answered.
+    /// When the caller is prompted, if the silence lasts.
     private var silenceDeadline: Int?
     private var promptsInARow = 0
-    /// A person is being fetched: screening, hold, a menu.
+    /// We wait for a person: screening, hold, a menu.
     private var isOnHold = false
 
     public init(policy: ConversationPolicy, language: String) {
@@ -45,21 +45,21 @@ public struct CallFlow: Sendable {
     public var isClosing: Bool { closing != nil }
     public var isLeavingMessage: Bool { if case .leavingMessage = phase { true } else { false } }
     public var isAnnouncingTransfer: Bool { if case .announcingTransfer = phase { true } else { false } }
-    /// The caller has been told, or is to be, that they are put through.
+    /// The caller has been told, or is being told, that they are put through.
     public var isTransferSaid: Bool { if case .announcingTransfer(_, let isSaid) = phase { isSaid } else { false } }
-    /// Why the goodbye is being said.
+    /// The reason for the goodbye.
     public var closing: EndReason? { if case .closing(let reason, _) = phase { reason } else { nil } }
 
     // MARK: Transitions
 
-    /// Media flows. False: it did already.
+    /// Media has started. False: it had started before.
     public mutating func begin() -> Bool {
         guard phase == .waiting else { return false }
         phase = .talking
         return true
     }
 
-    /// The caller makes a sound: there is no silence to answer.
+    /// The caller makes a sound: no silence counts.
     public mutating func callerBegan() {
         silenceDeadline = nil
         if case .leavingMessage(var message) = phase {
@@ -84,17 +84,17 @@ public struct CallFlow: Sendable {
     /// Somebody speaks, or is about to.
     public mutating func cancelSilence() { silenceDeadline = nil }
 
-    /// The caller spoke: earlier prompts are forgotten.
+    /// The caller has spoken: prompts are counted from 0 again.
     public mutating func callerAnswered() { promptsInARow = 0 }
 
-    /// A key was pressed: a person has the line.
+    /// A key was pressed, so a person is on the line.
     public mutating func keyPressed() {
         silenceDeadline = nil
         if answeredBy == .unknown { answeredBy = .human }
     }
 
-    /// What a caller's words say about who has the line.
-    /// - Parameter mayBeMachine: whether it may still be no person.
+    /// Decides by the caller's words whether a person is on the line.
+    /// - Parameter mayBeMachine: whether it may still be a machine.
     /// - Returns: nil for a person.
     public mutating func read(_ text: String, mayBeMachine: Bool) -> AnsweringMachineDetection? {
         let talk =
@@ -110,7 +110,7 @@ public struct CallFlow: Sendable {
     }
 
     /// An answering machine has the line.
-    /// - Returns: false: nothing is left on it, the call is over. nil: the call is past that.
+    /// - Returns: false: no message is left, the call is over. nil: the call is already in a later state.
     public mutating func foundMachine(isSpeaking: Bool, at now: Int) -> Bool? {
         guard phase == .talking || phase == .waiting || isAnnouncingTransfer else { return nil }
         answeredBy = .voicemail
@@ -125,7 +125,7 @@ public struct CallFlow: Sendable {
         phase = .closing(.voicemail, deadline: now + VoicemailMessage.limitMs)
     }
 
-    /// The goodbye begins. False: the call is past that.
+    /// The goodbye begins. False: the call is already in a later state.
     @discardableResult
     public mutating func close(_ reason: EndReason, at now: Int) -> Bool {
         guard phase == .talking else { return false }
@@ -134,7 +134,7 @@ public struct CallFlow: Sendable {
         return true
     }
 
-    /// The caller is told that they are put through. False: the call is past that.
+    /// The caller is told that they are put through. False: the call is already in a later state.
     public mutating func announceTransfer(at now: Int) -> Bool {
         guard phase == .talking else { return false }
         phase = .announcingTransfer(deadline: now + policy.closingLimitMs, isSaid: false)
@@ -152,7 +152,7 @@ public struct CallFlow: Sendable {
         silenceDeadline = nil
     }
 
-    /// Nobody took the caller. False: there was no transfer.
+    /// The transfer failed, as nobody answered. False: there was no transfer.
     public mutating func transferFailed() -> Bool {
         guard phase == .transferring else { return false }
         phase = .talking
@@ -163,19 +163,19 @@ public struct CallFlow: Sendable {
 
     // MARK: Deadlines
 
-    /// What is due.
+    /// What must be done now.
     public enum Due: Sendable, Equatable {
         case nothing
         case hangUp(EndReason)
         case transfer
         /// Leave this message, word for word.
         case leaveMessage(String)
-        /// The caller says nothing.
+        /// The caller is silent.
         case silence
     }
 
     /// Once a tick.
-    /// - Parameter isQuiet: nobody speaks.
+    /// - Parameter isQuiet: neither side speaks.
     public mutating func due(at now: Int, isQuiet: Bool) -> Due {
         switch phase {
         case .closing(let reason, let deadline): if now >= deadline { return .hangUp(reason) }
@@ -195,8 +195,8 @@ public struct CallFlow: Sendable {
         return .silence
     }
 
-    /// The caller is prompted.
-    /// - Returns: false: often enough.
+    /// Counts a prompt for a silent caller.
+    /// - Returns: false: there have been enough prompts.
     public mutating func prompt() -> Bool {
         promptsInARow += 1
         return promptsInARow <= policy.silencePrompts

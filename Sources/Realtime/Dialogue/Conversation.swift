@@ -1,12 +1,12 @@
-/// One thing that happened in the conversation, as the model is told.
+/// An event of the conversation, as it is told to the model.
 public enum ConversationItem: Sendable, Equatable {
     /// The callee answered and media flows.
     case connected
-    /// Another way of holding the conversation failed, and this one goes on with it.
+    /// Another mode of the conversation failed, and this one continues it.
     case takenOver
     /// What the callee heard of our turn.
     case assistant(heard: String, isInterrupted: Bool)
-    /// A turn of the callee; empty text is speech that could not be made out.
+    /// A turn of the callee; empty text stands for speech that could not be understood.
     case caller(String)
     /// Keys pressed (0–9, *, #).
     case keys(String)
@@ -14,15 +14,15 @@ public enum ConversationItem: Sendable, Equatable {
     case silence
     /// The callee's first turn went on without a pause, as an answering machine's does.
     case monologue
-    /// The caller's turn was an automatic assistant's that asks who is calling and why.
+    /// The caller's turn came from an automatic assistant that asks who is calling and why.
     case screened
-    /// The caller's turn was a voice menu's.
+    /// The caller's turn came from a voice menu.
     case menu
     /// The keys we wanted to press could not be sent.
     case keysRefused
-    /// Nobody could take the call that the caller wanted to be handed over.
+    /// The caller asked for a person, but nobody could take the call.
     case transferFailed
-    /// The longest duration is near: say goodbye.
+    /// The maximum duration is nearly reached: say goodbye.
     case timeIsUp
 }
 
@@ -33,15 +33,15 @@ public struct Conversation: Sendable, Equatable {
     public var tracker: TaskTracker
     /// Whether the callee's speech can be recognised in this language; if not, answers come by keypad.
     public var canRecognizeSpeech: Bool
-    /// An answering machine may have the other end.
+    /// The other end may be an answering machine.
     public var detectsMachines = true
     /// The call can be handed to an operator.
     public var canTransfer = false
     /// What was found about the caller's last question.
     public var knowledge: [KnowledgeHit] = []
-    /// What a response had said when its model failed: the next one goes on from there.
+    /// What a response had said when its model failed; the next response continues it.
     public var unfinished = ""
-    /// Of this conversation alone, while the server runs.
+    /// Unique while the server runs.
     public let id = UInt64.random(in: .min ... .max)
 
     public init(brief: Brief, canRecognizeSpeech: Bool = true) {
@@ -51,7 +51,7 @@ public struct Conversation: Sendable, Equatable {
         self.canRecognizeSpeech = canRecognizeSpeech
     }
 
-    /// What came since our last turn, oldest first.
+    /// Events since our last turn, oldest first.
     public var sinceLastTurn: ArraySlice<ConversationItem> {
         let start = items.lastIndex { if case .assistant = $0 { true } else { false } }.map { $0 + 1 } ?? 0
         return items[start...]

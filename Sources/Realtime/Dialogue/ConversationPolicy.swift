@@ -2,21 +2,21 @@
 public struct ConversationPolicy: Sendable, Equatable {
     // MARK: Every conversation
 
-    /// We greet as soon as media flows; else we wait to be spoken to.
+    /// We greet as soon as media flows; otherwise we wait until the other party speaks.
     public var speaksFirst = true
-    /// Said first, and not to be interrupted; a cascade says it word for word.
+    /// Said first, and cannot be interrupted; a cascade says it word for word.
     public var disclosure: String?
     /// Silence of the other party after our turn until they are prompted, ms.
     public var silencePromptMs = 7_000
     /// Prompts in a row until a call with a speech model ends. (A cascade's language model decides by itself.)
     public var silencePrompts = 2
-    /// Silence that is borne while a person is being fetched, ms: screening, hold, a menu.
+    /// Silence allowed while we wait for a person, ms: screening, hold, a menu.
     public var holdMs = 45_000
-    /// A goodbye, or the announcement of a transfer, that does not end in this time is cut, ms.
+    /// A goodbye, or the announcement of a transfer, is cut off after this time, ms.
     public var closingLimitMs = 10_000
     /// Left on an answering machine; nil: the call is ended.
     public var voicemailMessage: String?
-    /// Answering machines and the like are looked for. Nobody who calls us is one.
+    /// Answering machines and the like are detected. Incoming calls never come from one.
     public var detectsMachines = true
     /// The call can be handed to a person.
     public var canTransfer = false
@@ -32,20 +32,21 @@ public struct ConversationPolicy: Sendable, Equatable {
     /// Shorter sounds that gave no text are noise, ms.
     public var noiseMs = 300
     public var endOfTurn = EndOfTurnPolicy()
-    /// The model is asked while the turn's end is still being waited for; its answer is dropped if the text changes.
+    /// The model is asked before the end of the turn is certain; its answer is dropped if the text changes.
     public var speculates = true
-    /// A caller who has waited so long for the model's first word hears that we are at it, ms; 0: never.
+    /// If the model's first word takes longer than this, the caller hears a filler, ms; 0: never.
     public var fillerMs = 2_500
 
     // MARK: Speech model
 
-    /// From the end of the caller's turn until the response must have begun, and between two signs of life of it, ms.
+    /// The longest time from the end of the caller's turn to the begin of the response, and between two of its events,
+    /// ms.
     public var responseTimeoutMs = 10_000
     /// A response that came while we were still speaking waits this long for the transcript that decides about it, ms.
     public var decisionMs = 1_500
-    /// Times in a row that a session that broke is opened again, or a response that failed asked for again.
+    /// How often in a row a broken session is reopened, or a failed response is requested again.
     public var reconnects = 3
-    /// Pause before the first of them, doubled each time, ms.
+    /// The pause before the first attempt, doubled each time, ms.
     public var reconnectDelayMs = 200
 
     public init() {}

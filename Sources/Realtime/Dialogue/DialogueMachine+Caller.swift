@@ -1,6 +1,6 @@
 /// What the caller does: speech, words, keys.
 extension DialogueMachine {
-    /// Turns of the caller in which an answering machine may still be found.
+    /// Turns of the caller in which an answering machine can still be detected.
     private static let machineDetectionTurns = 6
 
     // MARK: Speech
@@ -12,7 +12,7 @@ extension DialogueMachine {
         return []
     }
 
-    /// The barge-in stage says that the caller takes the turn.
+    /// The barge-in stage has found that the caller takes the turn.
     public mutating func interrupted(at now: Int) -> [Action] {
         guard canBeStopped, spokenTurn.isSpeaking || !languageModel.isIdle else { return [] }
         var actions: [Action] = []
@@ -40,7 +40,7 @@ extension DialogueMachine {
 
     // MARK: Words
 
-    /// What the recogniser made of the turn so far; nil: nothing.
+    /// The recogniser's text of the turn so far; nil: none.
     var words: String? {
         switch caller {
         case .speaking(let turn), .awaitingTranscript(let turn, _, _): turn.words.isEmpty ? nil : turn.words
@@ -88,26 +88,26 @@ extension DialogueMachine {
     public mutating func paused(at now: Int) -> [Action] { isCallerSpeaking ? speculate() : [] }
 
     /// The caller's turn is over.
-    /// - Parameter text: empty where nothing could be made out.
+    /// - Parameter text: empty if nothing could be understood.
     mutating func callerTurn(_ text: String, _ turn: CallerTurn, spokenMs: Int, at now: Int) -> [Action] {
         caller = .silent
         let entry = TranscriptEntry(
             startMs: turn.since, endMs: turn.since + max(0, spokenMs), speaker: .customer, text: text)
         if flow.isLeavingMessage { return text.isEmpty ? [] : [.customerSaid(entry)] }
         guard !text.isEmpty else { return sound(entry, spokenMs: spokenMs, at: now) }
-        // A backchannel takes nobody's turn; words do.
+        // A backchannel does not interrupt our turn; other words do.
         if spokenTurn.isSpeaking, Backchannel.isOne(text, language: conversation.brief.language) {
             return [.customerSaid(entry)]
         }
         return answer(entry, at: now)
     }
 
-    /// A sound of the caller's that gave no words.
+    /// The caller made a sound without words.
     private mutating func sound(_ entry: TranscriptEntry, spokenMs: Int, at now: Int) -> [Action] {
         let dropped = dropSpeculation()
         if let rest = spokenTurn.rest, languageModel.isIdle { return dropped + speakTurn(rest) }
         if spokenMs < policy.noiseMs {
-            // If it cost our sentence, the silence prompt says it again.
+            // If it interrupted our sentence, the silence prompt repeats the sentence.
             if !spokenTurn.isSpeaking, languageModel.isIdle { flow.awaitCaller(at: now, shortened: 3) }
             return dropped
         }
@@ -170,7 +170,7 @@ extension DialogueMachine {
         return [.customerSaid(entry)] + requestModel(at: now)
     }
 
-    /// What came of `Action.press`.
+    /// The result of `Action.press`.
     public mutating func pressed(_ isTaken: Bool) -> [Action] {
         guard !isTaken else { return [] }
         conversation.items.append(.keysRefused)

@@ -1,4 +1,4 @@
-/// What the language model does: responses, responses on speculation, tools.
+/// What the language model does: responses, speculative responses, tools.
 extension DialogueMachine {
     // MARK: Asking
 
@@ -16,7 +16,7 @@ extension DialogueMachine {
             progress: .awaited(deadline: now + policy.modelTimeoutMs, fillerAt: fills ? now + policy.fillerMs : nil))
     }
 
-    /// Nothing that the model still says counts.
+    /// Whatever the model still says is ignored.
     mutating func cancelModel() -> [Action] {
         guard !languageModel.isIdle else { return [] }
         languageModel = .idle
@@ -42,7 +42,7 @@ extension DialogueMachine {
 
     // MARK: Speculating
 
-    /// Asks the model for its answer to what is known of the turn, before it is known that this is all.
+    /// Asks the model to answer the turn so far, before it is certain that the turn is over.
     mutating func speculate() -> [Action] {
         guard policy.speculates, isOpen, !flow.isLeavingMessage, languageModel.isIdle, !spokenTurn.isSpeaking,
             keying == nil,
@@ -66,7 +66,7 @@ extension DialogueMachine {
         return cancelModel()
     }
 
-    /// It was all: what the model has said to it counts.
+    /// The turn was complete: the speculative response is used.
     mutating func takeSpeculation(_ speculation: SpeculativeResponse, at now: Int) -> [Action] {
         languageModel = .responding(response(at: now))
         beginTurn()
@@ -156,7 +156,7 @@ extension DialogueMachine {
         return actions
     }
 
-    /// A response on speculation that fails does no harm.
+    /// A speculative response that fails is dropped.
     public mutating func modelFailed(_ reason: String, generation: Int, at now: Int) -> [Action] {
         guard generation == self.generation, !flow.isEnded else { return [] }
         switch languageModel {

@@ -3,8 +3,8 @@ internal import Pipeline
 /// Decides how a conversation of recogniser, language model and voice goes on. Events in, actions out; it waits for
 /// nothing and reads no clock: every event carries the call's time in milliseconds since the answer.
 ///
-/// `CallFlow` holds what every conversation goes through. Beside it stand three states, whose cases carry their data
-/// and deadlines: what the caller does, what the language model does, and what became of our turn.
+/// `CallFlow` holds the states that all conversations share. Three more states, whose cases carry their data and
+/// deadlines, describe the caller, the language model and our turn.
 ///
 ///     caller   silent ─▶ speaking ─▶ awaitingTranscript ─▶ silent
 ///     model    idle ─▶ responding ─▶ idle       idle ─▶ speculating ─▶ responding, idle
@@ -17,9 +17,9 @@ public struct DialogueMachine: Sendable {
         case speak(text: String, turn: Int32)
         /// The same, but the caller cannot cut it off until `disclosureHeard`.
         case disclose(text: String, turn: Int32)
-        /// Our turn draws on this piece of knowledge.
+        /// Our turn uses this piece of knowledge.
         case source(String, turn: Int32)
-        /// So long a silence ends the caller's turn that is in progress, ms.
+        /// The silence that ends the caller's current turn, ms.
         case awaitSilence(ms: Int)
         /// Our turn has no more sentences.
         case turnComplete(turn: Int32)
@@ -30,12 +30,12 @@ public struct DialogueMachine: Sendable {
         case customerSaid(TranscriptEntry)
         /// Keys for a voice menu; `pressed` tells whether the line took them.
         case press(String)
-        /// The operator should know; the call goes on.
+        /// A message for the operator; the call goes on.
         case warning(String)
-        /// The caller has been told, and is to be handed to an operator.
+        /// Hand the call to an operator; the caller has been told.
         case transfer
         case hangUp(EndReason)
-        /// The conversation cannot go on this way.
+        /// The conversation cannot go on in this mode.
         case fail(String)
     }
 
@@ -43,7 +43,7 @@ public struct DialogueMachine: Sendable {
     struct CallerTurn: Sendable, Equatable {
         /// When it began.
         let since: Int
-        /// What the recogniser made of it so far.
+        /// The recogniser's text of it so far.
         var words = ""
     }
 
@@ -59,29 +59,29 @@ public struct DialogueMachine: Sendable {
         static let limit = 20
         let since: Int
         var digits: String
-        /// A pause that long completes them.
+        /// They are complete if no further key is pressed until then.
         var deadline: Int
     }
 
     enum Model: Sendable {
         case idle
         case responding(Response)
-        /// It answers what the caller may go on saying.
+        /// It has been asked for an answer, but the caller may still go on speaking.
         case speculating(SpeculativeResponse)
 
         var isIdle: Bool { if case .idle = self { true } else { false } }
         var speculation: SpeculativeResponse? { if case .speculating(let response) = self { response } else { nil } }
     }
 
-    /// A response of the model that counts.
+    /// A response of the model that is used.
     struct Response: Sendable {
         enum Progress: Sendable {
-            /// The first word must come by `deadline`; at `fillerAt` the caller hears that we are at it.
+            /// The first word must come by `deadline`; at `fillerAt` the caller hears a filler.
             case awaited(deadline: Int, fillerAt: Int?)
             case speaking
         }
         var progress: Progress
-        /// Something of ours is heard in this turn without the model: a disclosure, a filler.
+        /// The turn has speech that does not come from the model: a disclosure, a filler.
         var hasFilled = false
         /// The model's report says that the call is over.
         var endsCall = false
@@ -100,7 +100,7 @@ public struct DialogueMachine: Sendable {
     var generation = 0
     var spokenTurn: SpokenTurn
     var transcriptCount = 0
-    /// Where the caller's last answer stands.
+    /// The place of the caller's last answer in transcript and recording.
     var lastEvidence: Answer.Evidence?
     /// What the next answer is likely to be about.
     var hints: AnswerHints?
@@ -128,12 +128,12 @@ public struct DialogueMachine: Sendable {
     /// Our turns, counted from 1.
     public var turn: Int32 { spokenTurn.number }
     public var answeredBy: AnsweredBy { flow.answeredBy }
-    /// Our speech may be cut off by a sound: not the disclosure, and not the goodbye.
+    /// Whether a sound may interrupt our speech: not the disclosure, and not the goodbye.
     public var isInterruptible: Bool { canBeStopped && !spokenTurn.isDisclosing }
     public var isEnded: Bool { flow.isEnded }
     public var isClosing: Bool { flow.isClosing }
     var canBeStopped: Bool { flow.isTalking || flow.isLeavingMessage }
-    /// The conversation goes on, whatever it is about.
+    /// Neither closing nor with a person: talking, leaving a message, or announcing the transfer.
     var isOpen: Bool { flow.isTalking || flow.isLeavingMessage || flow.isAnnouncingTransfer }
     var isCallerSpeaking: Bool { if case .speaking = caller { true } else { false } }
 
@@ -166,10 +166,10 @@ public struct DialogueMachine: Sendable {
 
     func speak(_ sentences: [String]) -> [Action] { sentences.map { .speak(text: $0, turn: turn) } }
 
-    /// Where the next transcript entry will stand.
+    /// The position of the next transcript entry.
     public mutating func transcriptLength(_ count: Int) { transcriptCount = count }
 
-    /// Everything we said of this turn has been heard, or the rest of it was dropped.
+    /// All speech of this turn has been heard, or the rest of it was dropped.
     public mutating func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int) -> [Action] {
         conversation.items.append(.assistant(heard: heard, isInterrupted: isInterrupted))
         guard turn == self.turn else { return [] }
@@ -186,7 +186,7 @@ public struct DialogueMachine: Sendable {
         return []
     }
 
-    /// An operator's words, at once: they take the place of what we were saying.
+    /// Says an operator's words at once, in place of our current speech.
     public mutating func say(_ text: String, at now: Int) -> [Action] {
         guard isOpen else { return [] }
         return interrupted(at: now) + speakTurn(text)
@@ -204,7 +204,7 @@ public struct DialogueMachine: Sendable {
 
     var putThrough: String { PolicyTexts.of(conversation.brief.language)("putting_through") }
 
-    /// An operator wants the caller handed over.
+    /// An operator asks for the transfer of the call.
     public mutating func transferRequested(at now: Int) -> [Action] {
         guard flow.isTalking else { return [] }
         let actions = say(putThrough, at: now)
@@ -218,7 +218,7 @@ public struct DialogueMachine: Sendable {
         return cancelModel() + [.transfer]
     }
 
-    /// Nobody took the caller: the conversation goes on.
+    /// The transfer failed, as nobody answered: the conversation goes on.
     public mutating func transferFailed(at now: Int) -> [Action] {
         guard flow.transferFailed() else { return [] }
         spokenTurn.silence()
@@ -240,7 +240,7 @@ public struct DialogueMachine: Sendable {
         return requestModel(at: now)
     }
 
-    /// An answering machine has the line: it is left a message, or the call is over.
+    /// An answering machine has answered: we leave a message, or the call is over.
     public mutating func answeringMachine(at now: Int) -> [Action] {
         guard let leavesMessage = flow.foundMachine(isSpeaking: isCallerSpeaking, at: now) else { return [] }
         guard leavesMessage else { return end(.voicemail) }
@@ -250,9 +250,9 @@ public struct DialogueMachine: Sendable {
 
     // MARK: Deadlines and the end
 
-    /// The longest duration is reached: a polite close.
+    /// The maximum duration is reached: we end the call politely.
     public mutating func timeIsUp(at now: Int) -> [Action] {
-        // There is nobody to say goodbye to.
+        // No person is on the line to say goodbye to.
         guard flow.isTalking else { return flow.isWaiting || flow.isLeavingMessage ? end(.maxDuration) : [] }
         conversation.items.append(.timeIsUp)
         var actions: [Action] = spokenTurn.isSpeaking ? [.flushSpeech] : []

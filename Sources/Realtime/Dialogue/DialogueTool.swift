@@ -8,7 +8,7 @@ public enum DialogueTool {
     public static let endCall = "end_call"
     /// Arguments: `SendDTMF`.
     public static let sendDTMF = "send_dtmf"
-    /// Without arguments: the operator is in the configuration.
+    /// Without arguments: the configuration names the operator.
     public static let transferToOperator = "transfer_to_operator"
 
     public struct EndCall: Sendable, Codable, Equatable {
@@ -17,11 +17,11 @@ public enum DialogueTool {
     }
 
     public struct SendDTMF: Sendable, Codable, Equatable {
-        /// Keys of one request.
+        /// The most keys of one request.
         public static let limit = 32
         public var digits: String
 
-        /// The keys in a tool call's arguments; nil: they are none.
+        /// The keys in a tool call's arguments; nil: the arguments hold no valid keys.
         public static func keys(in arguments: String) -> String? {
             guard let request = try? JSONDecoder().decode(SendDTMF.self, from: Data(arguments.utf8)),
                 (1...limit).contains(request.digits.count),
@@ -41,12 +41,14 @@ public enum DialogueTool {
             DialogueToolDefinition(
                 name: endCall, purpose: "Hang up. Call it after you have said goodbye.",
                 parameters:
-                    #"{"type":"object","properties":{"reason":{"type":"string","enum":[\#(reasons)]}},"required":["reason"]}"#
+                    #"{"type":"object","properties":{"reason":{"type":"string","enum":[\#(reasons)]}},"#
+                    + #""required":["reason"]}"#
             ),
             DialogueToolDefinition(
                 name: sendDTMF, purpose: "Press keys on the telephone, for a voice menu.",
                 parameters:
-                    ##"{"type":"object","properties":{"digits":{"type":"string","pattern":"^[0-9*#A-D]{1,32}$"}},"required":["digits"]}"##
+                    ##"{"type":"object","properties":{"digits":{"type":"string","pattern":"^[0-9*#A-D]{1,32}$"}},"##
+                    + ##""required":["digits"]}"##
             ),
         ]
         if canTransfer {
@@ -54,7 +56,8 @@ public enum DialogueTool {
                 DialogueToolDefinition(
                     name: transferToOperator,
                     purpose:
-                        "Put the other party through to a human colleague, when they ask for one. Tell them before you call it.",
+                        "Put the other party through to a human colleague, when they ask for one. "
+                        + "Tell them before you call it.",
                     parameters: #"{"type":"object","properties":{}}"#))
         }
         guard !brief.questions.isEmpty else { return tools }
@@ -63,19 +66,23 @@ public enum DialogueTool {
             DialogueToolDefinition(
                 name: reportTaskState, purpose: "Report what is known after the other party's turn.",
                 parameters: #"""
-                    {"type":"object","properties":{"purpose_stated":{"type":"boolean"},"asking":{"type":"string","enum":[\#(ids)]},\#
-                    "questions":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","enum":[\#(ids)]},\#
+                    {"type":"object","properties":{"purpose_stated":{"type":"boolean"},\#
+                    "asking":{"type":"string","enum":[\#(ids)]},\#
+                    "questions":{"type":"array","items":{"type":"object","properties":{\#
+                    "id":{"type":"string","enum":[\#(ids)]},\#
                     "status":{"type":"string","enum":["pending","answered","unclear","refused"]},\#
-                    "answer":{"type":"string","description":"the other party's own words"},"summary":{"type":"string"},\#
-                    "value":{"type":["string","number","boolean"]},"confidence":{"type":"number","minimum":0,"maximum":1}},\#
+                    "answer":{"type":"string","description":"the other party's own words"},\#
+                    "summary":{"type":"string"},\#
+                    "value":{"type":["string","number","boolean"]},\#
+                    "confidence":{"type":"number","minimum":0,"maximum":1}},\#
                     "required":["id","status"]}},"should_end_call":{"type":"boolean"}}}
                     """#), at: 0)
         return tools
     }
 }
 
-/// What a model decides by calling a tool. This is the one place that says what a tool means, and what the model is
-/// told of its call; both machines act on it.
+/// What a model decides by calling a tool. The meaning of each tool, and the results that the model gets, are defined
+/// only here; both machines use them.
 public enum DialogueDecision: Sendable, Equatable {
     /// What is known about the questions, as JSON of a `TaskReport`. `endsCall`: the call is over after this response,
     /// unless the response gives a reason of its own (`end`).
@@ -88,7 +95,7 @@ public enum DialogueDecision: Sendable, Equatable {
     case press(String)
     /// The arguments hold no keys.
     case noKeys
-    /// Not on this call's list of tools.
+    /// A tool that this call does not offer.
     case unknown
 
     /// - Parameter canTransfer: the call can be handed to an operator.
@@ -106,10 +113,10 @@ public enum DialogueDecision: Sendable, Equatable {
         }
     }
 
-    /// The JSON that the model is told of its call.
+    /// The JSON result of the call, for the model.
     /// - Parameters:
     ///   - tracker: what is known, the model's report included.
-    ///   - wantsGoodbye: the model has said nothing with its call, and speaks again when it has been told.
+    ///   - wantsGoodbye: the model has called the tool without speaking, and speaks after it gets the result.
     public func output(_ tracker: TaskTracker, wantsGoodbye: Bool = false) -> String {
         switch self {
         case .report:
@@ -124,7 +131,7 @@ public enum DialogueDecision: Sendable, Equatable {
         }
     }
 
-    /// What the model is told once keys have been sent, or could not be.
+    /// The result for the model after keys have been sent, or could not be sent.
     public static func pressed(_ isTaken: Bool) -> String {
         isTaken ? #"{"ok":true}"# : #"{"error":"this line takes no keys"}"#
     }

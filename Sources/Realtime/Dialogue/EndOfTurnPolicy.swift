@@ -1,27 +1,27 @@
 internal import Foundation
 
-/// How long a silence must last until the caller's turn is over, by what he has said so far.
+/// How long a silence must last until the caller's turn is over, depending on the words so far.
 ///
 /// A finished sentence waits less, "and …" waits more, a number being dictated waits longest. Without a transcript
 /// there is only the silence. A pure function of its input.
 public struct EndOfTurnPolicy: Sendable, Equatable {
     /// Silence after a sentence that is complete, ms.
     public var finishedMs = 350
-    /// Silence after words that are sure to go on, ms.
+    /// Silence after words that certainly continue, ms.
     public var danglingMs = 1_200
     /// Silence between the digits of a number, ms.
     public var dictationMs = 1_500
 
     public init() {}
 
-    /// What the end of a text says about its going on.
+    /// Whether the caller will probably go on, judged by the end of the text.
     public enum Ending: Sendable, Equatable { case finished, open, dangling, dictation }
 
-    /// Digits in a row from which on a number is taken for one that is dictated, and for one that is complete.
+    /// Digits in a row from which on a number counts as dictated, and from which on it counts as complete.
     private static let dictatedDigits = 3
     private static let completeDigits = 11
 
-    /// - Parameter silenceMs: where the text says nothing.
+    /// - Parameter silenceMs: the silence if the text decides nothing.
     public func waitMs(_ text: String, expecting hints: AnswerHints?, language: String, silenceMs: Int) -> Int {
         switch Self.ending(of: text, expecting: hints, language: language) {
         case .finished: min(finishedMs, silenceMs)
@@ -38,7 +38,7 @@ public struct EndOfTurnPolicy: Sendable, Equatable {
         let plain = last.trimmingCharacters(in: .punctuationCharacters)
         let digits = trailingDigits(words, rules.digits)
         if digits >= dictatedDigits, digits < completeDigits { return .dictation }
-        // A single word of a boolean or choice answer is one.
+        // A single word can be a complete answer to a boolean or choice question.
         if hints?.kind == .boolean, words.count <= 3,
             rules.answers.contains(words[0].trimmingCharacters(in: .punctuationCharacters)),
             !rules.dangling.contains(plain), !rules.open.contains(plain)
@@ -77,13 +77,13 @@ public struct EndOfTurnPolicy: Sendable, Equatable {
     }
 
     private struct Rules: Sendable {
-        /// Last words after which more must come, whatever full stop a recogniser puts there.
+        /// Last words that must be continued, even if the recogniser puts a full stop after them.
         var dangling: Set<String> = []
-        /// Last words after which more comes, if there is no full stop.
+        /// Last words that are continued if there is no full stop.
         var open: Set<String> = []
         var danglingEndings: [String] = []
         var digits: Set<String> = []
-        /// First words that answer yes or no.
+        /// First words that mean yes or no.
         var answers: Set<String> = []
     }
 

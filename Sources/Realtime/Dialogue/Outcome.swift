@@ -1,6 +1,6 @@
 public import Pipeline
 
-/// Who took the call.
+/// Who or what answered the call.
 public enum AnsweredBy: String, Sendable, Codable { case human, voicemail, screening, unknown }
 
 /// A line of the transcript. The transcript says what was heard, not what was generated.
@@ -11,13 +11,13 @@ public struct TranscriptEntry: Sendable, Equatable, Codable {
     public var endMs: Int
     public var speaker: Speaker
     public var text: String
-    /// The AI's: what was heard of it, where the callee cut it off.
+    /// Of an AI turn that the callee interrupted: the part that was heard.
     public var heardText: String?
     public var isInterrupted: Bool
-    /// The engine told when its words sounded; else the cut inside the text follows the share of its sound that was
-    /// played.
+    /// The engine reported the times of its words; otherwise the place of the interruption in the text is estimated
+    /// from the share of the sound that was played.
     public var isCutExact: Bool?
-    /// Titles of the knowledge that it draws on.
+    /// Titles of the knowledge that the entry uses.
     public var sources: [String]?
     public init(
         startMs: Int, endMs: Int, speaker: Speaker, text: String, heardText: String? = nil, isInterrupted: Bool = false,
@@ -34,9 +34,9 @@ public struct TranscriptEntry: Sendable, Equatable, Codable {
     }
 }
 
-/// Where the time of one answer of ours went, milliseconds.
+/// How the time until one of our answers was spent, milliseconds.
 public struct TurnLatency: Sendable, Equatable, Codable {
-    /// From the caller's last speech to the decision that his turn is over.
+    /// From the caller's last speech to the decision that the turn is over.
     public var endOfTurnMs: Int
     /// To the final transcript, the model's first words, the first synthesised audio, the first frame sent.
     public var speechToTextMs: Int
@@ -57,7 +57,7 @@ public struct TurnLatency: Sendable, Equatable, Codable {
     public var voiceToVoiceMs: Int { endOfTurnMs + speechToTextMs + languageModelMs + textToSpeechMs + queueingMs }
 }
 
-/// What came of a conversation.
+/// The result of a conversation.
 public struct Outcome: Sendable, Equatable {
     public var endReason: EndReason
     public var tracker: TaskTracker
@@ -65,7 +65,7 @@ public struct Outcome: Sendable, Equatable {
     public var transcript: [TranscriptEntry]
     public var latencies: [TurnLatency]
     public var interruptions: Int
-    /// What broke, where `endReason` is `providerError`; for the operator.
+    /// What failed, if `endReason` is `providerError`; for the operator.
     public var failure: String?
     /// The final figures of the call's stages and queues.
     public var graph: GraphReading?

@@ -1,4 +1,4 @@
-/// What kind of answer a question wants, read from its wording where the request does not say.
+/// Derives the kind of answer that a question wants from its wording, if the request does not name it.
 public struct QuestionReading: Sendable, Equatable {
     public let kind: Question.Kind
 

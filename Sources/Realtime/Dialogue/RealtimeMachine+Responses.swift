@@ -1,4 +1,4 @@
-/// Responses of the speech model, and our turns that come of them.
+/// Responses of the speech model, and the turns of ours that they make.
 extension RealtimeMachine {
     // MARK: Responses
 
@@ -9,7 +9,7 @@ extension RealtimeMachine {
         flow.cancelSilence()
         turn += 1
         var actions: [Action] = isUnwanted ? [.cancelResponse, .flushSound] : [.flushSound]
-        // The server answers a sound that did not stop us: wait for its words.
+        // The server answers a sound that did not interrupt us: wait for its transcript.
         if !isRequested, moment.isSpeaking {
             held = .undecided(deadline: moment.now + policy.decisionMs, isComplete: false)
             actions.append(.holdSpeech)
@@ -65,7 +65,7 @@ extension RealtimeMachine {
         return actions
     }
 
-    /// What is spoken of this turn ends here, unless it waits for a decision.
+    /// The speech of this turn ends here, unless it waits for a decision.
     func endSpeech() -> Action {
         .speechEnded(turn: turn, isTurnOver: turnHasSound && !isHolding)
     }
@@ -83,7 +83,7 @@ extension RealtimeMachine {
         return [released, .speechEnded(turn: turn, isTurnOver: turnHasSound)]
     }
 
-    /// A turn of ours has been heard, to its end or until it was cut off.
+    /// A turn of ours has been heard, to its end or until it was interrupted.
     public mutating func turnHeard(turn: Int32, isInterrupted: Bool, _ moment: Moment) -> [Action] {
         guard !isInterrupted else { return [] }
         if greeting == .begun { greeting = .heard }

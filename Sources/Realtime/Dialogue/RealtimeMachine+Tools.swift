@@ -15,7 +15,7 @@ extension RealtimeMachine {
         return actions.told + [.finishTool(callID: callID, output: decision.output(tracker))] + actions.then
     }
 
-    /// - Returns: what is done before, and after, the model is told of its call.
+    /// - Returns: the actions before, and after, the model gets the result of its call.
     private mutating func perform(_ decision: DialogueDecision, _ moment: Moment) -> (told: [Action], then: [Action]) {
         switch decision {
         case .report(let json, let endsCall):
@@ -36,7 +36,7 @@ extension RealtimeMachine {
 
     // MARK: Transfer
 
-    /// The other party is told before it is handed over; where the model said nothing, it is asked to, once.
+    /// The other party is told before the transfer; if the model has not said it, it is asked to, once.
     mutating func announceTransfer(_ active: Response.Active, _ moment: Moment) -> [Action] {
         if active.hasSound {
             flow.transferSaid()
@@ -53,7 +53,7 @@ extension RealtimeMachine {
         return [.transfer]
     }
 
-    /// An operator wants the caller handed over.
+    /// An operator asks for the transfer of the call.
     public mutating func transferRequested(_ moment: Moment) -> [Action] {
         guard flow.announceTransfer(at: moment.now) else { return [] }
         flow.transferSaid()
@@ -61,7 +61,7 @@ extension RealtimeMachine {
         return actions + (isReady ? ask(RealtimeInstructions.puttingThrough, moment) : transfer())
     }
 
-    /// Nobody took the caller: the conversation goes on.
+    /// The transfer failed, as nobody answered: the conversation goes on.
     public mutating func transferFailed(_ moment: Moment) -> [Action] {
         guard flow.transferFailed() else { return [] }
         guard isReady else {
@@ -80,7 +80,7 @@ extension RealtimeMachine {
         return interrupted() + [.flushSpeech]
     }
 
-    /// An operator's words, in place of what we were saying.
+    /// Says an operator's words, in place of our current speech.
     public mutating func say(_ text: String, _ moment: Moment) -> [Action] {
         guard !flow.isClosing, !flow.isEnded, isReady else { return [] }
         return interrupted() + [.flushSpeech] + ask(RealtimeInstructions.say(text), moment)
@@ -88,7 +88,7 @@ extension RealtimeMachine {
 
     public mutating func timeIsUp(_ moment: Moment) -> [Action] {
         guard flow.isTalking else {
-            // Nobody is to be said goodbye to.
+            // No person is on the line to say goodbye to.
             return flow.isWaiting || flow.isLeavingMessage ? hangUp(.maxDuration) : []
         }
         return beginClosing(.maxDuration, moment)

@@ -5,8 +5,8 @@ internal import Foundation
 /// clock. The model answers the caller by itself; the machine asks for everything else that is to be said (greeting,
 /// prompts, goodbye), holds back or replaces responses, and ends the call.
 ///
-/// `CallFlow` holds what every conversation goes through. Beside it stand four states, whose cases carry their data and
-/// deadlines:
+/// `CallFlow` holds the states that all conversations share. There are four more states, whose cases carry their data
+/// and deadlines:
 ///
 ///     session   opening ⇄ ready          response  none ─▶ awaited ─▶ active ─▶ none
 ///     greeting  due ─▶ begun ─▶ heard    held      no ⇄ undecided
@@ -23,21 +23,21 @@ public struct RealtimeMachine: Sendable {
         case press(String, callID: String)
         /// The caller's turn is over: time runs until our first sound.
         case answerAwaited
-        /// What did not fill a frame is of a response that nobody wants any more.
+        /// Drop the sound of an incomplete frame: its response is not needed any more.
         case flushSound
         /// Silence now, everywhere.
         case flushSpeech
         /// The response's sound waits for `releaseSpeech` or `dropSpeech`.
         case holdSpeech
-        /// It is spoken: in place of what we were saying, or after it.
+        /// Speak the sound that waited, in place of our current speech or after it.
         case releaseSpeech(interrupting: Bool)
         case dropSpeech
-        /// The response has no more sound. `isTurnOver`: nor has our turn.
+        /// The response has no more sound. `isTurnOver`: our turn has none either.
         case speechEnded(turn: Int32, isTurnOver: Bool)
         case append(TranscriptEntry)
         case progress(TaskTracker)
         case warning(String)
-        /// The session does not answer: another one is needed.
+        /// The session does not answer: open another one.
         case restartSession(String)
         case transfer
         case hangUp(EndReason)
@@ -45,7 +45,7 @@ public struct RealtimeMachine: Sendable {
         case fail(String)
     }
 
-    /// What the machine must know of the call at an event.
+    /// The state of the call at an event.
     public struct Moment: Sendable {
         /// Milliseconds since the answer.
         public var now: Int
@@ -61,7 +61,8 @@ public struct RealtimeMachine: Sendable {
     }
 
     enum Session: Equatable, Sendable {
-        /// It is being opened. `owesAnswer`: a question of the caller, or our greeting, was lost with the one before.
+        /// It is being opened. `owesAnswer`: an answer to the caller, or our greeting, was lost with the session
+        /// before.
         case opening(owesAnswer: Bool)
         case ready
     }
@@ -69,7 +70,7 @@ public struct RealtimeMachine: Sendable {
     enum Greeting: Equatable, Sendable {
         /// It waits for media and a session.
         case due
-        /// It has been asked for, or it is the caller's to speak first.
+        /// It has been asked for, or the caller speaks first.
         case begun
         /// A turn of ours has been heard to its end.
         case heard
@@ -77,12 +78,12 @@ public struct RealtimeMachine: Sendable {
 
     enum Response: Equatable, Sendable {
         case none
-        /// It must begin by then.
+        /// The response must begin by then.
         case awaited(deadline: Int)
         case active(Active)
 
         struct Active: Equatable, Sendable {
-            /// When the session last showed that it is alive.
+            /// The time of the session's last event.
             var lastSign: Int
             var hasSound = false
             var toolCalls = 0
@@ -91,7 +92,7 @@ public struct RealtimeMachine: Sendable {
         }
     }
 
-    /// A response that came while we were speaking: is the caller's sound worth our sentence?
+    /// A response that came while we were speaking. It waits until we know whether the caller's sound interrupts us.
     enum Held: Equatable, Sendable {
         case no
         case undecided(deadline: Int, isComplete: Bool)
@@ -115,7 +116,7 @@ public struct RealtimeMachine: Sendable {
     var failures = 0
     var turnsSpoken = 0
     var isCallerSpeaking = false
-    /// Where the caller's last words stand.
+    /// The place of the caller's last words in transcript and recording.
     var lastEvidence: Answer.Evidence?
 
     /// - Parameters:
@@ -145,7 +146,7 @@ public struct RealtimeMachine: Sendable {
     public func isQuiet(_ moment: Moment) -> Bool {
         response == .none && !isHolding && !isCallerSpeaking && !moment.isSpeaking
     }
-    /// Whether a caller who is silent need not be heard at once.
+    /// Whether the caller is silent, so that the caller's side need not be handled at once.
     public var isCallerQuiet: Bool { !isCallerSpeaking }
 
     // MARK: The session
@@ -184,7 +185,7 @@ public struct RealtimeMachine: Sendable {
         return [.respond(instructions)]
     }
 
-    /// The session shows that it is alive.
+    /// The session has sent something.
     public mutating func signOfLife(at now: Int) {
         guard case .active(var active) = response else { return }
         active.lastSign = now
@@ -193,15 +194,15 @@ public struct RealtimeMachine: Sendable {
 
     // MARK: The caller
 
-    /// As the model's server or our own detector finds.
+    /// Reported by the model's server or by our own detector.
     public mutating func callerBegan() {
         isCallerSpeaking = true
         flow.callerBegan()
     }
 
-    /// As our own detector finds.
+    /// Reported by our own detector.
     /// - Parameters:
-    ///   - isReported: the model's server tells it too; then that counts.
+    ///   - isReported: the model's server reports it too; then only its report counts.
     ///   - isCommitted: the model waits for us to end the turn.
     public mutating func callerEnded(isReported: Bool, isCommitted: Bool, _ moment: Moment) -> [Action] {
         // The model's server may not have taken it for speech at all.
@@ -215,7 +216,7 @@ public struct RealtimeMachine: Sendable {
         return (isCommitted ? [.commitTurn] : []) + callerStopped(moment)
     }
 
-    /// As the model's server finds.
+    /// Reported by the model's server.
     public mutating func callerStopped(_ moment: Moment) -> [Action] {
         isCallerSpeaking = false
         flow.callerAnswered()
@@ -242,7 +243,7 @@ public struct RealtimeMachine: Sendable {
         return actions + (isBackchannel ? drop() : release(interrupting: true))
     }
 
-    /// Nobody has answered a question yet.
+    /// No question has been answered yet.
     private var mayBeMachine: Bool {
         !flow.isClosing && !flow.isLeavingMessage && !tracker.answers.contains { $0.status == .answered }
     }
@@ -289,7 +290,7 @@ public struct RealtimeMachine: Sendable {
         return actions
     }
 
-    /// A response that never comes, or stops coming.
+    /// A response that does not come, or stops.
     private mutating func watch(_ moment: Moment) -> [Action] {
         guard isReady else { return [] }
         switch response {

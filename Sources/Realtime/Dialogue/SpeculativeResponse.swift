@@ -1,5 +1,5 @@
 /// A response that was asked for before the caller's turn was over. Its events are kept back until the recogniser has
-/// the whole turn: the same words, and they count; other words, and they are dropped.
+/// the whole turn: they are used if the words are the same, and dropped otherwise.
 struct SpeculativeResponse: Sendable {
     /// Events that are kept; a response with more is given up.
     static let limit = 4_000

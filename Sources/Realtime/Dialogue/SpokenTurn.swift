@@ -5,11 +5,11 @@ internal import Pipeline
 struct SpokenTurn: Sendable {
     enum Speech: Sendable, Equatable {
         case silent
-        /// Something of it is being spoken, or waits to be.
+        /// A part of it is being spoken, or waits to be spoken.
         case speaking
-        /// The same, and its begin is a disclosure that has not been heard to its end.
+        /// The same, and it begins with a disclosure that has not been heard to its end.
         case disclosing
-        /// A sound of the caller's stopped us; `rest` had not been heard.
+        /// A sound of the caller interrupted it; `rest` had not been heard.
         case cutOff(rest: String)
     }
 
@@ -26,10 +26,10 @@ struct SpokenTurn: Sendable {
 
     var isSpeaking: Bool { speech == .speaking || speech == .disclosing }
     var isDisclosing: Bool { speech == .disclosing }
-    /// What a sound cut off, and nothing has replaced.
+    /// The rest of an interrupted turn, if nothing has replaced it.
     var rest: String? { if case .cutOff(let rest) = speech { rest } else { nil } }
 
-    /// The next turn. What is still being spoken of the last one goes on.
+    /// Begins the next turn. The last one is still spoken to its end.
     mutating func begin() {
         number += 1
         forgetRest()
@@ -82,10 +82,10 @@ struct SpokenTurn: Sendable {
         splitter.flush()
     }
 
-    /// What was cut off is not said any more.
+    /// Drops the rest of an interrupted turn.
     mutating func forgetRest() { if rest != nil { speech = .silent } }
 
-    /// It was cut off after these words.
+    /// It was interrupted after these words.
     mutating func cut(after heard: String) {
         guard isWhole, let rest = Self.rest(of: sentences.joined(separator: " "), after: heard) else { return }
         speech = .cutOff(rest: rest)

@@ -41,7 +41,7 @@ public struct Answer: Sendable, Equatable, Codable {
             }
         }
 
-        /// As one writes it: a whole number without a point.
+        /// As it is usually written: a whole number has no decimal point.
         public var text: String {
             switch self {
             case .boolean(let value): value ? "true" : "false"
@@ -57,7 +57,7 @@ public struct Answer: Sendable, Equatable, Codable {
     public var text: String?
     public var summary: String?
     public var value: Value?
-    /// 0...1, or nil where the engine gives none; nothing is invented.
+    /// 0...1, or nil if the engine gives none; never estimated.
     public var confidence: Double?
     public var confidenceSource: String?
     public var evidence: Evidence?
@@ -112,7 +112,7 @@ public struct TaskReport: Sendable, Equatable, Codable {
     }
 }
 
-/// Owns the truth about the questions. Unknown ids, bad JSON and impossible changes are ignored and counted.
+/// The state of all questions. Unknown ids, bad JSON and impossible changes are ignored and counted.
 public struct TaskTracker: Sendable, Equatable {
     /// Bytes of a report; larger ones are ignored.
     public static let reportLimit = 65_536

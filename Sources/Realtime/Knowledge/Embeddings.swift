@@ -1,8 +1,8 @@
 internal import Foundation
 internal import Net
 
-/// `POST /embeddings` (platform.openai.com/docs/api-reference/embeddings): texts → vectors, by OpenAI and whoever
-/// speaks like it.
+/// `POST /embeddings` (platform.openai.com/docs/api-reference/embeddings): texts → vectors, by OpenAI and compatible
+/// servers.
 public struct Embeddings: Sendable {
     public struct Configuration: Sendable, Equatable {
         /// Without a slash at the end; nil: knowledge is searched by words alone.

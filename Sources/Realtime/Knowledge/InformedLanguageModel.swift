@@ -1,11 +1,11 @@
-/// Looks a caller's question up before the model is asked: a pair that is clearly meant answers without the model; what
-/// else is found is told to it.
+/// Looks up the caller's question before the model is asked. If a question/answer pair clearly matches, its answer is
+/// given without the model; other findings are passed to the model.
 public struct InformedLanguageModel: LanguageModel {
-    /// Likeness from which on a pair's answer is given without the model.
+    /// Similarity from which on a pair's answer is given without the model.
     public static let answerLikeness = 0.75
     /// Pieces told to the model.
     private static let pieceLimit = 4
-    /// Telling words that a question must have to be looked up.
+    /// Distinctive words that a question must have to be looked up.
     private static let wordMinimum = 2
 
     private let model: any LanguageModel

@@ -1,6 +1,6 @@
-/// One place of the knowledge that speaks to a question.
+/// One piece of the knowledge that fits a question.
 public struct KnowledgeHit: Sendable, Equatable {
-    /// The title of where it stands.
+    /// The title of the document or pair that it is from.
     public var source: String
     public var text: String
     /// Of a question/answer pair: what is to be said.
@@ -15,16 +15,16 @@ public struct KnowledgeHit: Sendable, Equatable {
     }
 }
 
-/// What is looked up before a model is asked.
+/// The search in the knowledge before a model is asked.
 public protocol Knowledge: Sendable {
     /// The best first; empty where there is nothing, or the search failed.
     func search(_ question: String, limit: Int) async -> [KnowledgeHit]
 }
 
-/// Words as they are indexed and searched: lower case, without marks; of Korean, Chinese and Japanese each two signs
-/// that follow each other, for there words are not set apart, or are glued to their endings.
+/// Words as they are indexed and searched: lower case, without diacritics. For Korean, Chinese and Japanese all pairs
+/// of adjacent characters, as words there are not separated, or carry endings.
 public enum KnowledgeWords {
-    /// Characters of a question or chunk that are looked at.
+    /// Characters of a question or chunk that are examined.
     private static let textLimit = 20_000
 
     /// Words that are in every question.
@@ -65,16 +65,16 @@ public enum KnowledgeWords {
         return tokens
     }
 
-    /// Scripts whose words are not set apart.
+    /// Scripts that do not separate words.
     private static func isDense(_ scalar: UInt32) -> Bool {
         (0x1100...0x11FF).contains(scalar) || (0x3040...0x30FF).contains(scalar) || (0x3400...0x9FFF).contains(scalar)
             || (0xAC00...0xD7AF).contains(scalar)
     }
 
-    /// Those that tell one question from another.
+    /// Words that distinguish one question from another.
     public static func telling(_ text: String) -> Set<String> { Set(tokens(text)).subtracting(empty) }
 
-    /// 0…1: twice the telling words that two questions share, of all they have.
+    /// 0…1: twice the number of distinctive words that two questions share, divided by the number of all of theirs.
     public static func likeness(_ a: String, _ b: String) -> Double {
         let a = telling(a), b = telling(b)
         guard !a.isEmpty, !b.isEmpty else { return 0 }
@@ -82,8 +82,7 @@ public enum KnowledgeWords {
     }
 }
 
-/// A document in pieces that can be told to a model: paragraphs, under their heading, with a little of what came
-/// before.
+/// A document in pieces for a model: paragraphs, under their heading, with a little of the text before.
 public enum KnowledgeChunks {
     /// Characters of a piece, and those it shares with the one before.
     static let length = 800
@@ -111,7 +110,7 @@ public enum KnowledgeChunks {
             while let limit = rest.index(rest.startIndex, offsetBy: length, limitedBy: rest.endIndex),
                 limit < rest.endIndex
             {
-                // At a word's end, if there is one in the second half: each step is to get on.
+                // At a word's end, if there is one in the second half: each step must make progress.
                 let half = rest.index(rest.startIndex, offsetBy: length / 2)
                 let cut = rest[half..<limit].lastIndex { $0.isWhitespace } ?? limit
                 current += rest[..<cut]

@@ -22,9 +22,9 @@ enum Intent: Equatable {
 /// Reads words and keys in the light of a question.
 struct AnswerReading {
     let texts: PolicyTexts
-    /// Words may be an answering machine's.
+    /// The words may come from an answering machine.
     var detectsMachines = true
-    /// There may be a person to speak with.
+    /// The caller can be put through to a person.
     var canTransfer = false
 
     func intent(of text: String, question: Question?) -> Intent {
@@ -85,7 +85,8 @@ struct AnswerReading {
             .split { !($0.isLetter || $0.isNumber || $0 == "'") }.map(String.init)
     }
 
-    /// Whole words for scripts that have them; Korean endings are glued on, so there a word's beginning counts.
+    /// Compares whole words in scripts that separate them; Korean words carry endings, so there the beginning of a word
+    /// counts.
     static func contains(_ words: [String], anyOf patterns: [String]) -> Bool {
         let line = " " + words.joined(separator: " ") + " "
         return patterns.contains { pattern in

@@ -2,8 +2,8 @@ internal import Foundation
 
 /// The language model that needs no account: a rule-based dialogue in English, Korean and Russian.
 ///
-/// States the purpose, puts the questions one by one, asks again at most twice, and knows the ways a call goes wrong.
-/// It takes the same conversation and gives the same events as a cloud model; there is no private path.
+/// States the purpose, puts the questions one by one, asks again at most twice, and handles the ways in which a call
+/// can fail. It gets the same conversation and gives the same events as a cloud model.
 public struct EmbeddedPolicy: LanguageModel {
     /// How often a question is put before its answer counts as unclear: once, and twice again.
     public static let timesAskedLimit = 3
@@ -104,8 +104,8 @@ public struct EmbeddedPolicy: LanguageModel {
             ask(tracker.nextPending)
         }
 
-        /// The last thing we said was said to an automatic assistant, or pressed into a menu: who speaks now has heard
-        /// nothing of us.
+        /// Our last words went to an automatic assistant, or our last keys to a menu: the person who speaks now has not
+        /// heard us yet.
         private var wasScreened: Bool {
             for item in conversation.items.dropLast(conversation.sinceLastTurn.count).reversed() {
                 switch item {
@@ -127,7 +127,7 @@ public struct EmbeddedPolicy: LanguageModel {
 
         private mutating func menu(_ news: ArraySlice<ConversationItem>) {
             let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }.last ?? ""
-            // Where no person is offered, menus fetch one for zero, or for who says nothing.
+            // If a menu does not offer a person, key 0 usually leads to one, and so does silence.
             if case .menu(let person?) = AnsweringMachineDetection.read(said, language: conversation.brief.language) {
                 keys = String(person)
             }
@@ -172,7 +172,7 @@ public struct EmbeddedPolicy: LanguageModel {
                 goOn(with: "next")
             case .answer(let value):
                 guard let question = tracker.current else { return finish() }
-                // An answer to a question that was cut off before it could be understood is no answer to it.
+                // If a question was interrupted before it could be understood, the words do not count as its answer.
                 guard wasQuestionHeard else { return tracker.purposeStated && heardSomething ? ask(question) : greet() }
                 settle(question, .answered, words: words, value: value)
                 goOn(with: "thanks")
@@ -286,7 +286,7 @@ public struct EmbeddedPolicy: LanguageModel {
 
         private var heardSomething: Bool { conversation.tracker.purposeStated && (lastHeard?.text.isEmpty == false) }
 
-        /// Whether enough of the current question reached the callee's ear for what he says to be its answer.
+        /// Whether the callee has heard enough of the current question to answer it.
         private var wasQuestionHeard: Bool {
             guard let question = tracker.current, let last = lastHeard else { return false }
             guard last.isInterrupted else { return true }

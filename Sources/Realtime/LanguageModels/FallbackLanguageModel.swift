@@ -1,4 +1,4 @@
-/// Models in order: when one fails, the next one answers; where the first had begun to speak, the next goes on from
+/// Models in order: when one fails, the next one answers; if the first had begun to speak, the next one continues from
 /// there.
 public struct FallbackLanguageModel: LanguageModel {
     private let models: [NamedEngine<any LanguageModel>]

@@ -1,9 +1,9 @@
 public import Pipeline
 
-/// What the dialogue asks a language model.
+/// A request of the dialogue to a language model.
 public struct ModelRequest: Sendable {
     public var conversation: Conversation
-    /// Tells the reply from those to other requests.
+    /// Identifies the reply.
     public var generation: Int
     public init(conversation: Conversation, generation: Int) {
         self.conversation = conversation
@@ -17,7 +17,7 @@ public struct ModelReply: Sendable, Equatable {
         case event(LanguageModelEvent)
         /// The reply is complete.
         case finished
-        /// The model cannot answer; why, for the operator.
+        /// The model cannot answer; the reason is for the operator.
         case failed(String)
     }
     public var generation: Int
@@ -33,7 +33,7 @@ public struct LanguageModelService: Service {
     private let model: any LanguageModel
     private let background: (any TaskExecutor)?
 
-    /// - Parameter background: runs the responses, for reading them must not hold up the call's loop; nil: the shared
+    /// - Parameter background: runs the responses, as reading them must not delay the call's loop; nil: the shared
     ///   threads.
     public init(_ model: any LanguageModel, background: (any TaskExecutor)? = nil) {
         self.model = model

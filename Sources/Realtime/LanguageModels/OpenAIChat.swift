@@ -36,7 +36,7 @@ public struct OpenAIChat: LanguageModel {
     private let usage: UsageMeter?
     private let summaries = ConversationSummaries()
 
-    /// - Parameter usage: is told the tokens of every request.
+    /// - Parameter usage: counts the tokens of every request.
     public init(_ configuration: Configuration, network: SpeechNetwork, usage: UsageMeter? = nil) {
         self.configuration = configuration
         self.network = network
@@ -59,7 +59,7 @@ public struct OpenAIChat: LanguageModel {
         for round in 1...Self.roundLimit {
             let answer = try await ask(messages, allowsTools: round < Self.roundLimit && !isEnding, conversation, tell)
             guard !answer.calls.isEmpty, !answer.hasText else { return }
-            // Tools alone: the model is told what they gave, and speaks then.
+            // There are only tool calls: the model gets their results, and then speaks.
             messages.append(["role": "assistant", "content": NSNull(), "tool_calls": answer.calls.map(\.object)])
             for call in answer.calls {
                 let decision = DialogueDecision(
@@ -125,7 +125,8 @@ public struct OpenAIChat: LanguageModel {
         }
     }
 
-    /// Counts one request. A response that was broken off, or a server that does not count, is reckoned.
+    /// Counts one request. The tokens are estimated if the response was broken off, or if the server does not report
+    /// them.
     private func count(_ told: Usage?, _ messages: [[String: Any]], characters: Int) {
         let text = messages.compactMap { $0["content"] as? String }
         usage?.add(
@@ -135,7 +136,7 @@ public struct OpenAIChat: LanguageModel {
                     input: text.reduce(0) { $0 + ChatPrompt.tokens($1) }, output: characters / Self.charactersPerToken,
                     isEstimated: true))
     }
-    /// Of a response, where it must be reckoned.
+    /// For estimates of a response's tokens.
     private static let charactersPerToken = 4
 
     /// One request.
@@ -258,7 +259,8 @@ public struct OpenAIChat: LanguageModel {
     private func summarize(_ text: String) async throws -> String? {
         try await complete(
             instructions:
-                "Summarise this part of a telephone conversation in at most 150 words. Keep names, numbers, dates, promises and what was answered.",
+                "Summarise this part of a telephone conversation in at most 150 words. "
+                + "Keep names, numbers, dates, promises and what was answered.",
             text, tokens: Self.summaryTokens)
     }
 

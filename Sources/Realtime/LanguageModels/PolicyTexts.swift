@@ -20,7 +20,7 @@ struct PolicyTexts: Sendable, Decodable {
         return result
     }()
 
-    /// Reads the texts now: in the first call the process may have no file descriptor left.
+    /// Reads the texts at the start: during a call the process may have no free file descriptor.
     static func load() { _ = all }
 
     /// The texts of a language, e.g. `ko` for `ko-KR`; English where there are none.
@@ -80,7 +80,7 @@ public enum SpokenText {
     }
 }
 
-/// BCP 47 tags, as far as we look into them.
+/// The parts of BCP 47 tags that are used here.
 public enum LanguageTag {
     /// `ko` of `ko-KR`.
     public static func primary(_ tag: String) -> String {
@@ -142,7 +142,7 @@ enum ResourceFolder {
             beside.appendingPathComponent("../share/trunkline/Resources"),
         ]
         if let found = candidates.first(where: { FileManager.default.fileExists(atPath: $0.path) }) { return found }
-        // Of tests. `Bundle.module` ends the process where it finds no bundle, so it comes last.
+        // For tests. `Bundle.module` ends the process if it finds no bundle, so it is tried last.
         let module = Bundle.module.bundleURL.appendingPathComponent("Resources")
         return FileManager.default.fileExists(atPath: module.path) ? module : nil
     }()

@@ -8,8 +8,8 @@ public struct TaskStateFilter: Processor, Sendable {
     /// Bytes of one block; a longer one is dropped.
     static let blockLimit = 16_384
 
-    // Bytes, not characters: a mark that follows a tag would make one character of its last one and be taken for
-    // another tag.
+    // Bytes, not characters: a combining mark after a tag would form one character with the last one of the tag, so
+    // that the tag would not be recognised.
     private var pending: [UInt8] = []
     private var isInBlock = false
 
@@ -20,7 +20,7 @@ public struct TaskStateFilter: Processor, Sendable {
         while true {
             if isInBlock {
                 guard let end = pending.firstRange(of: Self.closing) else {
-                    // Of a block that never ends only the tail is kept, to know its end by.
+                    // Of a block that is too long only the tail is kept, to recognise its end.
                     if pending.count > Self.blockLimit { pending.removeFirst(pending.count - Self.closing.count) }
                     return
                 }
@@ -40,7 +40,7 @@ public struct TaskStateFilter: Processor, Sendable {
                 pending.removeFirst(start.upperBound)
                 isInBlock = true
             } else {
-                // What may be the begin of a block waits for more.
+                // Text that may be the beginning of a block waits for the next piece.
                 let held = Self.heldSuffix(of: pending)
                 tell(pending.dropLast(held), into: &output)
                 pending.removeFirst(pending.count - held)
@@ -55,12 +55,12 @@ public struct TaskStateFilter: Processor, Sendable {
     }
 
     public mutating func finish(into output: inout [LanguageModelEvent]) {
-        // A block that was cut off is no text.
+        // An incomplete block is dropped.
         if !isInBlock { tell(pending[...], into: &output) }
         flush()
     }
 
-    /// What stands before a tag ends where a character ends: tags are ASCII.
+    /// The text before a tag ends with a whole character, as tags are ASCII.
     private func tell(_ text: ArraySlice<UInt8>, into output: inout [LanguageModelEvent]) {
         if !text.isEmpty { output.append(.text(String(decoding: text, as: UTF8.self))) }
     }

@@ -33,8 +33,7 @@ public struct GeminiLive: SpeechModel {
 /// One session. Confined to its loop.
 ///
 /// The vendor has no names for responses and items: a response begins with its first content and ends with
-/// `turnComplete`, and has one item. There is no cancelling either: what comes of a response that is not wanted any
-/// more is dropped.
+/// `turnComplete`, and has one item. Responses cannot be cancelled either: the rest of an unwanted response is dropped.
 final class GeminiLiveSession: SpeechSession {
     static let rates: (input: Int32, output: Int32) = (16_000, 24_000)
 
@@ -66,7 +65,7 @@ final class GeminiLiveSession: SpeechSession {
         // 1007 and 1008 say that the set-up or the key is not acceptable.
         socket = ModelSocket(
             configuration.url, headers: headers, fatalCodes: [1_007, 1_008], resolver: resolver, loop: loop)
-        // The socket is this session's, and says nothing more once it is closed.
+        // The session owns the socket, which calls nothing after it is closed.
         socket.handlers = .init(
             open: { [unowned self] in self.configure() }, message: { [unowned self] in self.received($0) },
             ended: { [unowned self] in self.ended($0, isFatal: $1) })
@@ -98,7 +97,7 @@ final class GeminiLiveSession: SpeechSession {
                 "model": "models/" + configuration.model, "generationConfig": generation,
                 "systemInstruction": ["parts": [["text": setup.instructions]]],
                 "tools": [["functionDeclarations": declarations]],
-                // Interruptions are ours to decide: a cough must not cost the sentence.
+                // We decide about interruptions: a cough must not end the sentence.
                 "realtimeInputConfig": ["activityHandling": "NO_INTERRUPTION"],
                 "inputAudioTranscription": [:] as [String: Any],
                 "outputAudioTranscription": [:] as [String: Any], "sessionResumption": resumption,
@@ -266,7 +265,7 @@ final class GeminiLiveSession: SpeechSession {
         return result
     }
 
-    /// The first sign of a response. What the caller said before it is complete now.
+    /// The first content of a response: the caller's words before it are complete.
     private func begin() {
         guard !isResponding else { return }
         isResponding = true

@@ -47,7 +47,8 @@ final class ModelSocket {
         openedAt = loop.timeMs
         ticker = loop.addTicker(every: .tenth) { [unowned self] now in self.tick(now) }
         resolver?.resolve(url.host, port: url.port, on: loop) { [self] result in
-            // Held until then: an object that once had a weak reference is counted the slow way for ever.
+            // A strong reference until then: an object that ever had a weak reference has slower reference counting
+            // from then on.
             guard !isOver else { return }
             switch result {
             case .failure(let error): end(error.message, isFatal: false)
@@ -135,7 +136,7 @@ final class ModelSocket {
 
     // MARK: The end
 
-    /// Our own wish: nobody is told.
+    /// Ends it at our own request, without an event.
     func close() {
         guard !isOver else { return }
         isOver = true
@@ -147,7 +148,8 @@ final class ModelSocket {
         if reason.isEmpty { return "the connection closed with \(code)" }
         guard reason.lowercased().contains("ssl err") else { return reason }
         return
-            "TLS failed: the certificate is expired, of an unknown authority or another name's, or the version is below 1.2 (\(reason))"
+            "TLS failed: the certificate is expired, of an unknown authority or another name's, "
+            + "or the version is below 1.2 (\(reason))"
     }
 
     func end(_ reason: String, isFatal: Bool) {

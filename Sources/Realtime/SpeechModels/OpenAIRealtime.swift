@@ -3,8 +3,8 @@ internal import Foundation
 public import Net
 internal import Pipeline
 
-/// OpenAI Realtime, GA protocol, over a WebSocket (platform.openai.com/docs/guides/realtime-websocket), and whatever
-/// speaks the same at another URL.
+/// OpenAI Realtime, GA protocol, over a WebSocket (platform.openai.com/docs/guides/realtime-websocket), and compatible
+/// servers at other URLs.
 public struct OpenAIRealtime: SpeechModel {
     public struct Configuration: Sendable {
         /// Base URL; the model is added as a query item.
@@ -85,7 +85,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         }
         let headers = configuration.apiKey.map { [("Authorization", "Bearer " + $0)] } ?? []
         socket = ModelSocket(url, headers: headers, resolver: resolver, loop: loop)
-        // The socket is this session's, and says nothing more once it is closed.
+        // The session owns the socket, which calls nothing after it is closed.
         socket.handlers = .init(
             open: { [unowned self] in self.configure() }, message: { [unowned self] in self.received($0) },
             tick: { [unowned self] in self.tick(age: $0) }, ended: { [unowned self] in self.ended($0, isFatal: $1) })
@@ -134,7 +134,7 @@ final class OpenAIRealtimeSession: SpeechSession {
     }
 
     private var turnDetectionObject: [String: Any]? {
-        // Interruptions are ours to decide: a cough must not cost the sentence.
+        // We decide about interruptions: a cough must not end the sentence.
         switch configuration.turnDetection {
         case .server(let silenceMs, let threshold, let prefixMs):
             [
@@ -310,8 +310,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         onEvent?(.callerTranscript(text: found[1] ?? "", startMs: span?.start, endMs: span?.end))
     }
 
-    /// The vendor's id as a small number; new ones get the next.
-    /// Mostly the same as the one before.
+    /// The vendor's id as a small number; a new id gets the next number. Most calls have the same id as the one before.
     private func number(of id: UnsafeBufferPointer<UInt8>) -> Int {
         if !id.elementsEqual(currentItem) {
             currentItem = Array(id)
@@ -322,7 +321,7 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     private func number(of id: String) -> Int {
         if let known = items.lastIndex(of: id) { return known }
-        // A number is never given twice; beyond the limit a new session must take over.
+        // A number is never used twice; beyond the limit a new session must take over.
         if items.count == Self.itemLimit { isExpiring = true }
         items.append(id)
         return items.count - 1
@@ -361,7 +360,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         let code = failure?.summary ?? "unknown"
         switch code {
         case "conversation_already_has_active_response":
-            // Ours crossed the server's own: ask again when that one is done.
+            // Our request crossed a response of the server: ask again when that one is done.
             isRequested = false
             waiting.prepend(nil)
         case "response_cancel_not_active":

@@ -3,7 +3,7 @@ internal import Net
 
 /// Reads the members of the server's events that a session uses, without a decoder.
 enum OpenAIRealtimeReading {
-    /// An error as the vendor tells it.
+    /// An error as the vendor reports it.
     struct Failure: Decodable {
         var type: String?
         var code: String?

@@ -5,11 +5,11 @@ public import Net
 public protocol SpeechModel: Sendable {
     /// The provider's name, for logs and the call's page.
     var name: String { get }
-    /// Opens a session; what comes of it is told by `onEvent`. On the loop only.
+    /// Opens a session; its events go to `onEvent`. On the loop only.
     func open(_ setup: SpeechSessionSetup, on loop: EventLoop) -> any SpeechSession
 }
 
-/// How sound crosses to a speech model and back.
+/// The format of sound to and from a speech model.
 public enum SpeechFormat: Sendable, Equatable {
     /// G.711 μ-law at 8 kHz: straight through from the carrier.
     case muLaw
@@ -17,7 +17,7 @@ public enum SpeechFormat: Sendable, Equatable {
     case pcm(input: Int32, output: Int32)
 }
 
-/// Who decides that the caller's turn is over.
+/// Which side decides that the caller's turn is over.
 public enum SpeechTurnDetection: Sendable, Equatable {
     /// The model's server, by silence of so many ms.
     case server(silenceMs: Int, threshold: Double, prefixMs: Int)
@@ -30,7 +30,7 @@ public enum SpeechTurnDetection: Sendable, Equatable {
     public static let byServer = SpeechTurnDetection.server(silenceMs: 700, threshold: 0.5, prefixMs: 300)
 }
 
-/// What a session is told when it begins.
+/// The settings of a session at its start.
 public struct SpeechSessionSetup: Sendable {
     public var instructions: String
     public var tools: [DialogueToolDefinition]
@@ -68,7 +68,7 @@ public protocol SpeechSession: AnyObject {
     /// With it a new session goes on where this one stopped, if the vendor has that.
     var resumptionHandle: String? { get }
 
-    /// So much waits to be sent that more sound should wait.
+    /// Whether so much waits to be sent that more sound should wait.
     var isCongested: Bool { get }
     /// Stops reading what the model sends; TCP slows it. `resumeReading` goes on where it stopped.
     func pauseReading()
@@ -81,9 +81,9 @@ public protocol SpeechSession: AnyObject {
     func respond(_ instructions: String?)
     /// Stops the active response; nothing more comes of it.
     func cancelResponse()
-    /// Of this item so much was heard: the model is to remember no more of it.
+    /// Tells the model how much of this item was heard; the model forgets the rest.
     func truncate(item: Int, heardMs: Int)
-    /// What a tool gave back; `respond` lets the model go on with it.
+    /// The result of a tool; `respond` lets the model go on with it.
     func finishTool(callID: String, output: String)
     /// A fact the model should know, e.g. keys the caller pressed.
     func note(_ text: String)
@@ -124,7 +124,7 @@ public enum SpeechResponseStatus: Sendable, Equatable {
 
 /// Requests for responses that wait until the session can take them.
 struct WaitingRequests<Request> {
-    /// The most that wait; then the oldest is given up, for what it was about is long past.
+    /// The most that wait; beyond them the oldest is dropped, as it is out of date.
     static var limit: Int { 16 }
     private var requests: Deque<Request> = []
 
@@ -138,7 +138,7 @@ struct WaitingRequests<Request> {
     mutating func removeAll() { requests.removeAll() }
 }
 
-/// A tool as every vendor wants it told: a name, what it is for, a JSON Schema of its arguments.
+/// A tool as every vendor wants it: its name, its purpose, and a JSON Schema of its arguments.
 public struct DialogueToolDefinition: Sendable, Equatable {
     public var name: String
     public var purpose: String

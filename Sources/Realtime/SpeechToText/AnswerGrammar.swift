@@ -19,7 +19,8 @@ struct AnswerGrammar: Equatable {
         "[please] stop calling me", "[please] don't call me [again]", "[i'm] not interested",
         "remove me from your list",
         "i don't know", "i'm not sure", "maybe", "i have to check", "no idea",
-        "[can i | could i | may i | i want to | i would like to | i'd like to | let me] (speak | talk) (to | with) (an operator | a person | somebody | someone | a human | an agent) [please]",
+        "[can i | could i | may i | i want to | i would like to | i'd like to | let me] "
+            + "(speak | talk) (to | with) (an operator | a person | somebody | someone | a human | an agent) [please]",
         "operator [please]", "[a] (real | human) person [please]",
         "[please] leave [me | us] (a | your) message [after the (tone | beep)]", "you have reached the voicemail",
         "i'm not available right now", "i can't come to the phone [right now]",
@@ -45,8 +46,8 @@ struct AnswerGrammar: Equatable {
     private static let ordinal =
         "first | second | third | fourth | fifth | sixth | seventh | eighth | ninth | tenth | eleventh | twelfth | "
         + "thirteenth | fourteenth | fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | twentieth | "
-        + "twenty first | twenty second | twenty third | twenty fourth | twenty fifth | twenty sixth | twenty seventh | "
-        + "twenty eighth | twenty ninth | thirtieth | thirty first"
+        + "twenty first | twenty second | twenty third | twenty fourth | twenty fifth | twenty sixth | "
+        + "twenty seventh | twenty eighth | twenty ninth | thirtieth | thirty first"
     private static let number: [String] = [
         "<number> [people | of us | please | persons]", "there are <number> of us",
         "there will be <number> [of us | people]",
@@ -86,7 +87,8 @@ struct AnswerGrammar: Equatable {
             rules.append(
                 (
                     "clock",
-                    "<below> [o'clock | thirty | fifteen | forty five] [in the (morning | afternoon | evening) | a.m. | p.m.]"
+                    "<below> [o'clock | thirty | fifteen | forty five] "
+                        + "[in the (morning | afternoon | evening) | a.m. | p.m.]"
                 ))
             add("date", Self.date)
         }

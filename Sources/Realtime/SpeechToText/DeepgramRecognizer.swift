@@ -93,7 +93,7 @@ public struct DeepgramRecognizer: SpeechToText {
                     channel?.close()
                     channel = nil
                     failures += 1
-                    // What the service does not let in now it will not let in the next time.
+                    // If the service refuses the connection now, it will refuse the next one, too.
                     if error.kind == .unauthorized || error.kind == .invalid || failures > Self.reconnects {
                         throw error
                     }
@@ -110,7 +110,7 @@ public struct DeepgramRecognizer: SpeechToText {
                 }
                 stream.outgoing.removeAll(keepingCapacity: true)
                 for event in events {
-                    // A connection has proven itself by a turn it heard to its end.
+                    // A connection counts as good after it has heard a whole turn.
                     if case .final = event { failures = 0 }
                     try await output.send(event)
                 }
@@ -119,7 +119,7 @@ public struct DeepgramRecognizer: SpeechToText {
         }
     }
 
-    /// Flushes mean nothing here: what the caller has said stays said.
+    /// Flushes have no meaning here: the caller's words remain.
     private static func payload(_ input: Edge<RecognizerInput>) async -> Signal<RecognizerInput>? {
         while let signal = await input.next() {
             if case .flush = signal { continue }
@@ -165,7 +165,7 @@ struct DeepgramStream: Sendable {
     static let tickMs = 200
     /// The service hangs up after 10 s without sound or `KeepAlive`.
     private static let keepAliveMs = 4_000
-    /// From `Finalize` until what is known so far counts as all, ms: of silence the service says nothing.
+    /// From `Finalize` until the text so far counts as complete, ms: the service reports nothing for silence.
     private static let finalizeLimitMs = 1_200
     /// Sound kept for a new connection, samples: 60 s at 8 kHz.
     private static let keptLimit = 480_000
@@ -236,7 +236,7 @@ struct DeepgramStream: Sendable {
         finalizedTicks = 0
     }
 
-    /// - Throws: `SpeechError` when the service says nothing at all of sound that it got.
+    /// - Throws: `SpeechError` if the service reports nothing at all for the sound that it got.
     mutating func tick(into events: inout [TranscriptEvent]) throws(SpeechError) {
         guard isConnected else { return }
         quietTicks += 1
@@ -298,7 +298,7 @@ struct DeepgramStream: Sendable {
         }
     }
 
-    /// - Throws: `SpeechError` when the service says that it cannot go on, or what it says is never understood.
+    /// - Throws: `SpeechError` if the service says that it cannot go on, or if none of its messages can be understood.
     mutating func received(_ bytes: [UInt8], into events: inout [TranscriptEvent]) throws(SpeechError) {
         guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else {
             malformed += 1
@@ -340,7 +340,7 @@ struct DeepgramStream: Sendable {
         if !pieces.isEmpty { events.append(.pause(known)) }
     }
 
-    /// Sound up to this second of the connection is certain.
+    /// The results for the sound up to this second of the connection are final.
     private mutating func cover(until seconds: Double) {
         let end = min(sent, Int(clampingDouble: max(0, seconds) * 8_000))
         guard end > covered else { return }
@@ -354,7 +354,7 @@ struct DeepgramStream: Sendable {
         events.append(.final(text: known, confidence: confidence))
         pieces = []
         hasAnswered = false
-        // The turn has been told: what is left of its sound must not be told again.
+        // The turn has been reported: the rest of its sound must not be reported again.
         covered += kept.count
         kept = []
         covered = min(covered, sent)

@@ -10,12 +10,12 @@ internal import Synchronization
 public struct EmbeddedRecognizer: SpeechToText {
     /// Score units a 10 ms frame; measured over in-grammar and out-of-grammar telephone speech (BENCHMARKS.md).
     static let rejectionGap = 8.0
-    /// Milliseconds of speech for each phone of the text above which the text cannot be what was said: a hum of a
-    /// second fits the grammar's "one" better than anything, but nobody takes a second for three phones.
+    /// Milliseconds of speech for each phone of the text above which the text cannot be what was said: a hum of one
+    /// second fits the grammar's "one" best, but three phones do not take a second.
     static let longestPhoneMs = 220.0
     /// Silence around the speech of a turn: the kept prefix and tail, ms.
     static let paddingMs = 500.0
-    /// Audio of one turn that is looked at, seconds; a longer one is a monologue.
+    /// Audio of one turn that is examined, seconds; a longer turn is a monologue.
     static let longestTurnSeconds = 20
 
     private let pool: DecoderPool
@@ -96,7 +96,8 @@ public final class DecoderPool: Sendable {
         init(model: AcousticModel, words: Set<String>) throws(SpeechError) {
             answer = try PocketSphinxDecoder(model: model, words: words)
             dictionary = model.dictionary
-            // Compiling a grammar takes longer than an answer may: those every call may need are made beforehand.
+            // Compiling a grammar takes longer than an answer may take: the grammars that every call may need are
+            // compiled beforehand.
             for kind in Question.Kind.allCases {
                 let grammar = AnswerGrammar(AnswerHints(kind: kind))
                 try answer.select(grammar: grammar.name, text: grammar.text)
@@ -223,7 +224,7 @@ public final class DecoderPool: Sendable {
     }
 }
 
-/// One recognition looked at from inside, for `trunkline bench recognition`.
+/// The internals of one recognition, for `trunkline bench recognition`.
 public struct RecognitionProbe: Sendable {
     /// The grammar's best sentence, whether it would be accepted or not.
     public var text: String

@@ -1,7 +1,7 @@
 internal import DequeModule
 public import Pipeline
 
-/// Recognisers in order: when one fails, the next hears the turn in progress again from its begin, and goes on.
+/// Recognisers in order: when one fails, the next one gets the current turn again from its beginning, and goes on.
 public struct FallbackRecognizer: SpeechToText {
     /// Items of a turn that are kept for the next recogniser: 60 s.
     private static let keptLimit = 3_000
@@ -13,7 +13,7 @@ public struct FallbackRecognizer: SpeechToText {
 
     /// - Parameters:
     ///   - engines: best first, at least one.
-    ///   - usage: is told which of them is in use.
+    ///   - usage: records which of them is in use.
     public init(
         _ engines: [NamedEngine<any SpeechToText>], health: ProviderHealth, usage: UsageMeter? = nil,
         report: @escaping EngineReport
@@ -56,7 +56,7 @@ public struct FallbackRecognizer: SpeechToText {
             for frame in resampled { inner?.offer(.audio(frame)) }
         }
 
-        /// The turn has been told: it is not heard again.
+        /// The turn has been reported: the next recogniser does not get it again.
         func told() {
             guard let end = kept.firstIndex(where: { if case .turnEnded = $0 { true } else { false } }) else { return }
             kept.removeFirst(end + 1)

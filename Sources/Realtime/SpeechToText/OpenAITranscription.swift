@@ -3,7 +3,7 @@ internal import Net
 public import Pipeline
 
 /// `POST /audio/transcriptions` (platform.openai.com/docs/api-reference/audio/createTranscription): a turn at a time,
-/// by OpenAI and whoever speaks like it (Groq, faster-whisper servers, vLLM).
+/// by OpenAI and compatible servers (Groq, faster-whisper servers, vLLM).
 public struct OpenAITranscription: SpeechToText {
     public struct Configuration: Sendable, Equatable {
         /// Without a slash at the end.

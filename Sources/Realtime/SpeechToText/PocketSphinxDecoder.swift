@@ -14,7 +14,8 @@ public struct AcousticModel: Sendable {
         self.folder = folder
         guard FileManager.default.fileExists(atPath: folder + "/en-us/mdef") else {
             throw SpeechError(
-                "the English speech model is not in \(folder): install the package pocketsphinx-en-us, or set speech.model_dir"
+                "the English speech model is not in \(folder): "
+                    + "install the package pocketsphinx-en-us, or set speech.model_dir"
             )
         }
         dictionary = try PronouncingDictionary(path: folder + "/cmudict-en-us.dict")
@@ -25,8 +26,8 @@ public struct AcousticModel: Sendable {
 
 /// One pocketsphinx decoder for 16 kHz audio. Used by one thread at a time.
 ///
-/// `@unchecked Sendable`: whoever leases a decoder uses it on one worker at a time and hands it back afterwards; the
-/// hand-over through the pool's lock orders the accesses.
+/// `@unchecked Sendable`: a leased decoder is used on one worker at a time and returned afterwards; the lock of the
+/// pool orders the accesses.
 public final class PocketSphinxDecoder: @unchecked Sendable {
     /// Cepstral mean of telephone speech, found by iterating `trunkline bench recognition`: the model's own start value
     /// is that of wide-band speech and takes longer to adapt than an answer lasts (24 of 58 answers right, against 58).
@@ -35,11 +36,11 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
     ]
 
     /// Grammars that stay compiled, about 40 KiB each: one for each kind of question, and for the choices of some.
-    /// Choices are anybody's words, so that there is no end to them.
+    /// Choices are free text, so that there may be any number of them.
     static let grammarLimit = 16
 
     private let decoder: OpaquePointer
-    /// By their use, the last one last.
+    /// In the order of their use, the last used one last.
     private(set) var grammars: [String] = []
     private var frames = 0
     private var isInUtterance = false

@@ -11,7 +11,7 @@ struct PronouncingDictionary: Sendable {
     static let sizeLimit = 64 << 20
 
     private let text: Data
-    /// Open addressing by the hash of a word: the place of a line plus one, 0 where nothing stands. A word's further
+    /// Open addressing by the hash of a word: the place of a line plus one, or 0 if the slot is empty. A word's further
     /// pronunciations follow its first one in the order of the file. The size is a power of two, at least twice the
     /// number of lines, so that every search ends.
     private let slots: [UInt32]
@@ -20,7 +20,8 @@ struct PronouncingDictionary: Sendable {
     init(path: String) throws(SpeechError) {
         guard let text = FileManager.default.contents(atPath: path) else {
             throw SpeechError(
-                "the pronouncing dictionary \(path) is missing: install the package pocketsphinx-en-us, or set speech.model_dir"
+                "the pronouncing dictionary \(path) is missing: "
+                    + "install the package pocketsphinx-en-us, or set speech.model_dir"
             )
         }
         guard text.count <= Self.sizeLimit else {

@@ -6,7 +6,7 @@ public import Pipeline
 /// `speech-pack/stt/LANGUAGE/` (`docs/local-models.md`).
 public struct SherpaRecognizer: SpeechToText {
     private static let files = ["encoder.onnx", "decoder.onnx", "joiner.onnx", "tokens.txt"]
-    /// Milliseconds of silence behind a turn: a transducer tells its last word late.
+    /// Milliseconds of silence added after a turn, as a transducer reports its last word late.
     private static let paddingMs = 500
     /// Samples handed over at once: 100 ms.
     private static let batchSamples = 1_600

@@ -44,10 +44,10 @@ public struct CartesiaSpeech: TextToSpeech {
 
 /// One connection with its contexts.
 private actor CartesiaSession {
-    /// Milliseconds between two signs of life while a sentence is being spoken.
+    /// Milliseconds between two messages while a sentence is being spoken.
     private static let stallLimitMs = 3_000
 
-    /// A sentence on its way.
+    /// A sentence that has been sent and is not done.
     private final class Order {
         let pieces: Edge<VoicePiece>
         var assembler = SampleAssembler()
@@ -105,7 +105,7 @@ private actor CartesiaSession {
 
     func speak(_ sentence: Sentence, _ pieces: Edge<VoicePiece>) async throws {
         try await open()
-        // A context whose sentences are all done may be closed by the service at any moment: it is not gone on with.
+        // A context whose sentences are all done may be closed by the service at any moment, so it is not used again.
         if context == nil || context?.turn != sentence.turn || context?.orders.isEmpty == true {
             contexts += 1
             context = Context(id: "turn-\(sentence.turn)-\(contexts)", turn: sentence.turn)
@@ -137,7 +137,7 @@ private actor CartesiaSession {
         }
     }
 
-    /// Nobody wants the turn any more: neither this sentence nor those behind it.
+    /// The turn was dropped: this sentence and those after it are not needed.
     private func cancel(_ id: String) {
         guard context?.id == id else { return }
         if let text = try? Self.text(["context_id": id, "cancel": true]) { channel?.send(text) }
@@ -183,7 +183,7 @@ private actor CartesiaSession {
 
     private func take(_ message: CartesiaMessage) async throws {
         if message.type == "error" {
-            // Of a context that was given up meanwhile nobody wants to know.
+            // Messages of a context that was given up are ignored.
             guard message.contextId == nil || message.contextId == context?.id else { return }
             let words = message.message ?? message.error ?? message.title ?? "no reason given"
             var error = SpeechError(CartesiaSpeech.service, status: message.statusCode ?? 500)
@@ -198,7 +198,7 @@ private actor CartesiaSession {
         case "chunk":
             let samples = order.assembler.samples(try message.sound())
             order.samples += samples.count
-            // Waits while the speaker is full; then the service waits for us.
+            // Waits while the speaker is full, which slows the service down.
             try await order.pieces.send(.audio(samples))
         case "timestamps":
             guard message.wordTimestamps != nil else { return }
@@ -228,7 +228,7 @@ private actor CartesiaSession {
             else {
                 continue
             }
-            // While the speaker is full nothing is read, and nothing can come.
+            // While the speaker is full nothing is read, so no message is overdue.
             if first.pieces.reading.depth >= SentenceStreams.pieceLimit { continue }
             ended(SpeechError("\(CartesiaSpeech.service) stopped in the middle of a sentence", .stalled), of: channel)
         }

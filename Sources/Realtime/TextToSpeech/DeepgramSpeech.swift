@@ -5,9 +5,9 @@ public import Pipeline
 /// Deepgram's Aura over its `/v1/speak` WebSocket (developers.deepgram.com/reference/text-to-speech/speak-streaming):
 /// bare PCM, no word times.
 ///
-/// One connection speaks a call's sentences one after the other, each ended by `Flush` and `Flushed`. What it says to a
-/// sentence that nobody wants any more cannot be told from what follows, so that connection is closed, and the next
-/// sentence has one made meanwhile.
+/// One connection speaks a call's sentences one after the other, each ended by `Flush` and `Flushed`. The sound of a
+/// dropped sentence cannot be distinguished from what follows, so its connection is closed, and the next sentence uses
+/// one that was opened meanwhile.
 public struct DeepgramSpeech: TextToSpeech {
     public struct Configuration: Sendable, Equatable {
         public var url = WebSocketURL(host: "api.deepgram.com", port: 443, path: "", isSecure: true)

@@ -6,8 +6,8 @@ public import Pipeline
 /// (elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-stream-input): PCM and, for each
 /// character, when it sounds.
 ///
-/// A connection speaks one sentence: then what it says is that sentence's, and closing it is how this service is made
-/// to stop. The next one is opened while one speaks, so that nobody waits for it.
+/// A connection speaks one sentence, so that all its sound belongs to that sentence, and closing the connection stops
+/// the service. The next connection is opened while one speaks, so that no sentence waits for it.
 public struct ElevenLabsSpeech: TextToSpeech {
     public struct Configuration: Sendable, Equatable {
         public var url = WebSocketURL(host: "api.elevenlabs.io", port: 443, path: "", isSecure: true)
@@ -52,7 +52,7 @@ public struct ElevenLabsSpeech: TextToSpeech {
     private func connect() async throws -> WebSocketChannel {
         var url = configuration.url
         let voice = configuration.voice.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
-        // Longer than anybody is silent in a call: the next sentence's connection waits.
+        // Longer than any silence in a call: the connection for the next sentence stays open.
         url.path +=
             "/v1/text-to-speech/\(voice)/stream-input?"
             + HTTPForm.encode([
@@ -93,7 +93,7 @@ public struct ElevenLabsSpeech: TextToSpeech {
     }
 }
 
-/// What the service says of one sentence → its sound and its words' times.
+/// The service's messages for one sentence → its sound and the times of its words.
 struct ElevenLabsReading {
     private struct Message: Decodable {
         struct Alignment: Decodable {
@@ -146,7 +146,7 @@ struct ElevenLabsReading {
         return pieces
     }
 
-    /// The word that nothing has ended yet.
+    /// The word that is not complete yet.
     mutating func lastWord() -> SpokenWord? { characters.finish() }
 }
 

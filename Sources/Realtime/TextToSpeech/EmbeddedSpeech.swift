@@ -2,7 +2,7 @@ public import Pipeline
 
 /// Speech that needs no account: flite for English, espeak-ng for everything else.
 public struct EmbeddedSpeech: TextToSpeech {
-    /// Silence in front of and behind a sentence is cut to this, ms: none to wait for, and a pause as in speech.
+    /// Silence before and after a sentence is cut to this, ms: no delay before it, and a natural pause after it.
     private static let leadingSilenceMs = 10
     private static let trailingSilenceMs = 110
 

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Voices in order: when one fails, the next one says what has not been said yet.
 public struct FallbackSpeech: TextToSpeech {
-    /// Characters a second of speech: where a sentence broke off, as far as its sound tells.
+    /// Characters per second of speech, to estimate where a sentence broke off.
     private static let charactersPerSecond = 15
 
     private let voices: [NamedEngine<any TextToSpeech>]
@@ -14,7 +14,7 @@ public struct FallbackSpeech: TextToSpeech {
 
     /// - Parameters:
     ///   - voices: best first, at least one.
-    ///   - usage: is told which of them is in use.
+    ///   - usage: records which of them is in use.
     public init(
         _ voices: [NamedEngine<any TextToSpeech>], health: ProviderHealth, usage: UsageMeter? = nil,
         report: @escaping EngineReport
@@ -29,7 +29,7 @@ public struct FallbackSpeech: TextToSpeech {
 
     /// Sentences that have not been spoken to their end.
     private final class Unspoken: Sendable {
-        /// More sentences are not spoken: a turn has not so many.
+        /// Sentences beyond this are not spoken; no turn has so many.
         static let limit = 256
         private struct State {
             var sentences: [(sentence: Sentence, spokenMs: Int)] = []
@@ -87,8 +87,7 @@ public struct FallbackSpeech: TextToSpeech {
         }
     }
 
-    /// The words behind what so much sound will have said, by an estimate that rather says a word twice than not at
-    /// all.
+    /// The words that follow after this much sound. The estimate rather repeats a word than omits one.
     static func rest(of text: String, afterMs spoken: Int) -> String {
         guard spoken > 0 else { return text }
         let said = HeardLedger.cut(text, to: Double(spoken * charactersPerSecond) / 1_000 / Double(max(1, text.count)))

@@ -2,8 +2,8 @@ internal import Foundation
 internal import Net
 public import Pipeline
 
-/// `POST /audio/speech` with streamed PCM (platform.openai.com/docs/api-reference/audio/createSpeech): OpenAI, and
-/// whoever speaks like it.
+/// `POST /audio/speech` with streamed PCM (platform.openai.com/docs/api-reference/audio/createSpeech): OpenAI and
+/// compatible servers.
 public struct OpenAISpeech: TextToSpeech {
     public struct Configuration: Sendable, Equatable {
         /// Without a slash at the end.

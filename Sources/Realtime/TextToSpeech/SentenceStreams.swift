@@ -2,7 +2,7 @@ internal import DequeModule
 internal import Pipeline
 internal import Synchronization
 
-/// What comes of one sentence, from whichever voice.
+/// The output for one sentence, from any voice.
 enum VoicePiece: Sendable {
     /// 16-bit linear PCM.
     case audio([Int16])
@@ -48,7 +48,7 @@ struct SentenceStreams: Sendable {
     }
 
     private actor Queue {
-        /// Sentences that wait; a turn has not so many, and what is beyond is not spoken.
+        /// Sentences that wait; those beyond are not spoken, but no turn has so many.
         static let limit = 256
         private let ahead: Int
         private let synthesize: @Sendable (Sentence, Edge<VoicePiece>) async throws -> Void

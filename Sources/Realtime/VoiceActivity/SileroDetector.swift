@@ -1,8 +1,8 @@
 internal import CSherpa
 public import Pipeline
 
-/// Silero VAD over a call's frames: finds speech in noise that drowns it for an energy detector. A verdict holds for
-/// the 32 ms window that ended last.
+/// Silero VAD over a call's frames: finds speech in noise in which an energy detector finds none. A result holds for
+/// the last complete window of 32 ms.
 public final class SileroDetector: TrainedDetector {
     /// Samples of a window at 16 kHz.
     private static let window = 512

@@ -12,8 +12,8 @@ struct BenchCalls: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "calls", abstract: "Full calls at once: latency, barge-in, late RTP, CPU and memory a call.",
         discussion: """
-            --persona load answers cheaply, so that this machine's cores are the server's; cooperative and interrupts measure \
-            what a callee hears on the wire. Pin with taskset for comparable figures.
+            --persona load answers cheaply, so that this machine's cores are the server's; cooperative and interrupts \
+            measure what a callee hears on the wire. Pin with taskset for comparable figures.
             """)
 
     @Option(help: "Calls at once.") var calls = 5
@@ -94,7 +94,8 @@ struct BenchCalls: AsyncParsableCommand {
         let callSeconds = finished.reduce(0.0) { $0 + ($1.duration(at: Date()) ?? 0) }
         let latencies = finished.flatMap(\.latencies)
         print(
-            "calls \(finished.count), \(calls) at once, completed with all answers \(completed), \(String(format: "%.0f", wall)) s"
+            "calls \(finished.count), \(calls) at once, completed with all answers \(completed), "
+                + "\(String(format: "%.0f", wall)) s"
         )
         print("ticks \(lateness.ticks), late by more than 20 ms \(lateness.lateTicks), worst \(lateness.worstMs) ms")
         print(
@@ -106,7 +107,8 @@ struct BenchCalls: AsyncParsableCommand {
             print(String(format: "  %@: %.2f ms a call-second", part, seconds * 1_000 / max(1, callSeconds)))
         }
         print(
-            "memory \(memoryBefore / 1_024) MiB before, peak \(memoryPeak / 1_024) MiB: \((memoryPeak - memoryBefore) / max(1, calls)) KiB a call"
+            "memory \(memoryBefore / 1_024) MiB before, peak \(memoryPeak / 1_024) MiB: "
+                + "\((memoryPeak - memoryBefore) / max(1, calls)) KiB a call"
         )
         func line(_ name: String, _ values: [Double]) {
             guard let p50 = Quantile.of(values, 0.5), let p95 = Quantile.of(values, 0.95) else { return }

@@ -79,7 +79,8 @@ struct BenchPipeline: AsyncParsableCommand {
         for (from, to) in [(8_000, 24_000), (24_000, 8_000), (8_000, 16_000), (16_000, 8_000)] as [(Int32, Int32)] {
             let delay = try Self.delay(from: from, to: to)
             print(
-                "resampler \(from / 1_000)→\(to / 1_000) kHz: delay \(String(format: "%.1f", delay)) ms, limit \(max(from, to) == 24_000 ? 10 : 15) ms"
+                "resampler \(from / 1_000)→\(to / 1_000) kHz: delay \(String(format: "%.1f", delay)) ms, "
+                    + "limit \(max(from, to) == 24_000 ? 10 : 15) ms"
             )
         }
     }

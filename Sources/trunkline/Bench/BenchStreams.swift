@@ -13,8 +13,8 @@ struct BenchStreams: AsyncParsableCommand {
         commandName: "streams",
         abstract: "Provider streams with a speech model: added latency, barge-in, late frames, CPU and memory a call.",
         discussion: """
-            The server is a process of its own, pinned to the last core where taskset is there; load and model run in this one. A run whose \
-            send lag p99 is over 2 ms measures the machine, not the server: repeat it.
+            The server is a process of its own, pinned to the last core where taskset is there; load and model run in \
+            this one. A run whose send lag p99 is over 2 ms measures the machine, not the server: repeat it.
             """)
 
     @Option(help: "Calls at once; a comma-separated list makes a row of each.") var calls = "1,100,300"
@@ -37,7 +37,8 @@ struct BenchStreams: AsyncParsableCommand {
             throw ValidationError("1…5000 calls, 1…600 seconds")
         }
         print(
-            "calls  added p50/p95/p99 ms  barge-in p50/p95 ms  late frames  missed stale  CPU ms/call-s  RSS KiB/call  send lag p99 ms"
+            "calls  added p50/p95/p99 ms  barge-in p50/p95 ms  late frames  missed stale  "
+                + "CPU ms/call-s  RSS KiB/call  send lag p99 ms"
         )
         for count in counts { try await row(count) }
     }

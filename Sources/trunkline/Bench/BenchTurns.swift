@@ -76,7 +76,8 @@ struct BenchTurns: ParsableCommand {
             }
         }
         print(
-            "\(name): \(cuts) of \(pauses) pauses taken for the end, mean wait \(waits / Self.scripts.count) ms over \(Self.scripts.count) turns"
+            "\(name): \(cuts) of \(pauses) pauses taken for the end, "
+                + "mean wait \(waits / Self.scripts.count) ms over \(Self.scripts.count) turns"
         )
     }
 }

@@ -32,7 +32,8 @@ struct BenchVoiceActivity: ParsableCommand {
         let silero = try? SpeechPack(folder: pack)
         if silero == nil { print("no \(pack): run `make speech-pack` to measure Silero too") }
         print(
-            "\(clean.count / 8_000) s, \(truth.count { $0 == true }) frames of speech, \(truth.count { $0 == false }) without"
+            "\(clean.count / 8_000) s, \(truth.count { $0 == true }) frames of speech, "
+                + "\(truth.count { $0 == false }) without"
         )
         let cases: [(name: String, sound: [Float], snr: Float)] = [
             ("clean", noise, 60), ("noise 10 dB", noise, 10), ("noise 0 dB", noise, 0), ("babble 10 dB", babble, 10),

@@ -109,7 +109,8 @@ final class MockModelSession {
                     text: #"{"type":"input_audio_buffer.speech_stopped","audio_end_ms":0,"item_id":"in\#(turn)"}"#)
                 socket.send(
                     text:
-                        #"{"type":"conversation.item.input_audio_transcription.completed","item_id":"in\#(turn)","transcript":"hello there"}"#
+                        #"{"type":"conversation.item.input_audio_transcription.completed","item_id":"in\#(turn)","#
+                        + #""transcript":"hello there"}"#
                 )
                 if piece < 0 {
                     socket.send(
@@ -127,7 +128,8 @@ final class MockModelSession {
             let sound = isMuLaw ? Self.pieces.muLaw : Self.pieces.pcm
             socket.send(
                 text:
-                    #"{"type":"response.output_audio.delta","response_id":"r\#(turn)","item_id":"out\#(turn)","output_index":0,"content_index":0,"delta":"\#(sound)"}"#
+                    #"{"type":"response.output_audio.delta","response_id":"r\#(turn)","item_id":"out\#(turn)","#
+                    + #""output_index":0,"content_index":0,"delta":"\#(sound)"}"#
             )
             piece += 1
             due += Self.pieceEveryNs

@@ -223,7 +223,8 @@ actor CalleeCall {
 
     private func speakVoicemail() async {
         await say(
-            "Hello. You have reached the voicemail of John Smith. I can't come to the phone right now. Please leave a message after the beep."
+            "Hello. You have reached the voicemail of John Smith. I can't come to the phone right now. "
+                + "Please leave a message after the beep."
         )
         var beep = [Int16](repeating: 0, count: 8_000)
         for index in 0..<8_000 { beep[index] = Int16(9_000 * sin(2 * .pi * 1_000 * Double(index) / 16_000)) }

@@ -38,7 +38,8 @@ final class CalleeEar: Sendable {
         let decoder = try PocketSphinxDecoder(model: model, words: words)
         let grammar =
             "#JSGF V1.0;\ngrammar ear;\n<sentence> = \(known.joined(separator: " | "));\n"
-            + "<word> = \(words.sorted().map { "/1e-20/ " + $0 }.joined(separator: " | "));\npublic <heard> = (<sentence> | <word>)+;\n"
+            + "<word> = \(words.sorted().map { "/1e-20/ " + $0 }.joined(separator: " | "));\n"
+            + "public <heard> = (<sentence> | <word>)+;\n"
         try decoder.select(grammar: "ear", text: grammar)
         let (stream, continuation) = AsyncStream<Work>.makeStream(bufferingPolicy: .bufferingNewest(Self.backlogLimit))
         work = continuation

@@ -26,7 +26,8 @@ public enum TwiML {
     public static func turn(play url: String?, next: String, silenceSeconds: Int, limitSeconds: Int) -> String {
         response(
             (url.map { "<Play>\(escaped($0))</Play>" } ?? "")
-                + #"<Record action="\#(escaped(next))" method="POST" timeout="\#(silenceSeconds)" maxLength="\#(limitSeconds)" playBeep="false" trim="do-not-trim"/>"#
+                + #"<Record action="\#(escaped(next))" method="POST" timeout="\#(silenceSeconds)" "#
+                + #"maxLength="\#(limitSeconds)" playBeep="false" trim="do-not-trim"/>"#
                 + redirect(next))
     }
 

@@ -11,17 +11,19 @@ typedef struct csofia_agent csofia_agent;
 typedef void *csofia_call; /* a nua handle */
 
 enum csofia_kind {
-    CSOFIA_INCOMING = 1,  /* INVITE outside a dialog, or re-INVITE within one (call_is_new tells) */
+    CSOFIA_INCOMING = 1,  /* INVITE outside a dialog, or re-INVITE within one: then context is set */
     CSOFIA_RESPONSE,      /* response to our INVITE */
     CSOFIA_STATE,         /* call state changed */
     CSOFIA_CANCELLED,     /* the far end cancelled its INVITE */
     CSOFIA_BYE,           /* the far end sent BYE */
     CSOFIA_ACK,
     CSOFIA_INFO,
-    CSOFIA_UPDATE,        /* within a dialog: answer with csofia_reply_now, or keep it with csofia_keep and answer with csofia_respond */
+    CSOFIA_UPDATE,        /* within a dialog: answer with csofia_reply_now, or keep it with csofia_keep and answer with
+                             csofia_respond */
     CSOFIA_REFER,         /* response to our REFER */
-    CSOFIA_NOTIFY,        /* how what we referred to goes: body is message/sipfrag */
-    CSOFIA_REFERRED,      /* the far end asks us to call somebody else within a dialog: answer with csofia_reply_now; reference is its event id */
+    CSOFIA_NOTIFY,        /* progress of the transfer that our REFER asked for: body is message/sipfrag */
+    CSOFIA_REFERRED,      /* REFER from the far end within a dialog: answer with csofia_reply_now; reference is its
+                             event id */
     CSOFIA_REGISTER,      /* REGISTER from a phone: answer with csofia_reply_now before returning */
     CSOFIA_OPTIONS,       /* OPTIONS outside a dialog: answer with csofia_reply_now before returning */
     CSOFIA_REGISTERED,    /* response to our REGISTER */
@@ -42,11 +44,11 @@ typedef struct {
     unsigned short source_port;
     const char *transport;   /* udp, tcp or tls */
     int retry_after;
-    int expires;             /* seconds; -1: none told */
+    int expires;             /* seconds; -1: not given */
     unsigned cseq;
     const char *method, *request_uri, *to_host;
-    const char *contact;     /* URI of the first Contact; of a 3xx where it leads */
-    const char *contacts;    /* of a REGISTER: a line each, "URI TAB expires" (-1: none told) */
+    const char *contact;     /* URI of the first Contact; in a 3xx the target of the redirection */
+    const char *contacts;    /* of a REGISTER: a line for each, "URI TAB expires" (-1: not given) */
     const char *authorization, *proxy_authorization; /* header values */
     const char *asserted;    /* user of P-Asserted-Identity */
     const char *replaces;    /* header value */
@@ -54,7 +56,7 @@ typedef struct {
     const char *agent;       /* User-Agent */
     unsigned reference;
     int is_unreadable;       /* the Request-URI could not be read: 400 */
-    int rejects_sdp;         /* Accept is there and names no SDP: 406 */
+    int rejects_sdp;         /* there is an Accept header that does not allow SDP: 406 */
 } csofia_event;
 typedef void (*csofia_callback)(void *application, const csofia_event *event);
 
@@ -63,14 +65,14 @@ typedef struct {
     const char *user_agent;
     const char *tls_url;       /* sips:ADDRESS:PORT; NULL: no TLS */
     const char *tls_folder;    /* agent.pem and cafile.pem */
-    int verifies_tls;          /* of servers we connect to */
-    unsigned session_expires;  /* seconds; 0: no session timer of ours */
+    int verifies_tls;          /* checks the certificates of servers that we connect to */
+    unsigned session_expires;  /* seconds; 0: we do not ask for a session timer */
 } csofia_configuration;
-/* A line of sofia's dump of the messages it sends and receives. On the SIP thread. */
+/* Gets each line of sofia's dump of the messages it sends and receives. Called on the SIP thread. */
 typedef void (*csofia_tracer)(void *application, const char *line);
 
 void csofia_init(void);
-void csofia_trace(csofia_tracer, void *application); /* NULL: no more */
+void csofia_trace(csofia_tracer, void *application); /* NULL: stops tracing */
 csofia_agent *csofia_create(const csofia_configuration *configuration, csofia_callback callback, void *application);
 void csofia_run(csofia_agent *);
 void csofia_destroy(csofia_agent *);
@@ -79,37 +81,39 @@ void csofia_shutdown(csofia_agent *); /* starts an orderly stop; csofia_run retu
 
 csofia_call csofia_invite(csofia_agent *, const char *request_uri, const char *to, const char *from, const char *call_id,
                           const char *proxy, const char *sdp, const char *headers, void *context);
-/* The same handle sends OPTIONS again and again. */
+/* A handle for repeated OPTIONS requests. */
 csofia_call csofia_handle(csofia_agent *, const char *to, const char *from, void *context);
 void csofia_options(csofia_call, const char *request_uri, const char *proxy);
 /* Registers; nua refreshes it until csofia_unregister or csofia_release. */
 void csofia_register(csofia_call, const char *registrar, const char *proxy, int expires);
 void csofia_unregister(csofia_call);
-/* Has the kernel drop what comes from these IPv4 addresses (host order) to our sockets of these ports. 0: done. */
+/* Makes the kernel drop packets from these IPv4 addresses (host order) to our sockets with these ports. 0: done. */
 int csofia_shut_out(const unsigned short *ports, int port_count, const unsigned *addresses, int count);
-/* Requests that were dropped since the process began, because more came than are taken in a second. From any thread. */
+/* Requests that were dropped since the process started because they exceeded the rates. From any thread. */
 unsigned long csofia_dropped_requests(void);
-/* Connections of these IPv4 addresses (host order), and of this machine, are the last to give way where there are too many. Replaces those before. */
+/* If there are too many connections, those of these IPv4 addresses (host order) and of this machine are closed last.
+ * Replaces the former list. */
 void csofia_favour(const unsigned *addresses, int count);
 void csofia_bind(csofia_call, void *context);
 void csofia_respond(csofia_call, int status, const char *sdp, const char *headers);
-/* 18x that the far end is to acknowledge (RFC 3262), where it can. */
+/* Sends 18x, reliably if the far end supports it (RFC 3262). */
 void csofia_progress(csofia_call, int status, const char *sdp, int reliable);
-/* Answers a request outside a dialog, from within its event, and forgets it. */
+/* Answers a request outside a dialog while its event is being delivered, and releases its handle. */
 void csofia_reply_now(csofia_agent *, csofia_call, int status, const char *headers);
-/* Keeps the UPDATE of the event now being delivered: the next csofia_respond answers it. 0: done. */
+/* Keeps the UPDATE of the event that is being delivered; the next csofia_respond answers it. 0: done. */
 int csofia_keep(csofia_agent *, csofia_call);
-/* re-INVITE with a new offer. */
+/* Sends a re-INVITE with a new offer. */
 void csofia_reinvite(csofia_call, const char *sdp);
-/* Tells who referred us how it goes: fragment is a status line; the last one ends it. */
+/* Reports the progress of a REFER to its sender: fragment is a status line; the last one ends the subscription. */
 void csofia_notify(csofia_call, unsigned reference, const char *fragment, int is_last);
-/* The dialog that a Replaces header names, to be given back by csofia_unreference; NULL: none. */
+/* The dialog that a Replaces header names; release it with csofia_unreference. NULL: there is none. */
 csofia_call csofia_replaced(csofia_agent *, const char *replaces);
 void csofia_unreference(csofia_call);
 void *csofia_context(csofia_call);
 void csofia_bye(csofia_call, const char *reason);
 void csofia_cancel(csofia_call);
 void csofia_refer(csofia_call, const char *refer_to, const char *referred_by); /* RFC 3515, within the dialog */
-/* Answers the digest challenge of the event now being delivered. 0: sent; -1: no usable challenge, or of another realm. */
+/* Answers the digest challenge of the event that is being delivered. 0: sent; -1: no usable challenge, or another
+ * realm. */
 int csofia_authenticate(csofia_agent *, csofia_call, const char *user, const char *password, const char *realm);
 void csofia_release(csofia_call);

@@ -1,0 +1,47 @@
+"""Pages of the dashboard: log in, take pictures, look for accessibility problems."""
+
+import os
+import pathlib
+
+import axe_playwright_python
+from conftest import KEY
+from playwright.sync_api import expect
+
+SCREENSHOTS = os.environ.get("SCREENSHOTS")
+AXE = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+
+
+def shots(browser, server, **pages):
+    """Pictures at three widths, light and dark, to be looked at; and no page scrolls sideways. `pages`: paths by
+    name."""
+    page = logged_in(browser, server)
+    for name, path in pages.items():
+        page.goto(server.url + path)
+        page.wait_for_timeout(400)
+        for width in (390, 768, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow <= 0, f"{name} scrolls sideways by {overflow} px at {width}"
+            for scheme in ("light", "dark") if SCREENSHOTS else ():
+                pathlib.Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_timeout(200)
+                page.screenshot(path=f"{SCREENSHOTS}/{name}-{width}-{scheme}.png", full_page=True)
+    page.context.close()
+
+
+def logged_in(browser, server, **options):
+    page = browser.new_page(**options)
+    page.goto(server.url + "/login")
+    page.get_by_label("API key").fill(KEY)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    return page
+
+
+def problems(page):
+    page.evaluate(AXE)
+    result = page.evaluate(
+        "() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })"
+    )
+    return [f"{rule['id']}: {rule['nodes'][0]['html'][:120]}" for rule in result["violations"]]
