@@ -103,7 +103,8 @@ struct Restore: AsyncParsableCommand {
             try files.moveItem(atPath: partial + "/" + name, toPath: settings.store.folder + "/" + name)
         }
         print(
-            "\(settings.store.folder): \(total) calls and \(recordings) recordings of \(manifest.madeAt.formatted(.iso8601))"
+            "\(settings.store.folder): \(total) calls and \(recordings) recordings of "
+                + manifest.madeAt.formatted(.iso8601)
         )
     }
 }

@@ -63,14 +63,16 @@ struct Doctor: AsyncParsableCommand {
             for (table, rows) in try await store.storage.damage() {
                 findings.append(
                     .bad(
-                        "\(rows) rows of \(table) cannot be opened: they were changed, or their key is missing: restore a backup"
+                        "\(rows) rows of \(table) cannot be opened: they were changed, or "
+                            + "their key is missing: restore a backup"
                     ))
             }
             let dead = counts.deliveries[.dead] ?? 0
             if dead > 0 {
                 findings.append(
                     .advice(
-                        "\(dead) webhooks were given up: GET /api/webhooks/deliveries?state=dead tells why, POST …/replay sends them again"
+                        "\(dead) webhooks were given up: GET /api/webhooks/deliveries?state=dead tells why, "
+                            + "POST …/replay sends them again"
                     ))
             }
             if try await store.accounts.keys().allSatisfy({ $0.revokedAt != nil }), settings.access.adminKey == nil {
@@ -132,7 +134,8 @@ struct Doctor: AsyncParsableCommand {
         if !isLoopback, settings.http.certificate == nil {
             findings.append(
                 .advice(
-                    "http.host is \(settings.http.server.host) without TLS: set tls.certificate and tls.key, or put a server with TLS in front"
+                    "http.host is \(settings.http.server.host) without TLS: set tls.certificate and "
+                        + "tls.key, or put a server with TLS in front"
                 ))
         }
         if !isLoopback, settings.http.knownHosts == nil {
