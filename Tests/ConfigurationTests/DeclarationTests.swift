@@ -1,7 +1,7 @@
 import Foundation
-import Settings
 import Testing
 
+@testable import Settings
 @testable import trunkline
 
 @Suite struct DeclarationTests {
@@ -35,6 +35,33 @@ import Testing
             #expect(throws: Never.self, "\(key.key)") { try key.apply(value, to: &changed) }
             #expect(key.value(in: changed) == value, "\(key.key)")
         }
+    }
+
+    /// Most forms take one of these.
+    private static let samples = [
+        "1", "2", "100", "700", "5000", "true", "false", "none", "x", "https://a.example/v1", "wss://a.example/v1",
+        "+8210", "0212345678", "09:00-18:00", "Asia/Seoul", "US", "ko", "EUR", "192.0.2.1", "a:b", "4000-5000",
+        "openai,gemini", "openai", "silero", "warning", "json", "off", "e164", "busy", "retry", "blind", "SHA-256",
+        "pcm", "manual", "realtime", "turns", "telephony/sip minute 0.012", "one.example", "twilio",
+        "AC" + String(repeating: "0", count: 32), String(repeating: "ab", count: 32),
+        "whsec_" + String(repeating: "A", count: 32),
+    ]
+
+    /// Two settings of one property, or of another one's, are a slip of the pen.
+    @Test func everySettingChangesItsPropertyAlone() {
+        let before = keys.map { $0.text(defaults) }
+        var unchanged: Set = Set(keys.map(\.key))
+        for (index, key) in keys.enumerated() {
+            for sample in Self.samples {
+                var changed = defaults
+                guard (try? key.apply(sample, to: &changed)) != nil else { continue }
+                let differing = keys.indices.filter { keys[$0].text(changed) != before[$0] }
+                #expect(Set(differing).isSubset(of: [index]), "\(key.key) changes \(differing.map { keys[$0].key })")
+                if differing == [index] { unchanged.remove(key.key) }
+            }
+        }
+        // A value that no sample sets, or that has no text, cannot be compared.
+        #expect(unchanged.count < keys.count / 10, "\(unchanged)")
     }
 
     /// A secret that is wrong does not appear in the message about it.

@@ -91,6 +91,34 @@ def test_errors_in_the_file_name_their_line(tmp_path):
     assert result.returncode == 1 and "TRUNKLINE_SIP_GATEWAY_PASSWORD" in result.stderr
 
 
+def test_every_problem_of_the_settings_is_told_at_once(tmp_path):
+    (tmp_path / "c.yaml").write_text("outbound:\n  ring_timeout: 0\n  ring_timout: 5\n")
+    result = run("config", "check", "--config", "c.yaml", cwd=tmp_path, TRUNKLINE_HTTP_PORT="x")
+    lines = result.stderr.splitlines()
+    assert result.returncode == 1 and len(lines) == 3 and all(line.startswith("trunkline: ") for line in lines), result
+    wide = run("config", "check", cwd=tmp_path, TRUNKLINE_HTTP_HOST="0.0.0.0").stderr
+    assert all(word in wide for word in ["ENCRYPTION_KEY", "TRUNKLINE_API_KEY", "tls.certificate"]), wide
+
+
+def test_settings_are_listed_with_where_they_came_from(tmp_path):
+    (tmp_path / "c.yaml").write_text("outbound:\n  ring_timeout: 7\n")
+    (tmp_path / ".env").write_text("TRUNKLINE_SIP_REALM=here\n")
+    listed = run(
+        "config", "explain", "--config", "c.yaml", "--http-port", "8123", cwd=tmp_path, OPENAI_API_KEY="hush"
+    ).stdout
+    for line in [
+        "outbound.ring_timeout: 7   [c.yaml:2; default: 30]",
+        "sip.realm: here   [.env:1; default: trunkline]",
+        "http.port: 8123   [--http.port; default: 8080]",
+        "realtime.openai.api_key: (secret)   [environment; default: none]",
+        "sip.port: 5060   [default]",
+    ]:
+        assert f"{line}\n" in listed, line
+    assert "hush" not in listed
+    one = run("config", "explain", "--key", "sip.realm", cwd=tmp_path).stdout
+    assert one.startswith("sip.realm: here") and "http.port" not in one
+
+
 @pytest.mark.parametrize("kind, flag", [(socket.SOCK_STREAM, "--http-port"), (socket.SOCK_DGRAM, "--sip-port")])
 def test_a_taken_port_is_named(tmp_path, kind, flag):
     with socket.socket(socket.AF_INET, kind) as taken:
