@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ARGS ?=
 BUILD := .build
-.PHONY: all setup build debug demo check test test-long fuzz soak bench speech-pack format lint clean
+.PHONY: all setup build debug demo check test test-long fuzz soak bench speech-pack settings format lint clean
 
 all: build
 
@@ -45,6 +45,10 @@ bench: build
 
 speech-pack:
 	@scripts/speech-pack
+
+# Prints the declared settings into the files that list them (DeclarationTests compares).
+settings:
+	@scripts/print-settings
 
 format:
 	swift format --in-place --recursive --parallel Package.swift Sources Tests

@@ -41,24 +41,25 @@ let package = Package(
             dependencies: ["CSoxr", .product(name: "DequeModule", package: "swift-collections")],
             swiftSettings: strict),
         .target(name: "Problems", swiftSettings: strict),
+        .target(name: "Settings", dependencies: ["Yams"], swiftSettings: strict),
         .target(
             name: "Net",
             dependencies: [
-                "CLibwebsockets", "CCurl", .product(name: "Crypto", package: "swift-crypto"),
+                "Settings", "CLibwebsockets", "CCurl", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
             name: "Bridge",
             dependencies: [
-                "Pipeline", "Net", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"),
+                "Pipeline", "Net", "Settings", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "CFlite", "CPocketSphinx", "CSherpa",
+                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -67,7 +68,7 @@ let package = Package(
         .target(
             name: "Store",
             dependencies: [
-                "Net", "Problems", .product(name: "Crypto", package: "swift-crypto"),
+                "Net", "Problems", "Settings", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -75,7 +76,7 @@ let package = Package(
         .target(
             name: "Calls",
             dependencies: [
-                "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems",
+                "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems", "Settings",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -84,7 +85,7 @@ let package = Package(
         .target(
             name: "API",
             dependencies: [
-                "Calls", "Store", "Bridge", "Net", "Pipeline", "Problems", "Realtime",
+                "Calls", "Store", "Bridge", "Net", "Pipeline", "Problems", "Realtime", "Settings",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -92,7 +93,7 @@ let package = Package(
         .executableTarget(
             name: "trunkline",
             dependencies: [
-                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "Yams",
+                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "Settings",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -102,6 +103,11 @@ let package = Package(
             name: "TestSupport", dependencies: ["Pipeline", "Realtime", "Bridge", "Net"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .testTarget(name: "LayoutTests", swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
+        .testTarget(
+            name: "ConfigurationTests",
+            dependencies: ["trunkline", "Bridge", "Calls", "Net", "Realtime", "Settings", "Store"],
+            swiftSettings: strict),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "NetTests", dependencies: ["Net", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -115,7 +121,7 @@ let package = Package(
             name: "CallsTests",
             dependencies: [
                 "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -133,7 +139,7 @@ let package = Package(
 // with libFuzzer, which would be linked into every program. Of API only what needs no database: a parser's file is one
 // more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
-    let parsers: Set = ["Pipeline", "Net", "Bridge", "Realtime"]
+    let parsers: Set = ["Settings", "Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
     package.targets.removeAll {
         $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name)

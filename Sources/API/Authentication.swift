@@ -57,8 +57,10 @@ public final class Authenticator: Sendable {
     private let rate: (perSecond: Double, burst: Double)
     private static let bucketLimit = 10_000
 
-    public init(rate: (perSecond: Double, burst: Double) = (50, 100), now: @escaping @Sendable () -> Date = { Date() })
-    {
+    public init(
+        rate: (perSecond: Double, burst: Double) = AccessSettings().rate,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
         self.rate = rate
         self.now = now
     }

@@ -200,9 +200,9 @@ struct CallRoutes: Sendable {
 
     func call(of request: HTTPRequest) async throws -> Call {
         let id = request.parameters["id"] ?? ""
-        guard CallDirection(id: id) == direction, let call = try await services.store.call(id) else {
-            throw APIError.notFound(.noCall)
-        }
+        // Two guards, not one with two conditions: the release build of Swift 6.3.1 crashes on that (LLVM's CoroSplit).
+        guard CallDirection(id: id) == direction else { throw APIError.notFound(.noCall) }
+        guard let call = try await services.store.call(id) else { throw APIError.notFound(.noCall) }
         return call
     }
 

@@ -72,8 +72,35 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
+/// Where datagrams are sent from. Confined to its loop.
+public protocol DatagramPort: AnyObject {
+    /// False when it was not taken; voice is not retried.
+    @discardableResult
+    func send(_ bytes: UnsafeRawBufferPointer, to address: SocketAddress) -> Bool
+    func close()
+}
+
+/// Opens ports for datagrams: the system's UDP sockets, or a network within a test.
+public protocol DatagramNetwork: Sendable {
+    /// On the loop only.
+    /// - Throws: `NetError.addressInUse` when somebody else has the address.
+    func open(
+        on loop: EventLoop, bind address: SocketAddress,
+        onDatagram: @escaping (UnsafeRawBufferPointer, SocketAddress) -> Void
+    ) throws(NetError) -> any DatagramPort
+}
+
+/// The system's UDP.
+public struct SystemDatagrams: DatagramNetwork {
+    public init() {}
+    public func open(
+        on loop: EventLoop, bind address: SocketAddress,
+        onDatagram: @escaping (UnsafeRawBufferPointer, SocketAddress) -> Void
+    ) throws(NetError) -> any DatagramPort { try DatagramSocket(loop: loop, bind: address, onDatagram: onDatagram) }
+}
+
 /// A UDP socket on an event loop. Confined to its loop, where it is also released.
-public final class DatagramSocket {
+public final class DatagramSocket: DatagramPort {
     /// Datagrams read in one go before other sockets get their turn.
     static let batchLimit = 64
     /// Bytes; larger datagrams are cut, which no RTP packet is.

@@ -1,44 +1,6 @@
 internal import Foundation
 internal import Net
 
-/// Which engines a cascade uses, and what they need; the configuration keys are named in
-/// `trunkline/Configuration.swift`.
-public struct SpeechSettings: Sendable {
-    public static let speechToTextNames = ["embedded", "deepgram", "openai", "sherpa"]
-    public static let languageModelNames = ["embedded", "openai", "groq", "gemini", "ollama"]
-    public static let textToSpeechNames = ["embedded", "cartesia", "elevenlabs", "deepgram", "openai", "sherpa"]
-
-    /// Best first.
-    public var speechToText = ["embedded"]
-    public var languageModel = ["embedded"]
-    public var textToSpeech = ["embedded"]
-
-    public var deepgram = DeepgramRecognizer.Configuration()
-    public var transcription = OpenAITranscription.Configuration()
-    public var chat: [String: OpenAIChat.Configuration]
-    public var cartesia = CartesiaSpeech.Configuration()
-    public var elevenLabs = ElevenLabsSpeech.Configuration()
-    public var deepgramSpeech = DeepgramSpeech.Configuration()
-    public var openAISpeech = OpenAISpeech.Configuration()
-    public var embeddings = Embeddings.Configuration()
-
-    public init() {
-        func chat(_ name: String, _ url: String, _ model: String) -> OpenAIChat.Configuration {
-            var configuration = OpenAIChat.Configuration()
-            configuration.name = name
-            configuration.url = url
-            configuration.model = model
-            return configuration
-        }
-        self.chat = [
-            "openai": chat("openai", "https://api.openai.com/v1", "gpt-4.1-mini"),
-            "groq": chat("groq", "https://api.groq.com/openai/v1", "llama-3.3-70b-versatile"),
-            "gemini": chat("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-2.5-flash"),
-            "ollama": chat("ollama", "http://127.0.0.1:11434/v1", "llama3.1"),
-        ]
-    }
-}
-
 /// The engines of sherpa-onnx on this machine, if it is set up.
 public struct LocalEngines: Sendable {
     public var recognizer: SherpaRecognizer?

@@ -26,8 +26,8 @@ struct Backup: AsyncParsableCommand {
     func run() async throws {
         let settings = try options.read()
         let files = FileManager.default
-        guard files.fileExists(atPath: settings.data + "/calls.sqlite") else {
-            throw ValidationError("there is no database in \(settings.data)")
+        guard files.fileExists(atPath: settings.store.folder + "/calls.sqlite") else {
+            throw ValidationError("there is no database in \(settings.store.folder)")
         }
         guard !files.fileExists(atPath: folder) else { throw ValidationError("\(folder) is there already") }
         let store = try options.store()
@@ -72,8 +72,8 @@ struct Restore: AsyncParsableCommand {
             let manifest = try? decoder.decode(Manifest.self, from: data),
             files.fileExists(atPath: folder + "/calls.sqlite")
         else { throw ValidationError("\(folder) is no backup") }
-        guard !files.fileExists(atPath: settings.data + "/calls.sqlite") else {
-            throw ValidationError("\(settings.data) holds a database already: --data names another folder")
+        guard !files.fileExists(atPath: settings.store.folder + "/calls.sqlite") else {
+            throw ValidationError("\(settings.store.folder) holds a database already: --data names another folder")
         }
         let recordings = ((try? files.contentsOfDirectory(atPath: folder + "/recordings")) ?? []).count
         guard recordings == manifest.recordings else {
@@ -81,7 +81,7 @@ struct Restore: AsyncParsableCommand {
                 "\(folder) should have \(manifest.recordings) recordings and has \(recordings): it is not whole")
         }
         // Tried beside where it belongs, and put there when it is right.
-        let partial = settings.data + ".partial"
+        let partial = settings.store.folder + ".partial"
         try? files.removeItem(atPath: partial)
         defer { try? files.removeItem(atPath: partial) }
         try files.createDirectory(
@@ -97,11 +97,14 @@ struct Restore: AsyncParsableCommand {
             store.close()
         } catch { throw ValidationError("the backup cannot be used: \(error.message)") }
         try files.createDirectory(
-            atPath: settings.data, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            atPath: settings.store.folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         for name in try files.contentsOfDirectory(atPath: partial) {
-            try? files.removeItem(atPath: settings.data + "/" + name)
-            try files.moveItem(atPath: partial + "/" + name, toPath: settings.data + "/" + name)
+            try? files.removeItem(atPath: settings.store.folder + "/" + name)
+            try files.moveItem(atPath: partial + "/" + name, toPath: settings.store.folder + "/" + name)
         }
-        print("\(settings.data): \(total) calls and \(recordings) recordings of \(manifest.madeAt.formatted(.iso8601))")
+        print(
+            "\(settings.store.folder): \(total) calls and \(recordings) recordings "
+                + "of \(manifest.madeAt.formatted(.iso8601))"
+        )
     }
 }

@@ -1,11 +1,12 @@
 import ArgumentParser
 import Foundation
+import Settings
 
 /// `trunkline config`
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config", abstract: "The settings there are, and whether yours are right.",
-        subcommands: [Check.self, Explain.self], defaultSubcommand: Explain.self)
+        subcommands: [Check.self, Explain.self, Env.self, Table.self], defaultSubcommand: Explain.self)
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -20,17 +21,42 @@ struct ConfigCommand: AsyncParsableCommand {
 
     struct Explain: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints every key, its meaning, default and environment variable.")
+            abstract: "Prints every key with its value and where that comes from, its meaning and its variables.")
+        @OptionGroup var options: ServerOptions
         @Option(help: "Only keys that hold this text.") var key: String?
 
         func run() async throws {
-            for setting in Configuration.settings where key.map({ setting.key.contains($0) }) ?? true {
-                let names = Configuration.environmentNames(of: setting.key).joined(separator: ", ")
-                print(
-                    "\(setting.key)\n    \(setting.help)"
-                        + "\(setting.isSecret ? "; a secret: only by environment or file" : "")\n    \(names)"
-                )
+            let keys = Configuration.keys
+            let shown = key.map { text in keys.filter { $0.key.contains(text) } } ?? keys
+            let printer = SettingsPrinter(shown, defaults: Configuration())
+            do throws(ConfigurationError) {
+                var given = Configuration()
+                let found = try SettingsReader(keys).read(
+                    into: &given, file: options.config, flags: options.flags(),
+                    environment: ProcessInfo.processInfo.environment)
+                print(printer.list(found), terminator: "")
+            } catch {
+                // What may be set is most wanted where something is wrong.
+                print(printer.list([:]), terminator: "")
+                throw ServerOptions.failure(error)
             }
+        }
+    }
+
+    struct Env: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Prints .env.example.")
+
+        func run() async throws {
+            print(
+                SettingsPrinter(Configuration.keys, defaults: Configuration()).environmentFile, terminator: "")
+        }
+    }
+
+    struct Table: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Prints the table of docs/configuration.md.")
+
+        func run() async throws {
+            print(SettingsPrinter(Configuration.keys, defaults: Configuration()).table, terminator: "")
         }
     }
 }

@@ -62,7 +62,7 @@ struct Demo: AsyncParsableCommand {
         let questions = items.enumerated().map { Question(id: "q\($0 + 1)", text: $1.text) }
         let key =
             options.data == nil
-            ? try await prepare(server, questions, isKeyless: configuration.adminKey == nil) : server.newKey
+            ? try await prepare(server, questions, isKeyless: configuration.access.adminKey == nil) : server.newKey
         tell("dashboard  \(server.address)/" + (key.map { "   API key \($0)" } ?? ""))
         tell("callee     sip:callee@127.0.0.1:\(calleePort), process \(callee.identifier), persona \(persona.rawValue)")
         for (index, item) in items.enumerated() { tell("question \(index + 1) \(item.text)") }

@@ -1,3 +1,4 @@
+import API
 import ArgumentParser
 import Bridge
 import Calls
@@ -50,9 +51,9 @@ struct Doctor: AsyncParsableCommand {
     }
 
     private func data(_ settings: Configuration) async -> [Finding] {
-        let path = settings.data + "/calls.sqlite"
+        let path = settings.store.folder + "/calls.sqlite"
         guard FileManager.default.fileExists(atPath: path) else {
-            return [.good("\(settings.data) has no database yet: the first start makes one")]
+            return [.good("\(settings.store.folder) has no database yet: the first start makes one")]
         }
         do {
             let store = try settings.openStore()
@@ -74,7 +75,7 @@ struct Doctor: AsyncParsableCommand {
                             + "POST …/replay sends them again"
                     ))
             }
-            if try await store.accounts.keys().allSatisfy({ $0.revokedAt != nil }), settings.adminKey == nil {
+            if try await store.accounts.keys().allSatisfy({ $0.revokedAt != nil }), settings.access.adminKey == nil {
                 findings.append(.bad("every key is revoked: `trunkline keys create --name … --role admin` makes one"))
             }
             return findings
@@ -82,7 +83,7 @@ struct Doctor: AsyncParsableCommand {
     }
 
     private func disk(_ settings: Configuration) -> Finding {
-        let folder = FileManager.default.fileExists(atPath: settings.data) ? settings.data : "."
+        let folder = FileManager.default.fileExists(atPath: settings.store.folder) ? settings.store.folder : "."
         guard
             let free = (try? FileManager.default.attributesOfFileSystem(forPath: folder))?[.systemFreeSize] as? NSNumber
         else {
@@ -105,7 +106,7 @@ struct Doctor: AsyncParsableCommand {
 
     private func ports(_ settings: Configuration) -> [Finding] {
         [
-            ("http.port", settings.httpHost, settings.httpPort, true),
+            ("http.port", settings.http.server.host, settings.http.server.port, true),
             ("sip.port", settings.sip.host, settings.sip.port, false),
         ].map {
             name, host, port, isTCP in
@@ -119,9 +120,9 @@ struct Doctor: AsyncParsableCommand {
     }
 
     private func safety(_ settings: Configuration) -> [Finding] {
-        let isLoopback = SocketAddress.isLoopback(settings.httpHost)
+        let isLoopback = settings.http.isBoundToLoopback
         var findings: [Finding] = []
-        if settings.encryptionKey == nil {
+        if settings.store.encryptionKey == nil {
             findings.append(
                 .advice("security.encryption_key is not set: transcripts, answers and numbers are stored as they are"))
         } else {
@@ -130,14 +131,14 @@ struct Doctor: AsyncParsableCommand {
         if let refusal = settings.serverCertificate?.refusal(at: Date()) {
             findings.append(.bad("tls.certificate \(refusal): careful clients refuse it"))
         }
-        if !isLoopback, settings.certificate == nil {
+        if !isLoopback, settings.http.certificate == nil {
             findings.append(
                 .advice(
-                    "http.host is \(settings.httpHost) without TLS: "
+                    "http.host is \(settings.http.server.host) without TLS: "
                         + "set tls.certificate and tls.key, or put a server with TLS in front"
                 ))
         }
-        if !isLoopback, settings.knownHosts == nil {
+        if !isLoopback, settings.http.knownHosts == nil {
             findings.append(.advice("http.hosts is not set: any name is answered to"))
         }
         return findings
@@ -161,7 +162,7 @@ struct Doctor: AsyncParsableCommand {
 
     private func speech(_ settings: Configuration) -> Finding {
         do {
-            _ = try AcousticModel(folder: settings.modelFolder)
+            _ = try AcousticModel(folder: settings.local.modelFolder)
             return .good("the embedded recogniser's model can be loaded")
         } catch { return .bad("\(error)") }
     }

@@ -29,16 +29,17 @@ struct ProvidersCommand: AsyncParsableCommand {
     /// What each configured service says to our key.
     static func checks(_ settings: Configuration) async throws -> [SpeechCatalog.Check] {
         var web = HTTPClient.Configuration()
-        web.caFile = settings.realtime.caFile
+        web.caFile = settings.http.caFile
         let client = HTTPClient(web)
-        let loop = try EventLoop(name: "loop", caFile: settings.realtime.caFile)
+        let loop = try EventLoop(name: "loop", caFile: settings.http.caFile)
         loop.start()
         let workers = WorkerPool(name: "speech", threads: 1)
         let embedded = SpeechEngines(
             speechToText: EmbeddedRecognizer(
-                pool: DecoderPool(model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: 1)),
+                pool: DecoderPool(
+                    model: try AcousticModel(folder: settings.local.modelFolder), workers: workers, limit: 1)),
             languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
-        let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: workers)
+        let local = try LocalEngines(settings.speech, folder: settings.local.packFolder, workers: workers)
         let catalog = SpeechCatalog(
             settings.speech, network: SpeechNetwork(client: client, loops: [loop]), embedded: embedded, local: local
         ) { _ in }

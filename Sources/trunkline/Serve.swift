@@ -4,6 +4,8 @@ import Calls
 import Foundation
 import Logging
 import Net
+import Settings
+import Store
 
 /// `trunkline serve`
 struct Serve: AsyncParsableCommand {
@@ -38,7 +40,7 @@ struct Serve: AsyncParsableCommand {
         if let refusal = configuration.serverCertificate?.refusal(at: Date()) {
             logger.warning("tls.certificate \(refusal): careful clients refuse it")
         }
-        if configuration.encryptionKey == nil {
+        if configuration.store.encryptionKey == nil {
             logger.warning(
                 "security.encryption_key is not set: transcripts, answers and numbers are stored as they are")
         }
@@ -88,9 +90,9 @@ struct Serve: AsyncParsableCommand {
 
     static func logger(_ configuration: Configuration) -> Logger {
         var logger = Logger(label: "trunkline") { _ in
-            LineLogHandler(logLevel: configuration.logLevel, isJSON: configuration.logsJSON)
+            LineLogHandler(logLevel: configuration.process.logLevel, isJSON: configuration.process.logsJSON)
         }
-        logger.logLevel = configuration.logLevel
+        logger.logLevel = configuration.process.logLevel
         return logger
     }
 }
@@ -104,17 +106,28 @@ struct ServerOptions: ParsableArguments {
     @Option(help: "Folder of database and recordings (data).") var data: String?
 
     func read(extra: [(String, String)] = []) throws -> Configuration {
-        var flags = extra
+        do throws(ConfigurationError) {
+            return try Configuration.read(
+                file: config, flags: extra + flags(), environment: ProcessInfo.processInfo.environment)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    /// Key and value of the options that were given.
+    func flags() -> [(String, String)] {
+        var flags: [(String, String)] = []
         if let httpPort { flags.append(("http.port", String(httpPort))) }
         if let sipPort { flags.append(("sip.port", String(sipPort))) }
         if behindProxy { flags.append(("http.behind_proxy", "true")) }
         if let data { flags.append(("data", data)) }
-        do {
-            return try Configuration.read(file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-        } catch {
-            FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))
-            throw ExitCode(1)
-        }
+        return flags
+    }
+
+    /// Says what is wrong with the configuration, and how the process is to end.
+    static func failure(_ error: ConfigurationError) -> ExitCode {
+        FileHandle.standardError.write(Data(error.problems.map { "trunkline: \($0)\n" }.joined().utf8))
+        return ExitCode(1)
     }
 }
 

@@ -8,6 +8,7 @@ import Net
 import Pipeline
 internal import Problems
 import Realtime
+import Settings
 import Store
 
 /// The wiring of one running server.
@@ -67,16 +68,17 @@ final class Server: Sendable {
                 atPath: settings.calls.recordingsFolder, withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700])
             PrivateFiles.restrict(folder: settings.calls.recordingsFolder)
-            authenticator = Authenticator(rate: settings.rate)
+            authenticator = Authenticator(rate: settings.access.rate)
             operators = OperatorDirectory(
-                realm: settings.sipRealm, algorithms: settings.digestAlgorithms, plan: settings.calls.routing.plan)
+                realm: settings.digest.realm, algorithms: settings.digest.algorithms, plan: settings.calls.routing.plan)
             numbers = NumberDirectory(plan: settings.calls.routing.plan)
             let found = try await store.storage.secret(named: "webhooks") { WebhookSecret.random().text }
-            guard let secret = settings.webhookSecret ?? WebhookSecret(found.text) else {
+            guard let secret = settings.webhooks.secret ?? WebhookSecret(found.text) else {
                 throw StoreError(.cannotOpen, .webhookSecretDamaged)
             }
-            newWebhookSecret = found.isNew && settings.webhookSecret == nil ? found.text : nil
-            webhooks = settings.webhooks(secret: secret)
+            newWebhookSecret = found.isNew && settings.webhooks.secret == nil ? found.text : nil
+            webhooks = settings.webhooks.sender(
+                secret: secret, isBoundToLoopback: settings.http.isBoundToLoopback)
             newKey = try await Self.key(settings, store)
             authenticator.adopt(try await store.accounts.sessions(at: Date()))
             try await authenticator.refresh(from: store)
@@ -86,7 +88,7 @@ final class Server: Sendable {
 
         /// The configured key is one from now on; where there is none at all one is made.
         private static func key(_ settings: Configuration, _ store: CallStore) async throws -> String? {
-            if let key = settings.adminKey {
+            if let key = settings.access.adminKey {
                 guard key.count >= 16 else {
                     throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters")
                 }
@@ -109,9 +111,10 @@ final class Server: Sendable {
         let engines: SpeechEngines
 
         init(_ settings: Configuration) async throws {
-            workers = WorkerPool(name: "speech", threads: settings.speechWorkers)
+            workers = WorkerPool(name: "speech", threads: settings.local.workers)
             let decoders = DecoderPool(
-                model: try AcousticModel(folder: settings.modelFolder), workers: workers, limit: settings.speechDecoders
+                model: try AcousticModel(folder: settings.local.modelFolder), workers: workers,
+                limit: settings.local.decoders
             )
             try await decoders.warmUp()
             engines = SpeechEngines(
@@ -131,18 +134,18 @@ final class Server: Sendable {
         workers = speech.workers
         let operators = kept.operators, numbers = kept.numbers, webhookSettings = kept.webhooks
         keyWatch = Self.watchKeys(kept.authenticator, store)
-        store.subscribe(settings.webhookEndpoint.map { [$0] } ?? [])
+        store.subscribe(settings.webhooks.endpoint.map { [$0] } ?? [])
         retention = Self.keepRetention(settings, store, logger: logger)
         erasure = Self.finishErasures(store, logger: logger)
 
         // Network.
-        try settings.prepareSIPTLS()
-        loops = try (0..<settings.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.realtime.caFile) }
+        try settings.sip.prepareTLS(settings.http, in: settings.store.folder + "/sip-tls")
+        loops = try (0..<settings.process.loops).map { try EventLoop(name: "loop-\($0)", caFile: settings.http.caFile) }
         for loop in loops { loop.start() }
         let inbound = InboundRouter(loops: loops, settings: settings.calls, operators: operators, numbers: numbers)
         self.inbound = inbound
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
-        userAgent = try UserAgent(settings.sip, handlers: Self.handlers(Switchboard(inbound), operators, guardian))
+        userAgent = try UserAgent(settings.sip, handlers: Self.handlers(SIPArrivals(inbound), operators, guardian))
         watchdog = Self.watch((loops as [any WatchedThread]) + [SIPHeartbeat(userAgent)], logger: logger)
         guardian.onBlock = { [userAgent, logger] addresses, newest in
             if let newest { logger.warning("a source of SIP is blocked", metadata: ["source": "\(newest)"]) }
@@ -151,7 +154,7 @@ final class Server: Sendable {
         guardian.onTrust = { [userAgent] in userAgent.favour($0) }
         registrations = Task { [logger] in await Self.watch(operators, guardian, logger: logger) }
         var web = HTTPClient.Configuration()
-        web.caFile = settings.realtime.caFile
+        web.caFile = settings.http.caFile
         let client = HTTPClient(web)
         self.client = client
         let sender = WebhookSender(webhookSettings, store: store, client: client, logger: logger)
@@ -160,23 +163,24 @@ final class Server: Sendable {
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
         let knowledge = KnowledgeStore(
             store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
-        let local = try LocalEngines(settings.speech, folder: settings.packFolder, workers: speech.workers)
+        let local = try LocalEngines(settings.speech, folder: settings.local.packFolder, workers: speech.workers)
         let catalog = SpeechCatalog(
             settings.speech, network: network, embedded: speech.engines, local: local, knowledge: knowledge,
             report: report)
         self.catalog = catalog
         let modes = Self.modes(settings, catalog: catalog)
-        let carriers = settings.carriers(client)
+        let carriers = settings.carriers.ready(client, publicURL: settings.http.publicURL)
         var analysis = CallAnalyst.Settings()
         analysis.reviewer = try settings.summaryChat().map { CallReviewer($0, network: network) }
-        analysis.callbackURL = settings.callbackURL
+        analysis.callbackURL = settings.results.callbackURL
         analysis.prices = settings.calls.prices
         let analyst = CallAnalyst(analysis, store: store, logger: logger)
         self.analyst = analyst
         var trunks: [Routing.Trunk] = []
         if case .sip(let known)? = settings.calls.routing.gateway { trunks = known }
         let keeper = TrunkKeeper(
-            trunks, settings: settings.trunks, userAgent: userAgent, caller: settings.calls.callerNumber ?? "trunkline",
+            trunks, settings: settings.gateway.keeper, userAgent: userAgent,
+            caller: settings.calls.callerNumber ?? "trunkline",
             logger: logger)
         self.keeper = keeper
         var line = CallLine(
@@ -192,7 +196,7 @@ final class Server: Sendable {
             alerts = AlertWatch(
                 settings.alerts, webhooks: webhookSettings,
                 sources: .init(
-                    folder: settings.data, trunk: line.trunk,
+                    folder: settings.store.folder, trunk: line.trunk,
                     failingProviders: {
                         catalog.statuses.filter { $0.coolDownSeconds > 0 }.map { ($0.name, $0.lastFailure ?? "") }
                     }, errors: { ErrorCount.shared.current }), logger: logger
@@ -203,18 +207,18 @@ final class Server: Sendable {
         let arrivals = ProviderArrivals(inbound)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         var calls = settings.calls
-        let hearsAll = settings.mode == .realtime
+        let hearsAll = settings.realtime.mode == .realtime
         calls.understands = { hearsAll || catalog.understands($0) }
         var services = Routes.Services(
             store: store, dialler: dialler, authenticator: kept.authenticator, settings: calls,
-            webRoot: settings.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
+            webRoot: settings.http.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
             turns: TurnServer(line: line), arrivals: arrivals,
-            isSecure: settings.certificate != nil || settings.isBehindProxy,
+            isSecure: settings.http.certificate != nil || settings.http.isBehindProxy,
             carriers: carriers, knowledge: knowledge, statuses: { catalog.statuses }, webhooks: webhookSettings,
             wakeWebhooks: { sender.wake() },
             analyst: analyst,
-            hosts: settings.knownHosts)
-        services.isBehindProxy = settings.isBehindProxy
+            hosts: settings.http.knownHosts)
+        services.isBehindProxy = settings.http.isBehindProxy
         services.operators = operators
         services.numbers = numbers
         services.liveTrace = { [userAgent] id, callID in userAgent.trace.messages(of: [callID], holding: id) }
@@ -222,19 +226,17 @@ final class Server: Sendable {
         services.levels = line.levels
         services.problem = { [watchdog] in watchdog.problem }
         services.loopDelays = { [loops] in loops.map { ($0.name, $0.takeWorstDelayMs()) } }
-        services.retentionDays = settings.retentionDays
+        services.retentionDays = settings.store.retentionDays
         let routes = Routes(services)
         let streams = StreamServer(
             line: line, calls: settings.calls, settings: settings.streams, tickets: tickets, arrivals: arrivals
         ) {
             [dialler] in await dialler.takeOver($0, by: $1, $2, on: $3)
         }
-        var http = HTTPServer.Configuration()
-        http.host = settings.httpHost
-        http.port = settings.httpPort
+        var http = settings.http.server
         http.largerBodies = ["/api/knowledge": KnowledgeStore.bodyLimit]
         http.subprotocols = Dialects.subprotocols
-        if let certificate = settings.certificate, let key = settings.key {
+        if let certificate = settings.http.certificate, let key = settings.http.key {
             http.tls = HTTPServer.TLS(certificate: certificate, key: key)
         }
         configuration = http
@@ -317,7 +319,7 @@ final class Server: Sendable {
     private static func keepRetention(_ settings: Configuration, _ store: CallStore, logger: Logger) -> Task<
         Void, Never
     >? {
-        settings.retentionDays.map { days in
+        settings.store.retentionDays.map { days in
             let retention = Retention(store, recordings: settings.calls.recordingsFolder, days: days)
             return Task {
                 await retention.run { result in
@@ -332,7 +334,7 @@ final class Server: Sendable {
     }
 
     /// What comes in by SIP, past the guard.
-    private static func handlers(_ switchboard: Switchboard, _ operators: OperatorDirectory, _ guardian: SourceGuard)
+    private static func handlers(_ arrivals: SIPArrivals, _ operators: OperatorDirectory, _ guardian: SourceGuard)
         -> UserAgent.Handlers
     {
         var handlers = UserAgent.Handlers()
@@ -341,7 +343,7 @@ final class Server: Sendable {
                 call.dialog.reject(403)
                 return { _ in }
             }
-            return switchboard.take(call) { guardian.failed(call.source) }
+            return arrivals.take(call) { guardian.failed(call.source) }
         }
         handlers.register = { request in
             guard guardian.admits(request.source, agent: request.agent) else { return SIPReply(403) }
@@ -387,18 +389,15 @@ final class Server: Sendable {
     private static func trainedDetector(_ settings: Configuration, logger: Logger) throws -> (
         @Sendable () -> (any TrainedDetector)?
     )? {
-        let isWanted =
-            settings.vadProvider == "silero"
-            || settings.vadProvider == "auto" && FileManager.default.fileExists(atPath: settings.packFolder)
-        guard isWanted else { return nil }
+        guard settings.local.wantsTrainedDetector else { return nil }
         let threshold = settings.calls.conversation.voiceActivity.threshold
         do {
-            let pack = try SpeechPack(folder: settings.packFolder)
+            let pack = try SpeechPack(folder: settings.local.packFolder)
             _ = try pack.detector(threshold: threshold)
             logger.notice("voice activity: Silero (sherpa-onnx \(pack.version))")
             return { try? pack.detector(threshold: threshold) }
         } catch {
-            guard settings.vadProvider == "auto" else {
+            guard settings.local.detector == .auto else {
                 throw ConfigurationError("agent.vad.provider is silero: \(error)")
             }
             logger.warning("voice activity: the built-in detector is used: \(error)")
@@ -410,7 +409,9 @@ final class Server: Sendable {
     private static func modes(
         _ settings: Configuration, catalog: SpeechCatalog
     ) -> @Sendable (_ language: String, UsageMeter) -> [ConversationMode] {
-        guard settings.mode == .realtime else { return { [.cascade(catalog.engines(language: $0, usage: $1))] } }
+        guard settings.realtime.mode == .realtime else {
+            return { [.cascade(catalog.engines(language: $0, usage: $1))] }
+        }
         let resolver = HostResolver()
         let models = settings.realtime.providers.map { name in
             name == "gemini"

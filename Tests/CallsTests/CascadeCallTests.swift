@@ -10,66 +10,22 @@ import Testing
 /// Calls with recogniser, language model and voice in virtual time: the same graph, queues, machine and pacer as in a
 /// real call, with scripted engines and no socket.
 @Suite(.serialized) struct CascadeCallTests {
-    /// A call in progress.
-    private final class Call {
-        let loop: EventLoop
+    /// A call with scripted engines.
+    private final class Call: VirtualCall {
         let script: ScriptedCascade
-        let caller: ScriptedCaller
-        let graph: CallGraph
-        private(set) var events: [CallGraph.Event] = []
 
         init(
             _ script: ScriptedCascade, questions: [Question] = [Question(id: "q1", text: "Will you come?")],
             fallbacks: [ConversationMode] = [], _ change: (inout CallGraph.Settings) -> Void = { _ in }
         ) throws {
             self.script = script
-            let loop = try EventLoop.manual()
-            self.loop = loop
-            var settings = CallGraph.Settings()
-            settings.policy.canTransfer = true
-            change(&settings)
-            let brief = Brief(purpose: "to ask", questions: questions, maxTurns: 50)
-            var report: ((CallGraph.Event) -> Void)?
-            (caller, graph) = loop.run {
-                let ends = MediaStreamPair.make()
-                let graph = CallGraph(
-                    loop: loop, stream: ends.application, modes: [.cascade(script.engines)] + fallbacks, brief: brief,
-                    settings: settings, recording: nil
-                ) { report?($0) }
-                return (ScriptedCaller(ends.carrier, on: loop), graph)
-            }
-            report = { [weak self] in self?.events.append($0) }
-            loop.run {
-                graph.start()
-                graph.streamStarted()
-            }
+            try super.init([.cascade(script.engines)] + fallbacks, questions: questions, change)
         }
 
-        deinit {
-            script.releaseRecognizer()
-            caller.leave()
-            loop.run { graph.finish(.operatorHangup) }
-            loop.stop()
-        }
+        deinit { script.releaseRecognizer() }
 
-        var outcome: Outcome? {
-            for case .ended(let outcome) in events { return outcome }
-            return nil
-        }
-        var warnings: [String] { events.compactMap { if case .warning(let text) = $0 { text } else { nil } } }
-        var isTransferWanted: Bool { events.contains { if case .transfer = $0 { true } else { false } } }
         func edge(_ name: String) -> EdgeReading? {
             loop.run { graph.reading.edges.first { $0.name == name } }
-        }
-
-        /// Lets time pass until something is so; false after `limitMs`.
-        func wait(_ limitMs: Int = 10_000, until condition: () -> Bool) -> Bool {
-            var passed = 0
-            while !condition(), passed < limitMs {
-                loop.advance(ms: 20)
-                passed += 20
-            }
-            return condition()
         }
 
         /// Waits until the caller has heard all that is being said.

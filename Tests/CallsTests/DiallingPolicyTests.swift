@@ -13,12 +13,14 @@ import Testing
         policy.homeZone = .gmt
         return policy
     }
+    /// Of `call()`.
+    private let route = Routing.Route.sip(.init(requestURI: "sip:01012345678@10.1.2.3", trunk: "10.1.2.3"))
     private func call(to callee: String = "01012345678") -> Call {
         Call(localNumber: "025550100", remoteNumber: callee, brief: Brief(purpose: "p", questions: []), createdAt: now)
     }
 
     @Test func aCallWithinAllRulesIsDialled() {
-        #expect(policy.verdict(on: call(), history: .init(), at: now) == .dial)
+        #expect(policy.verdict(on: call(), history: .init(), at: now) == .dial(route))
     }
 
     @Test func rulesForGood() {
@@ -50,7 +52,7 @@ import Testing
         }
         #expect(until == capped.dayBegins(now).addingTimeInterval(86_400))
         #expect(
-            capped.verdict(on: call(), history: .init(callerDialsToday: 3, callerCap: 4), at: now) == .dial,
+            capped.verdict(on: call(), history: .init(callerDialsToday: 3, callerCap: 4), at: now) == .dial(route),
             "the number's own cap counts")
         let recently = DiallingPolicy.History(calleeDialledAt: now.addingTimeInterval(-20))
         guard case .hold(.duplicate, let later, _) = policy.verdict(on: call(), history: recently, at: now) else {

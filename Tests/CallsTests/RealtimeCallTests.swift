@@ -9,60 +9,16 @@ import Testing
 
 /// Calls with a speech model in virtual time: frames, the graph, the machine, the keeper and the pacer, but no socket.
 @Suite(.serialized) struct RealtimeCallTests {
-    /// A call in progress.
-    private final class Call {
-        let loop: EventLoop
+    /// A call with a scripted speech model.
+    private final class Call: VirtualCall {
         let model: ScriptedModel
-        let caller: ScriptedCaller
-        let graph: CallGraph
-        private(set) var events: [CallGraph.Event] = []
 
         init(_ model: ScriptedModel = ScriptedModel(), _ change: (inout CallGraph.Settings) -> Void = { _ in }) throws {
             self.model = model
-            let loop = try EventLoop.manual()
-            self.loop = loop
-            var settings = CallGraph.Settings()
-            settings.policy.canTransfer = true
-            change(&settings)
-            let brief = Brief(purpose: "to ask", questions: [Question(id: "q1", text: "Will you come?")], maxTurns: 50)
-            var report: ((CallGraph.Event) -> Void)?
-            (caller, graph) = loop.run {
-                let ends = MediaStreamPair.make()
-                let graph = CallGraph(
-                    loop: loop, stream: ends.application, modes: [.realtime(model)], brief: brief, settings: settings,
-                    recording: nil
-                ) { report?($0) }
-                return (ScriptedCaller(ends.carrier, on: loop), graph)
-            }
-            report = { [weak self] in self?.events.append($0) }
-            loop.run {
-                graph.start()
-                graph.streamStarted()
-            }
-        }
-
-        deinit {
-            caller.leave()
-            loop.stop()
+            try super.init([.realtime(model)], change)
         }
 
         var session: ScriptedSession { model.session! }
-        var outcome: Outcome? {
-            for case .ended(let outcome) in events { return outcome }
-            return nil
-        }
-        var isTransferWanted: Bool { events.contains { if case .transfer = $0 { true } else { false } } }
-        func on(_ body: () -> Void) { loop.run(body) }
-
-        /// Waits until something is so; false after `limitMs`.
-        func wait(_ limitMs: Int = 10_000, until condition: () -> Bool) -> Bool {
-            var passed = 0
-            while !condition(), passed < limitMs {
-                loop.advance(ms: 20)
-                passed += 20
-            }
-            return condition()
-        }
 
         /// The caller says something, and the model answers when the turn is over.
         func turn(ms: Int = 900, _ text: String, answer: String, answerMs: Int) {

@@ -66,7 +66,10 @@ def test_unknown_sources_are_rate_limited_and_known_ones_are_answered(make_serve
         contextlib.closing(Flood(server, [f"127.0.1.{number + 1}" for number in range(strangers)])) as flood,
         contextlib.closing(connect(server, "127.0.0.1")) as known,
     ):
-        for _ in range(20):
+        rounds = 0
+        # A busy machine sends little more than the rate lets in: it goes on until enough has been dropped.
+        while rounds < 20 or (rounds < 120 and dropped(server) <= 1_000):
+            rounds += 1
             flood.send(500)
             begun = time.monotonic()
             known.sendall(request(1))
@@ -75,8 +78,7 @@ def test_unknown_sources_are_rate_limited_and_known_ones_are_answered(make_serve
         flood.listen()
         most = burst + rate * flood.seconds
         assert burst * 0.5 < flood.answered <= most * 1.05 + 20, (flood.answered, most)
-        # A busy machine sends little more than the rate lets in, and its kernel drops some of that.
-        assert dropped(server) > 0 or flood.sent < most, (flood.sent, most)
+        assert dropped(server) > 1_000, (flood.sent, most)
         # 18 to 40 KiB for each that was taken in, beside the first use of much; 10 000 would take 260 MiB.
         assert memory(server) - before < 64 + most * 40 / 1024
         # When it is over, the same address is heard again.

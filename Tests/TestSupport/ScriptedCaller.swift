@@ -18,7 +18,7 @@ public final class ScriptedCaller {
     public private(set) var isClosed = false
 
     /// A loud tone: speech to a detector.
-    private static let voice: EncodedFrame = {
+    static let voice: EncodedFrame = {
         var frame = EncodedFrame()
         for index in 0..<EncodedFrame.byteCount { frame.bytes[index] = index % 8 < 4 ? 0x90 : 0x10 }
         return frame

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// A TCP server on loopback that says exactly the bytes it is told to: for what a proper server would never send.
 public final class ScriptedServer: Sendable {
-    /// One connection. `receive` gives up after twenty seconds.
+    /// One connection. `receive` gives up after `receiveLimit`.
     public struct Connection: Sendable {
         let socket: Int32
 
@@ -43,6 +43,9 @@ public final class ScriptedServer: Sendable {
         }
     }
 
+    /// Seconds. A starved machine may keep a client waiting for longer than anybody expects.
+    private static let receiveLimit = 100
+
     public let port: UInt16
     private let listener: Int32
     private let count = Mutex(0)
@@ -72,7 +75,7 @@ public final class ScriptedServer: Sendable {
             while true {
                 let accepted = accept(listener, nil, nil)
                 guard accepted >= 0 else { return }
-                var limit = timeval(tv_sec: 20, tv_usec: 0)
+                var limit = timeval(tv_sec: Self.receiveLimit, tv_usec: 0)
                 setsockopt(accepted, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
                 let number = count.withLock { count in
                     count += 1

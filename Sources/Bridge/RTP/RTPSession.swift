@@ -47,9 +47,9 @@ public final class RTPSession {
     /// When the last packet was admitted, loop milliseconds.
     public private(set) var lastPacketMs: UInt64
 
-    private var socket: DatagramSocket?
+    private var socket: (any DatagramPort)?
     /// RTCP, on the port above.
-    private var control: DatagramSocket?
+    private var control: (any DatagramPort)?
     private var reports = RTCP()
     private var reception = Reception()
     private var octets = 0
@@ -93,21 +93,25 @@ public final class RTPSession {
     private static let digitGapTicks = 4
     private var digitTimestamp: UInt32 = 0
 
-    /// Binds a port of the range.
+    /// Binds a port of the range. On the loop only.
     /// - Throws: `NetError.addressInUse` when all are taken.
-    public init(loop: EventLoop, host: String, ports: PortRange) throws(NetError) {
+    public init(
+        loop: EventLoop, host: String, ports: PortRange, network: any DatagramNetwork = SystemDatagrams()
+    ) throws(NetError) {
         self.loop = loop
-        self.lastPacketMs = EventLoop.nowMs()
+        self.lastPacketMs = loop.timeMs
         for port in ports.candidates {
             guard let address = SocketAddress(host, port: port) else {
                 throw NetError(.cannotBind, "the RTP host must be an IPv4 address, not \(host)")
             }
             do {
-                socket = try DatagramSocket(loop: loop, bind: address) { [unowned self] in self.received($0, from: $1) }
+                socket = try network.open(on: loop, bind: address) { [unowned self] in
+                    self.received($0, from: $1)
+                }
                 localPort = port
                 // Without it there are no reports, and a call all the same.
                 if port < .max, let above = SocketAddress(host, port: port + 1) {
-                    control = try? DatagramSocket(loop: loop, bind: above) { [unowned self] in
+                    control = try? network.open(on: loop, bind: above) { [unowned self] in
                         self.receivedControl($0, from: $1)
                     }
                 }
@@ -147,7 +151,7 @@ public final class RTPSession {
     public func negotiate(_ terms: MediaTerms) {
         law = terms.law
         eventType = terms.remote.telephoneEvent
-        lock.move(to: terms.remote.address, now: EventLoop.nowMs())
+        lock.move(to: terms.remote.address, now: loop.timeMs)
         packetBytes = min(JitterBuffer.Payload.capacity, max(80, terms.remote.ptime / 10 * 80))
         waiting = 0
         guard terms.keys != keys else { return }
@@ -162,7 +166,7 @@ public final class RTPSession {
     }
 
     /// The call is answered: from now on the far end has its time to speak (an offer may be much older).
-    public func begin() { lock.begin(now: EventLoop.nowMs()) }
+    public func begin() { lock.begin(now: loop.timeMs) }
 
     func received(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
         guard keys != nil else { return take(datagram, from: source) }
@@ -184,7 +188,7 @@ public final class RTPSession {
             counted.malformed += 1
             return
         }
-        let now = EventLoop.nowMs()
+        let now = loop.timeMs
         // Where it comes from is also where ours go (symmetric RTP, RFC 4961).
         guard lock.admit(source, ssrc: parsed.ssrc, sequence: parsed.sequence, now: now) else { return }
         lastPacketMs = now
@@ -222,7 +226,7 @@ public final class RTPSession {
         // From whom the media come, and nobody else.
         guard lock.admitsControl(source), datagram.count <= opened.count else { return }
         guard keys != nil else {
-            if reports.receive(datagram, ours: ssrc, now: EventLoop.nowMs()) { lastPacketMs = EventLoop.nowMs() }
+            if reports.receive(datagram, ours: ssrc, now: loop.timeMs) { lastPacketMs = loop.timeMs }
             return
         }
         opened.copyMemory(from: datagram)
@@ -231,7 +235,7 @@ public final class RTPSession {
                 UnsafeMutableRawBufferPointer(rebasing: opened[..<datagram.count]), isControl: true)
         else { return }
         let plain = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(opened)[..<length])
-        if reports.receive(plain, ours: ssrc, now: EventLoop.nowMs()) { lastPacketMs = EventLoop.nowMs() }
+        if reports.receive(plain, ours: ssrc, now: loop.timeMs) { lastPacketMs = loop.timeMs }
     }
 
     private func sendControl(_ bytes: [UInt8]) {
@@ -253,7 +257,7 @@ public final class RTPSession {
     private func deliver() {
         guard !ordered.isEmpty else { return }
         swap(&ordered, &spareOrdered)
-        let now = EventLoop.nowMs()
+        let now = loop.timeMs
         for item in spareOrdered {
             switch item {
             case .lost: assembler.lost(law: law, into: &ready)

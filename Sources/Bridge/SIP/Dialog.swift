@@ -1,4 +1,3 @@
-internal import CSofia
 internal import Foundation
 
 /// What happens to a call, told to its owner in order.
@@ -60,50 +59,49 @@ public struct Referral: Sendable, Equatable {
     }
 }
 
-/// One SIP dialog. Commands may be given from any thread; they take effect on the SIP thread, in order.
+/// One SIP dialog. Commands may be given from any thread; the transport carries them out in order (with `UserAgent`: on
+/// the SIP thread).
 public final class Dialog: Sendable, Equatable {
     public let callID: String
-    let id: Int
-    private let agent: UserAgent
+    public let id: Int
+    private let transport: any SIPTransport
 
     public static func == (a: Dialog, b: Dialog) -> Bool { a === b }
 
-    init(id: Int, callID: String, agent: UserAgent) {
+    /// - Parameter id: by which `transport` knows the dialog.
+    public init(id: Int, callID: String, transport: any SIPTransport) {
         self.id = id
         self.callID = callID
-        self.agent = agent
+        self.transport = transport
     }
 
     /// 180, for an incoming call.
-    public func ring() { agent.command(id) { csofiaRespond($0, 180, nil) } }
+    public func ring() { transport.perform(.ring, on: id) }
     /// 183 with SDP, for an incoming call: what is sent from now on is heard before the answer. Acknowledged (RFC 3262)
     /// where the far end can.
-    public func progress(sdp: String) { agent.command(id) { csofia_progress($0, 183, sdp, 1) } }
+    public func progress(sdp: String) { transport.perform(.progress(sdp: sdp), on: id) }
     /// 200 with SDP, for an incoming call or a re-INVITE.
-    public func answer(sdp: String) { agent.command(id) { csofiaRespond($0, 200, sdp) } }
+    public func answer(sdp: String) { transport.perform(.answer(sdp: sdp), on: id) }
     /// A final refusal of an incoming INVITE or re-INVITE.
     public func reject(_ status: Int, headers: [(name: String, value: String)] = []) {
-        agent.command(id) { csofiaRespond($0, status, nil, headers) }
+        transport.perform(.reject(status, headers: headers.map { SIPReply.Header($0.name, $0.value) }), on: id)
     }
     /// Asks the far end to call somebody else instead of us (REFER, RFC 3515); `DialogEvent.referral` tells how that
     /// goes.
-    public func refer(to uri: String, by referrer: String) {
-        agent.command(id) { csofiaRefer($0, "<\(uri)>", "<\(referrer)>") }
-    }
+    public func refer(to uri: String, by referrer: String) { transport.perform(.refer(to: uri, by: referrer), on: id) }
     /// From now on the far end may refer us; others hear 603.
-    public func acceptReferrals() { agent.acceptReferrals(id) }
+    public func acceptReferrals() { transport.perform(.acceptReferrals, on: id) }
     /// Reports the progress of the referred call to the referrer (NOTIFY, RFC 3515 §2.4.5).
     public func report(_ status: Int, reference: UInt32) {
-        let fragment = "SIP/2.0 \(status) \(status < 200 ? "Trying" : status < 300 ? "OK" : "Failed")"
-        agent.command(id) { csofia_notify($0, reference, fragment, status >= 200 ? 1 : 0) }
+        transport.perform(.report(status, reference: reference), on: id)
     }
     /// Asks the owner of this dialog to let another call take its far end's place. One that is not answered yet has
     /// none to take (481), one that is over declines (603), RFC 3891 §3.
-    public func replace(by call: IncomingCall) { agent.replace(id, by: call) }
+    public func replace(by call: IncomingCall) { transport.perform(.replace(by: call), on: id) }
     /// From now on `onEvent` hears what happens to an incoming call; at once that it has ended, where it has.
-    public func listen(_ onEvent: @escaping @Sendable (DialogEvent) -> Void) { agent.listen(id, onEvent) }
+    public func listen(_ onEvent: @escaping @Sendable (DialogEvent) -> Void) { transport.listen(to: id, onEvent) }
     /// A new offer within the dialog: hold, resume, or another codec.
-    public func reoffer(sdp: String) { agent.reoffer(id, sdp: sdp) }
+    public func reoffer(sdp: String) { transport.perform(.reoffer(sdp: sdp), on: id) }
     /// Ends whatever there is: CANCEL before the answer, BYE after it. A 200 that crosses the CANCEL is ended by BYE.
-    public func hangUp(reason: String? = nil) { agent.hangUp(id, reason: reason) }
+    public func hangUp(reason: String? = nil) { transport.perform(.hangUp(reason: reason), on: id) }
 }

@@ -4,95 +4,12 @@ internal import Foundation
 public import Net
 internal import Synchronization
 
-func csofiaRespond(_ call: csofia_call, _ status: Int, _ sdp: String?, _ headers: [(name: String, value: String)] = [])
-{
-    csofia_respond(call, Int32(status), sdp, headers.isEmpty ? nil : UserAgent.headerLines(headers))
-}
-
-func csofiaRefer(_ call: csofia_call, _ target: String, _ referrer: String) { csofia_refer(call, target, referrer) }
-
-/// An INVITE to send.
-public struct Invitation: Sendable {
-    public struct Credentials: Sendable, Equatable {
-        public var user: String
-        public var password: String
-        /// Challenges of other realms are not answered; nil: that of whoever the request goes to.
-        public var realm: String?
-        public init(user: String, password: String, realm: String? = nil) {
-            self.user = user
-            self.password = password
-            self.realm = realm
-        }
-    }
-    public var requestURI: String
-    /// Display name and URI with tag as they stand in From, e.g. `"Clinic" <sip:1000@host>;tag=outb-…`.
-    public var from: String
-    public var to: String
-    public var callID: String
-    /// Outbound proxy, a SIP URI.
-    public var proxy: String?
-    public var sdp: String
-    public var headers: [(name: String, value: String)]
-    public var credentials: Credentials?
-    /// It comes to ourselves, to take a place in another call of ours (Replaces).
-    public var isToOurselves = false
-    public init(
-        requestURI: String, from: String, to: String, callID: String, proxy: String? = nil, sdp: String,
-        headers: [(name: String, value: String)] = [], credentials: Credentials? = nil
-    ) {
-        self.requestURI = requestURI
-        self.from = from
-        self.to = to
-        self.callID = callID
-        self.proxy = proxy
-        self.sdp = sdp
-        self.headers = headers
-        self.credentials = credentials
-    }
-}
-
-/// An INVITE received.
-public struct IncomingCall: Sendable, Equatable {
-    public var dialog: Dialog
-    /// User parts of From and of the Request-URI.
-    public var from: String
-    public var to: String
-    public var sdp: String?
-    public var outboundID: String?
-    /// IPv4 address that the INVITE came from.
-    public var source = ""
-    /// Of the body; nil without one.
-    public var contentType: String?
-    /// Value of Authorization or Proxy-Authorization.
-    public var authorization: String?
-    /// Value of User-Agent.
-    public var agent: String?
-    /// It wants no SDP in the answer.
-    public var rejectsSDP = false
-    /// User part of P-Asserted-Identity (RFC 3325), as anybody may write it.
-    public var assertedIdentity: String?
-    /// Whose place the caller wants to take, where it is a dialog of ours (RFC 3891).
-    public var replaces: Dialog?
-    /// ... but only while that one rings.
-    public var replacesEarlyOnly = false
-    /// It names a dialog, but none of ours.
-    public var replacesUnknown = false
-    /// It is an INVITE of our own.
-    public var isFromOurselves = false
-}
-
-/// A request outside a dialog that wants an answer at once.
-public struct OptionsRequest: Sendable {
-    public var source: String
-    public var agent: String?
-}
-
 /// The SIP stack: sofia-sip's `nua` on a thread of its own, spoken to by messages.
 ///
 /// `@unchecked Sendable` is safe: `agent` is set before any other thread can see this object and is only used with
 /// `csofia_post`, which is thread-safe; `calls` and `nextID` are only touched on the SIP thread, except that `lock`
 /// guards the numbering and the mail box of functions.
-public final class UserAgent: @unchecked Sendable {
+public final class UserAgent: SIPTransport, @unchecked Sendable {
     public struct Configuration: Sendable {
         public var host = "127.0.0.1"
         public var port: UInt16 = 5060
@@ -119,11 +36,11 @@ public final class UserAgent: @unchecked Sendable {
     }
 
     /// Challenges answered for one INVITE: one from the proxy and one from the far end.
-    private static let challengeLimit = 2
+    static let challengeLimit = 2
     /// Header values are cut at this many bytes.
     private static let headerLimit = 512
 
-    private final class Entry {
+    final class Entry {
         let call: csofia_call
         let dialog: Dialog
         var onEvent: @Sendable (DialogEvent) -> Void
@@ -158,11 +75,11 @@ public final class UserAgent: @unchecked Sendable {
     }
 
     public let configuration: Configuration
-    private let handlers: Handlers
+    let handlers: Handlers
     /// What is sent and received.
     public let trace = SIPTrace()
-    private var agent: OpaquePointer?
-    private var calls: [Int: Entry] = [:]
+    var agent: OpaquePointer?
+    var calls: [Int: Entry] = [:]
     private let lock = NSLock()
     private var lastID = 0
     /// The stack is gone: nothing can be posted to it. Guarded by `lock`.
@@ -276,7 +193,7 @@ public final class UserAgent: @unchecked Sendable {
 
     // MARK: Commands, from any thread
 
-    private func nextID() -> Int {
+    func nextID() -> Int {
         lock.withLock {
             lastID += 1; return lastID
         }
@@ -314,7 +231,7 @@ public final class UserAgent: @unchecked Sendable {
     /// Sends an INVITE. Events come on the SIP thread, in order; the last is `failed` or `ended`.
     public func invite(_ invitation: Invitation, onEvent: @escaping @Sendable (DialogEvent) -> Void) -> Dialog {
         let id = nextID()
-        let dialog = Dialog(id: id, callID: invitation.callID, agent: self)
+        let dialog = Dialog(id: id, callID: invitation.callID, transport: self)
         post { agent in
             let headers = Self.headerLines(invitation.headers)
             guard
@@ -399,44 +316,64 @@ public final class UserAgent: @unchecked Sendable {
             return nil
         }
         let entry = Entry(
-            call: call, dialog: Dialog(id: id, callID: "", agent: self), credentials: credentials, isIncoming: false,
+            call: call, dialog: Dialog(id: id, callID: "", transport: self), credentials: credentials,
+            isIncoming: false,
             onEvent: { _ in })
         entry.onAnswer = onAnswer
         calls[id] = entry
         return call
     }
 
-    private func forget(_ id: Int) {
+    func forget(_ id: Int) {
         guard let entry = calls.removeValue(forKey: id) else { return }
         csofia_bind(entry.call, nil)
         csofia_release(entry.call)
     }
 
-    func acceptReferrals(_ id: Int) { post { $0.calls[id]?.acceptsReferrals = true } }
-
-    func replace(_ id: Int, by call: IncomingCall) {
+    public func perform(_ command: DialogCommand, on id: Int) {
         post { agent in
-            guard let entry = agent.calls[id], !entry.isHangingUp, !entry.didReportEnd else {
-                return call.dialog.reject(603)
+            guard let entry = agent.calls[id] else {
+                // Its far end's place cannot be taken any more.
+                if case .replace(let call) = command { call.dialog.reject(603) }
+                return
             }
-            guard entry.isAnswered else { return call.dialog.reject(481) }
-            guard !call.replacesEarlyOnly else { return call.dialog.reject(486) }
-            entry.onEvent(.replaced(by: call))
+            agent.perform(command, on: entry)
         }
     }
 
-    func listen(_ id: Int, _ onEvent: @escaping @Sendable (DialogEvent) -> Void) {
+    private func perform(_ command: DialogCommand, on entry: Entry) {
+        switch command {
+        case .ring: csofia_respond(entry.call, 180, nil, nil)
+        case .progress(let sdp): csofia_progress(entry.call, 183, sdp, 1)
+        case .answer(let sdp): csofia_respond(entry.call, 200, sdp, nil)
+        case .reject(let status, let headers):
+            let lines = Self.headerLines(headers.map { ($0.name, $0.value) })
+            csofia_respond(entry.call, Int32(clamping: status), nil, lines.isEmpty ? nil : lines)
+        case .refer(let target, let referrer): csofia_refer(entry.call, "<\(target)>", "<\(referrer)>")
+        case .acceptReferrals: entry.acceptsReferrals = true
+        case .report(let status, let reference):
+            let phrase = status < 200 ? "Trying" : status < 300 ? "OK" : "Failed"
+            csofia_notify(entry.call, reference, "SIP/2.0 \(status) \(phrase)", status >= 200 ? 1 : 0)
+        case .replace(let call): replace(entry, by: call)
+        case .reoffer(let sdp):
+            guard entry.isAnswered, !entry.isHangingUp else { return }
+            entry.isReoffering = true
+            csofia_reinvite(entry.call, sdp)
+        case .hangUp(let reason): end(entry, reason: reason)
+        }
+    }
+
+    private func replace(_ entry: Entry, by call: IncomingCall) {
+        guard !entry.isHangingUp, !entry.didReportEnd else { return call.dialog.reject(603) }
+        guard entry.isAnswered else { return call.dialog.reject(481) }
+        guard !call.replacesEarlyOnly else { return call.dialog.reject(486) }
+        entry.onEvent(.replaced(by: call))
+    }
+
+    public func listen(to id: Int, _ onEvent: @escaping @Sendable (DialogEvent) -> Void) {
         post { agent in
             guard let entry = agent.calls[id], !entry.didReportEnd else { return onEvent(.ended(byRemote: true)) }
             entry.onEvent = onEvent
-        }
-    }
-
-    func reoffer(_ id: Int, sdp: String) {
-        post { agent in
-            guard let entry = agent.calls[id], entry.isAnswered, !entry.isHangingUp else { return }
-            entry.isReoffering = true
-            csofia_reinvite(entry.call, sdp)
         }
     }
 
@@ -458,14 +395,7 @@ public final class UserAgent: @unchecked Sendable {
         }
     }
 
-    func hangUp(_ id: Int, reason: String?) {
-        post { agent in
-            guard let entry = agent.calls[id] else { return }
-            agent.end(entry, reason: reason)
-        }
-    }
-
-    private func end(_ entry: Entry, reason: String?) {
+    func end(_ entry: Entry, reason: String?) {
         guard !entry.isHangingUp else { return }
         entry.isHangingUp = true
         if entry.isAnswered {
@@ -476,223 +406,4 @@ public final class UserAgent: @unchecked Sendable {
             csofia_cancel(entry.call)
         }
     }
-
-    // MARK: Events, on the SIP thread
-
-    private func handle(_ event: csofia_event) {
-        let id = Int(bitPattern: event.context)
-        // Without a Contact there is nowhere to send anything within the call (RFC 3261 §8.1.1.8).
-        let isHomeless = UInt32(event.kind) == CSOFIA_INCOMING.rawValue && event.contact == nil
-        if event.is_unreadable != 0 || isHomeless, id == 0 {
-            if UInt32(event.kind) == CSOFIA_INCOMING.rawValue, let call = event.call {
-                csofia_respond(call, 400, nil, nil)
-                return csofia_release(call)
-            }
-            if [CSOFIA_REGISTER.rawValue, CSOFIA_OPTIONS.rawValue].contains(UInt32(event.kind)) {
-                return reply(SIPReply(400), to: event)
-            }
-        }
-        switch UInt32(event.kind) {
-        case CSOFIA_REGISTER.rawValue: return reply(handlers.register(registration(event)), to: event)
-        case CSOFIA_OPTIONS.rawValue:
-            return reply(
-                handlers.options(
-                    OptionsRequest(source: text(event.source), agent: event.agent.map { String(cString: $0) })),
-                to: event)
-        case CSOFIA_INCOMING.rawValue where id == 0: return incoming(event)
-        default: break
-        }
-        guard let entry = calls[id] else { return }
-        let sdp = event.sdp.map { String(cString: $0) }
-        switch UInt32(event.kind) {
-        case CSOFIA_RESPONSE.rawValue: response(event, entry, sdp)
-        case CSOFIA_INCOMING.rawValue: entry.onEvent(.reoffer(sdp: sdp))
-        case CSOFIA_UPDATE.rawValue: updated(event, entry, sdp)
-        case CSOFIA_ACK.rawValue:
-            let isFirst = entry.isIncoming && !entry.isAnswered
-            entry.isAnswered = true
-            if isFirst || sdp != nil { entry.onEvent(.acknowledged(sdp: sdp)) }
-        case CSOFIA_CANCELLED.rawValue: entry.end(.cancelled)
-        case CSOFIA_REFER.rawValue: referred(event, entry)
-        case CSOFIA_REFERRED.rawValue:
-            guard entry.acceptsReferrals, entry.isAnswered, let target = event.refer_to else {
-                return reply(SIPReply(603), to: event)
-            }
-            reply(SIPReply(202), to: event)
-            var referral = Referral(uri: String(cString: target), reference: event.reference)
-            if let replaces = referral.replaces, let found = csofia_replaced(agent, replaces) {
-                referral.replacesOurs = calls[Int(bitPattern: csofia_context(found))] != nil
-                csofia_unreference(found)
-            }
-            entry.onEvent(.referralRequested(referral))
-        case CSOFIA_ALIVE.rawValue, CSOFIA_REGISTERED.rawValue: answered(event, entry)
-        case CSOFIA_NOTIFY.rawValue:
-            // A status line and perhaps headers (RFC 3420).
-            let fragment = event.body.map { String(cString: $0) } ?? ""
-            guard fragment.hasPrefix("SIP/2.0 "), let status = Int(fragment.dropFirst(8).prefix(3)) else { return }
-            entry.onEvent(.referral(status: status))
-        case CSOFIA_BYE.rawValue: entry.end(.ended(byRemote: true))
-        case CSOFIA_STATE.rawValue:
-            // Of an incoming call the ACK tells, which may bring an answer of its own.
-            if event.state == CSOFIA_STATE_READY.rawValue, !entry.isIncoming { entry.isAnswered = true }
-            if event.state == CSOFIA_STATE_TERMINATED.rawValue {
-                // Without a reason of its own by now: our BYE is done, or the transaction layer gave up.
-                entry.end(
-                    entry.isAnswered || entry.isIncoming
-                        ? .ended(byRemote: false)
-                        : .failed(
-                            status: event.status > 0 ? Int(event.status) : 487, phrase: text(event.phrase),
-                            retryAfterSeconds: nil))
-                calls[id] = nil
-                csofia_bind(entry.call, nil)
-                csofia_release(entry.call)
-            }
-        default: break
-        }
-    }
-
-    /// UPDATE (RFC 3311 §5.2): a session is refreshed, or the media change as by a re-INVITE.
-    private func updated(_ event: csofia_event, _ entry: Entry, _ sdp: String?) {
-        guard let sdp else { return reply(SIPReply(200), to: event) }
-        guard !entry.isReoffering else { return reply(SIPReply(491), to: event) }
-        // The offer of the INVITE is still to be answered, or an UPDATE before this one.
-        guard entry.isAnswered, csofia_keep(agent, entry.call) == 0 else {
-            return reply(SIPReply(500, [.init("Retry-After", "1")]), to: event)
-        }
-        entry.onEvent(.reoffer(sdp: sdp))
-    }
-
-    private func response(_ event: csofia_event, _ entry: Entry, _ sdp: String?) {
-        let status = Int(event.status)
-        if entry.isReoffering {
-            switch status {
-            case ..<200: return
-            case 200..<300:
-                entry.isReoffering = false
-                return entry.onEvent(.reanswered(sdp: sdp))
-            case 401, 407: if answerChallenge(entry) { return }
-            default: break
-            }
-            entry.isReoffering = false
-            return entry.onEvent(.reofferRefused(status: status))
-        }
-        switch status {
-        case ..<101: break
-        case 101..<200:
-            entry.earlySDP = sdp ?? entry.earlySDP
-            entry.onEvent(.progress(status: status, sdp: sdp))
-        case 200..<300:
-            guard !entry.isAnswered else { return }
-            entry.isAnswered = true
-            entry.challenges = 0
-            if entry.isHangingUp {  // the 200 crossed our CANCEL
-                csofia_bye(entry.call, nil)
-            } else {
-                entry.onEvent(.answered(sdp: sdp ?? entry.earlySDP))
-            }
-        case 401, 407:
-            if answerChallenge(entry) { return }
-            entry.end(.failed(status: status, phrase: text(event.phrase), retryAfterSeconds: nil))
-        default:
-            guard !entry.isAnswered else { return }
-            entry.end(
-                .failed(
-                    status: status, phrase: text(event.phrase),
-                    retryAfterSeconds: event.retry_after >= 0 ? Int(event.retry_after) : nil,
-                    contact: (300..<400).contains(status) ? event.contact.map { String(cString: $0) } : nil))
-        }
-    }
-
-    /// A response to OPTIONS or REGISTER of ours.
-    private func answered(_ event: csofia_event, _ entry: Entry) {
-        let status = Int(event.status)
-        guard status >= 200 else { return }
-        if status == 401 || status == 407, answerChallenge(entry) { return }
-        if status < 300 { entry.challenges = 0 }
-        entry.onAnswer?(status)
-        if UInt32(event.kind) == CSOFIA_ALIVE.rawValue { forget(entry.dialog.id) }
-    }
-
-    /// False: we have no answer to the digest challenge of the event now being delivered.
-    private func answerChallenge(_ entry: Entry) -> Bool {
-        guard let credentials = entry.credentials, entry.challenges < Self.challengeLimit, !entry.isHangingUp else {
-            return false
-        }
-        entry.challenges += 1
-        return csofia_authenticate(agent, entry.call, credentials.user, credentials.password, credentials.realm) == 0
-    }
-
-    private func referred(_ event: csofia_event, _ entry: Entry) {
-        let status = Int(event.status)
-        switch status {
-        case ..<200: break
-        case 200..<300:
-            // Taken, no more than that: a NOTIFY tells the end. Later challenges are of other requests.
-            entry.challenges = 0
-            entry.onEvent(.referral(status: 100))
-        case 401, 407:
-            if !answerChallenge(entry) { entry.onEvent(.referral(status: status)) }
-        default: entry.onEvent(.referral(status: status))
-        }
-    }
-
-    /// To a request outside a dialog, or a REFER within one; only while its event is being delivered.
-    private func reply(_ reply: SIPReply, to event: csofia_event) {
-        guard let call = event.call else { return }
-        let headers = Self.headerLines(reply.headers.map { ($0.name, $0.value) })
-        csofia_reply_now(agent, call, Int32(reply.status), headers.isEmpty ? nil : headers)
-    }
-
-    private func registration(_ event: csofia_event) -> Registration {
-        let contacts = text(event.contacts).split(separator: "\n").map { line in
-            let parts = line.split(separator: "\t", maxSplits: 1)
-            return Registration.Contact(
-                uri: String(parts.first ?? ""),
-                expires: parts.count > 1 ? Int(parts[1]).flatMap { $0 < 0 ? nil : $0 } : nil)
-        }
-        return Registration(
-            user: text(event.to_user), callID: text(event.call_id), sequence: event.cseq, contacts: contacts,
-            expires: event.expires < 0 ? nil : Int(event.expires),
-            authorization: event.authorization.map { String(cString: $0) },
-            source: text(event.source), port: event.source_port, transport: text(event.transport),
-            agent: event.agent.map { String(cString: $0) })
-    }
-
-    private func incoming(_ event: csofia_event) {
-        guard let call = event.call else { return }
-        let id = nextID()
-        let dialog = Dialog(id: id, callID: text(event.call_id), agent: self)
-        var incoming = IncomingCall(
-            dialog: dialog, from: text(event.from_user), to: text(event.request_user),
-            sdp: event.sdp.map { String(cString: $0) }, outboundID: event.outbound_id.map { String(cString: $0) },
-            source: text(event.source),
-            contentType: event.body == nil ? nil : event.content_type.map { String(cString: $0) })
-        incoming.authorization = (event.authorization ?? event.proxy_authorization).map { String(cString: $0) }
-        incoming.rejectsSDP = event.rejects_sdp != 0
-        incoming.agent = event.agent.map { String(cString: $0) }
-        incoming.assertedIdentity = event.asserted.map { String(cString: $0) }
-        if let replaces = event.replaces {
-            if let found = csofia_replaced(agent, replaces) {
-                incoming.replaces = calls[Int(bitPattern: csofia_context(found))]?.dialog
-                csofia_unreference(found)
-            }
-            incoming.replacesUnknown = incoming.replaces == nil
-            // The Call-ID is random, and nobody else has seen it yet.
-            incoming.isFromOurselves = calls.values.contains {
-                $0.isToOurselves && !$0.isAnswered && $0.dialog.callID == dialog.callID
-            }
-            incoming.replacesEarlyOnly = String(cString: replaces).lowercased().contains(";early-only")
-        }
-        csofia_bind(call, UnsafeMutableRawPointer(bitPattern: id))
-        // In place before the owner can answer: his commands come by `post`, after this event.
-        let entry = Entry(call: call, dialog: dialog, credentials: nil, isIncoming: true, onEvent: { _ in })
-        calls[id] = entry
-        guard let owner = handlers.incoming(incoming) else {
-            csofia_respond(call, 404, nil, nil)
-            return
-        }
-        entry.onEvent = owner
-    }
-
-    private func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
 }

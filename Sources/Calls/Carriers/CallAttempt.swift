@@ -1,13 +1,15 @@
 public import Bridge
 internal import Foundation
 public import Logging
-internal import Net
+public import Net
 public import Pipeline
 public import Realtime
 
 /// Everything an attempt needs from outside.
 public struct CallLine: Sendable {
-    public var userAgent: UserAgent
+    public var userAgent: any SIPTransport
+    /// Where the RTP of our legs comes and goes.
+    public var network: any DatagramNetwork = SystemDatagrams()
     public var carriers: Carriers
     /// Ways to hold a conversation in a language, best first; what they use is counted.
     public var modes: @Sendable (_ language: String, UsageMeter) -> [ConversationMode]
@@ -24,7 +26,7 @@ public struct CallLine: Sendable {
     public let levels = LiveLevels()
     public let trunk = TrunkHealth()
     public init(
-        userAgent: UserAgent, carriers: Carriers = Carriers(),
+        userAgent: any SIPTransport, carriers: Carriers = Carriers(),
         modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
         voice: @escaping @Sendable (_ language: String, UsageMeter) -> any TextToSpeech,
         operators: OperatorDirectory? = nil, store: CallStore,
@@ -92,19 +94,19 @@ extension CarriedAttempt {
 
 /// A call whose conversation is a graph on its own loop.
 protocol GraphCall: LiveCall {
-    var graph: CallGraph? { get }
-    var desk: TransferDesk? { get }
+    var host: ConversationHost? { get }
 }
 
 extension GraphCall {
+    var graph: CallGraph? { host?.graph }
     func say(_ text: String) -> Bool {
         graph?.say(text)
         return graph != nil
     }
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool {
-        desk?.request(choice, mode) ?? false
+        host?.transfer.request(choice, mode) ?? false
     }
-    func takeOver(_ person: StreamedPerson) -> Bool { desk?.takeOver(person) ?? false }
+    func takeOver(_ person: StreamedPerson) -> Bool { host?.transfer.takeOver(person) ?? false }
     func listen(_ listener: CallListener) -> Bool { graph?.listen(listener) ?? false }
     func stopListening(_ id: CallListener.ID) { graph?.stopListening(id) }
     var reading: GraphReading? { graph?.reading }

@@ -195,6 +195,11 @@ final class CallJournal: Sendable {
             kind: "connected", at: at, of: call, payload: CallEvent.payload(["answered_at": CallEvent.time(at)]))
     }
 
+    /// nil: none is wanted, or it cannot be written.
+    func beginRecording() -> Recording? {
+        recordingName.flatMap { Recording.begin(in: settings.recordingsFolder, named: $0, for: self) }
+    }
+
     /// The recording has been begun.
     func recording() {
         let name = recordingName

@@ -42,6 +42,7 @@ actor CarrierAttempt: CarriedAttempt {
     private var watchdog: Task<Void, Never>?
     private var done: CheckedContinuation<Void, Never>?
 
+    /// - Parameter number: the callee's in E.164, as the call was routed.
     init(
         call: Call, to number: String, by carrier: any Carrier, _ api: any CarrierAPI, line: CallLine,
         settings: CallSettings, now: @escaping @Sendable () -> Date

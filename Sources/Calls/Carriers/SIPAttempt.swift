@@ -1,4 +1,3 @@
-// Over 400 lines: one call attempt from INVITE to BYE, in the order of its states.
 internal import Bridge
 internal import Foundation
 internal import Logging
@@ -10,74 +9,66 @@ internal import Store
 /// One attempt over our own SIP leg: INVITE, ringing, conversation, hang-up; or a call that came in. An actor of the
 /// call's event loop.
 actor SIPAttempt: CallAttempt, GraphCall {
+    /// How the call comes about.
+    enum Way: Sendable {
+        /// We call, as the dialling policy has routed it.
+        case out(Routing.SIPRoute)
+        /// It came in. `person`: whom it is for, where that is one who may be rung.
+        case incoming(IncomingCall, person: TransferTarget?)
+    }
+
+    private enum Phase {
+        case idle
+        /// CANCEL goes out at `until`.
+        case calling(until: UInt64)
+        /// It rings here until `until`; nil: until a person has decided.
+        case ringing(until: UInt64?)
+        case connected
+        /// The conversation is over, and the far end not yet gone.
+        case leaving
+        case over
+    }
+    /// Why we gave the call up before the answer.
+    private enum GivenUp { case cancelled, ringTimeOut }
+
     /// Milliseconds between the last sample played and BYE: the callee's own jitter buffer is drained too.
     private static let drainMs: UInt64 = 300
-    /// A BYE, CANCEL or failed INVITE that gets no answer ends the call after this, ms (RFC 3261 timer F is 32 s).
-    private static let hangUpLimitMs: UInt64 = 5_000
+    /// Redirections followed in one call.
+    private static let redirectLimit = 3
 
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let call: Call
+    private let way: Way
     private let line: CallLine
     private let settings: CallSettings
     private let now: @Sendable () -> Date
     private let journal: CallJournal
     private var logger: Logger { journal.logger }
+    private let begunAt = Date()
 
-    /// Redirections followed in one call.
-    private static let redirectLimit = 3
-
+    private var phase = Phase.idle
+    private var givenUp: GivenUp?
     /// Where the call goes now, and where it may go if that fails.
     private var route: Routing.SIPRoute?
     private var routes: [Routing.SIPRoute] = []
     private var redirects = 0
-    private var round = 0
-    private let begunAt = Date()
-    private var negotiation: OfferAnswer?
-    /// The call came in by it.
-    private let incoming: IncomingCall?
-    /// Whom it is for, where that is a person who may be rung.
-    private let person: Handover.Target?
-    /// He has answered: the other end of his leg.
-    private var personStream: (any MediaStream)?
-    private(set) var desk: TransferDesk?
-    /// When a call that rings with us is answered.
-    private var answerAt: UInt64?
-    private var dialog: Dialog?
-    private var rtp: RTPSession?
-    private var leg: Leg?
-    private(set) var graph: CallGraph?
-    private var ticker: EventLoop.Ticker?
-    private var ringDeadline: UInt64 = 0
-    private var hangUpAt: UInt64?
-    private var giveUpAt: UInt64?
-    private var transferDeadline: UInt64?
-    /// We have offered in the answer to an empty re-INVITE.
-    private var isOfferOpen = false
-    /// Call-IDs of those who took the far end's place.
-    private var takenOverBy: [String] = []
-    /// By its gateway, not straight to an address.
-    private var goesThroughTrunk: Bool { incoming == nil && !call.remoteNumber.lowercased().hasPrefix("sip:") }
     /// A provisional answer has come.
     private var hasRung = false
-    private var isConnected = false
-    private var isCancelled = false
-    private var didRingTimeOut = false
-    private var isFinished = false
-    private var outcome: Outcome?
-    private var pendingEnd: EndReason?
+    private var leg: SIPLeg?
+    private(set) var host: ConversationHost?
+    private var ticker: EventLoop.Ticker?
+    private var arrivedCallIDs: [String] = []
     private var done: CheckedContinuation<Void, Never>?
 
     init(
-        loop: EventLoop, call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date,
-        incoming: IncomingCall? = nil,
-        person: Handover.Target? = nil
+        loop: EventLoop, call: Call, way: Way, line: CallLine, settings: CallSettings,
+        now: @escaping @Sendable () -> Date
     ) {
-        self.incoming = incoming
-        self.person = person
         self.loop = loop
         self.call = call
+        self.way = way
         self.line = line
         self.settings = settings
         self.now = now
@@ -90,282 +81,194 @@ actor SIPAttempt: CallAttempt, GraphCall {
     func run() async {
         await withCheckedContinuation { continuation in
             done = continuation
-            if let incoming { receive(incoming) } else { begin() }
+            begin()
         }
-        line.levels.end(call.id)
         await journal.close()
-        // The answer to a BYE is part of it.
-        Task { [line, call, begunAt] in
-            try? await Task.sleep(for: .milliseconds(500))
-            // An INVITE that came was there before we were; an attempt before this one has kept its own.
-            let since = incoming == nil ? begunAt : .distantPast
-            let callIDs = Set([incoming?.dialog.callID ?? ""] + takenOverBy)
-            let messages = line.userAgent.trace.messages(of: callIDs, holding: call.id).filter {
-                $0.at >= since
-            }
-            do { try await line.store.appendTrace(messages, to: call.id) } catch {
-                line.logger.error(
-                    "the SIP messages of a call cannot be kept: \(error)", metadata: ["call": "\(call.id)"])
-            }
-        }
+        // An INVITE that came was there before we were; an attempt before this one has kept its own.
+        var since = begunAt
+        if case .incoming = way { since = .distantPast }
+        line.keepTrace(of: call.id, callIDs: Set(arrivedCallIDs), since: since)
     }
 
     func cancel() {
-        guard !isConnected, !isFinished else { return }
-        isCancelled = true
-        hangUp()
+        guard givenUp == nil else { return }
+        switch phase {
+        // Nothing has been sent yet: `begin` finds it given up.
+        case .idle: givenUp = .cancelled
+        case .calling, .ringing: giveUp(.cancelled)
+        case .connected, .leaving, .over: break
+        }
     }
 
     func hangUp(_ reason: EndReason) {
-        guard isConnected else { return cancel() }
-        if let graph { graph.finish(reason) } else { conversationEnded(nil, reason: reason) }
+        guard case .connected = phase else { return cancel() }
+        if let graph { graph.finish(reason) } else { conversationEndedElsewhere(reason) }
+    }
+
+    private func giveUp(_ why: GivenUp) {
+        givenUp = why
+        leg?.hangUp()
+    }
+
+    private func begin() {
+        guard givenUp == nil else { return attemptEnded(AttemptOutcome(state: .cancelled, reason: "cancelled")) }
+        let leg = SIPLeg(loop: loop, transport: line.userAgent, settings: settings.leg(on: line.network)) {
+            [weak self] event in self?.assumeIsolated { $0.handle(event) }
+        }
+        self.leg = leg
+        switch way {
+        case .out(let route): dial(route)
+        case .incoming(let call, let person): receive(call, for: person, leg)
+        }
+        if case .over = phase { return }
+        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.tick(now) } }
+    }
+
+    private func tick(_ now: UInt64) {
+        switch phase {
+        case .calling(let until) where now >= until && givenUp == nil: giveUp(.ringTimeOut)
+        case .ringing(let until?) where now >= until && givenUp == nil:
+            phase = .ringing(until: nil)
+            leg?.answer()
+        default: break
+        }
     }
 
     // MARK: Dialling
 
-    private func begin() {
-        let route: Routing.SIPRoute
-        do throws(Routing.Refusal) {
-            guard case .sip(let found) = try settings.routing.route(to: call.remoteNumber) else {
-                return attemptEnded(AttemptOutcome(state: .failed, reason: "the number is not reached by SIP"))
-            }
-            route = found
-        } catch {
-            return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
-        }
-        let rtp: RTPSession
-        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch
-        {
-            return attemptEnded(AttemptOutcome(state: .failed, reason: error.message))
-        }
-        self.rtp = rtp
+    private func dial(_ route: Routing.SIPRoute) {
         routes = line.trunks?.ordered(route) ?? [route] + route.alternatives
-        ringDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
-        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.tick(now) } }
-        invite(through: routes.removeFirst(), rtp)
+        phase = .calling(until: loop.timeMs + UInt64(max(1, settings.ringTimeout) * 1_000))
         logger.info("dialling", metadata: ["attempt": "\(call.attempts.count)"])
+        invite(through: routes.removeFirst())
     }
 
-    private func invite(through route: Routing.SIPRoute, _ rtp: RTPSession) {
+    private func invite(through route: Routing.SIPRoute) {
         self.route = route
-        let id = call.id
-        let callID = "outbound-\(id)-\(ShortID.random())"
-        journal.placed(providerCallID: callID)
-        let host = line.userAgent.advertised
-        var negotiation = OfferAnswer(
-            host: host, port: rtp.localPort, isSecure: settings.srtp.isOffered(over: route.isSecure),
-            session: sessionID,
-            peer: route.host)
-        let offer = negotiation.offer()
-        self.negotiation = negotiation
+        let callID = "outbound-\(call.id)-\(ShortID.random())"
         let display = UserAgentText.quoted(call.brief.callerDisplayName)
-        let caller = Routing.normalize(call.localNumber) ?? "anonymous"
         let invitation = Invitation(
-            requestURI: route.requestURI,
-            from: "\(display)<sip:\(caller)@\(host)>;tag=outb-\(ShortID.random())",
-            to: "<\(route.requestURI)>",
-            callID: callID, proxy: route.proxy, sdp: offer, headers: [("X-Outbound-Call-ID", id)],
-            credentials: route.credentials)
-        let loop = loop
-        round += 1
-        dialog = line.userAgent.invite(invitation) { [weak self, round] event in
-            loop.post { [weak self] in self?.assumeIsolated { $0.handle(event, of: round) } }
-        }
+            to: route,
+            from: "\(display)<sip:\(caller)@\(line.userAgent.advertised)>;tag=outb-\(ShortID.random())",
+            callID: callID, headers: [("X-Outbound-Call-ID", call.id)])
+        do throws(NetError) {
+            try leg?.invite(
+                [invitation], isSecure: settings.srtp.isOffered(over: route.isSecure), peer: route.host)
+            journal.placed(providerCallID: callID)
+        } catch { attemptEnded(AttemptOutcome(state: .failed, reason: error.message)) }
     }
+
+    /// The number that we show.
+    private var caller: String { Routing.normalize(call.localNumber) ?? "anonymous" }
 
     /// Where a call that failed is tried next: another trunk, or where the callee's side says he is. False: nowhere.
     private func goesElsewhere(_ status: Int, _ contact: String?) -> Bool {
-        guard let rtp, !isCancelled, !didRingTimeOut, incoming == nil else { return false }
+        guard givenUp == nil, case .out = way else { return false }
         if let route { line.trunks?.note(route, hasFailed: TrunkKeeper.isWorthAnother(status) && !hasRung) }
         if TrunkKeeper.isWorthAnother(status), !hasRung, !routes.isEmpty {
             logger.warning("a trunk does not take the call: the next one is tried", metadata: ["status": "\(status)"])
-            invite(through: routes.removeFirst(), rtp)
+            invite(through: routes.removeFirst())
             return true
         }
         if (300..<400).contains(status), let contact, let next = settings.routing.redirect(to: contact, from: route),
             redirects < Self.redirectLimit
         {
             redirects += 1
-            invite(through: next, rtp)
+            invite(through: next)
             return true
         }
         return false
     }
 
-    /// Of the call that came in.
-    func handleIncoming(_ event: DialogEvent) { handle(event, of: 0) }
-
-    private func handle(_ event: DialogEvent, of round: Int) {
-        // What an attempt at another trunk still has to say is of no interest.
-        guard round == self.round else { return }
-        if case .failed(let status, _, _, let contact) = event, !isConnected, goesElsewhere(status, contact) { return }
-        handle(event)
+    /// By its gateway, not straight to an address.
+    private var goesThroughTrunk: Bool {
+        if case .out = way { !call.remoteNumber.lowercased().hasPrefix("sip:") } else { false }
     }
 
     // MARK: Answering
 
-    private func receive(_ incoming: IncomingCall) {
-        // Gave up before we had begun.
-        guard !isFinished else { return finish() }
-        dialog = incoming.dialog
+    private func receive(_ incoming: IncomingCall, for person: TransferTarget?, _ leg: SIPLeg) {
         journal.arrived(call)
-        do throws(NetError) { rtp = try RTPSession(loop: loop, host: settings.rtpHost, ports: settings.rtpPorts) } catch
-        {
-            return refuse(503, error.message)
+        do throws(SIPLeg.Refusal) { try leg.receive(incoming) } catch {
+            return attemptEnded(AttemptOutcome(state: .failed, code: error.status, reason: error.message))
         }
-        var negotiation = OfferAnswer(
-            host: line.userAgent.advertised, port: rtp?.localPort ?? 0, isSecure: settings.srtp == .required,
-            session: sessionID,
-            peer: incoming.source)
-        // Without a body it is we who offer, in the answer.
-        if let sdp = incoming.sdp {
-            do throws(SDPError) {
-                let (body, terms) = try negotiation.answer(sdp)
-                rtp?.negotiate(terms)
-                answer = body
-            } catch {
-                return refuse(488, error.message)
-            }
-        } else {
-            answer = negotiation.offer()
-        }
-        self.negotiation = negotiation
-        incoming.dialog.ring()
-        ringDeadline = .max
-        ticker = loop.addTicker { [weak self] now in self?.assumeIsolated { $0.tick(now) } }
         logger.info("a call comes in")
         guard let person else {
-            answerAt = EventLoop.nowMs() + UInt64(max(0, settings.inbound.ringSeconds) * 1_000)
+            phase = .ringing(until: loop.timeMs + UInt64(max(0, settings.inbound.ringSeconds) * 1_000))
             return
         }
-        desk = makeDesk()
-        desk?.ring(person) { [weak self, loop] stream in
-            let stream = Confined(stream, to: loop)
-            self?.assumeIsolated { $0.personDecided(stream.value) }
-        }
+        phase = .ringing(until: nil)
+        let host = makeHost()
+        self.host = host
+        // Whoever takes it, the caller is answered: the AI takes the call in the person's place.
+        host.transfer.ring(person) { [weak self] _ in self?.assumeIsolated { $0.leg?.answer() } }
     }
 
-    /// The person has answered, or the AI takes the call in his place.
-    private func personDecided(_ stream: (any MediaStream)?) {
-        guard !isFinished, !isConnected else {
-            stream?.close()
-            return
-        }
-        personStream = stream
-        dialog?.answer(sdp: answer)
-    }
+    // MARK: What happens to the leg
 
-    private func makeDesk() -> TransferDesk {
-        TransferDesk(loop: loop, line: line, settings: settings, journal: journal, call: call) { [weak self] choice in
-            self?.assumeIsolated { $0.refer(choice) } ?? false
-        }
-    }
-
-    /// What a call that came in is answered with.
-    private var answer = ""
-    private lazy var sessionID = UInt64(max(0, now().timeIntervalSince1970))
-    private func refuse(_ status: Int, _ reason: String) {
-        dialog?.reject(status)
-        attemptEnded(AttemptOutcome(state: .failed, code: status, reason: reason))
-    }
-
-    /// The ACK: media may flow.
-    private func acknowledged(_ sdp: String?) {
-        if isConnected, isOfferOpen { return answeredReoffer(sdp) }
-        guard let incoming, !isConnected, let rtp else { return }
-        if incoming.sdp == nil {
-            do throws(SDPError) {
-                guard let terms = try negotiation?.accept(sdp) else { return }
-                rtp.negotiate(terms)
-            } catch {
-                dialog?.hangUp()
-                return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: error.message))
-            }
-        }
-        connected(rtp)
-    }
-
-    private func tick(_ now: UInt64) {
-        if let at = answerAt, now >= at {
-            answerAt = nil
-            dialog?.answer(sdp: answer)
-        }
-        if !isConnected, !isFinished, now >= ringDeadline, !didRingTimeOut, !isCancelled {
-            didRingTimeOut = true
-            hangUp()
-        }
-        if let at = transferDeadline, now >= at { transferFailed("nobody answered") }
-        if let at = hangUpAt, now >= at {
-            hangUpAt = nil
-            leg?.close()
-            hangUp()
-        }
-        if let at = giveUpAt, now >= at {
-            giveUpAt = nil
-            handle(
-                isConnected
-                    ? .ended(byRemote: false) : .failed(status: 408, phrase: "no response", retryAfterSeconds: nil))
-        }
-    }
-
-    private func hangUp() {
-        answerAt = nil
-        guard let dialog else { return attemptEnded(AttemptOutcome(state: .cancelled, reason: "cancelled")) }
-        dialog.hangUp()
-        if giveUpAt == nil { giveUpAt = EventLoop.nowMs() + Self.hangUpLimitMs }
-    }
-
-    private func handle(_ event: DialogEvent) {
-        guard !isFinished else {
-            if case .replaced(let call) = event { call.dialog.reject(603) }
-            return
-        }
+    private func handle(_ event: SIPLeg.Event) {
+        if case .over = phase { return }
         switch event {
-        case .progress:
+        case .ringing:
             hasRung = true
             journal.ringing()
-        case .answered(let sdp):
-            if goesThroughTrunk { line.trunk.worked() }
-            if let route { line.trunks?.note(route, hasFailed: false) }
-            answered(sdp)
-        case .acknowledged(let sdp): acknowledged(sdp)
-        case .reoffer(let sdp): reoffer(sdp)
-        case .replaced(let call): replaced(by: call)
-        case .cancelled where isConnected: handle(.ended(byRemote: true))
-        case .cancelled:
-            attemptEnded(AttemptOutcome(state: .failed, code: 487, reason: "the caller gave up before the answer"))
+        case .answered: answered()
+        case .failed(let failure): failed(failure)
+        case .held(let isHeld): graph?.setHeld(isHeld)
+        case .replaced: logger.info("another end took the far end's place")
         case .referral(let status): referred(status)
-        case .reanswered, .reofferRefused, .referralRequested: break
-        case .failed(let status, let phrase, _, _):
-            guard !isConnected else { return conversationEnded(outcome, reason: .providerError) }
-            attemptEnded(AttemptOutcome(sipStatus: status, phrase: phrase))
-        case .ended:
-            guard isConnected else {
-                return attemptEnded(AttemptOutcome(state: .failed, reason: "the far end gave the call up"))
-            }
-            if outcome != nil || pendingEnd != nil {
-                finishConversation()
-            } else if let graph {
-                graph.farEndLeft()
-                giveUpAt = nil
-                dialog = nil
-            } else {
-                conversationEnded(nil, reason: .calleeHangup)
-                finishConversation()
-            }
+        case .referralRequested: break
+        case .mediaFailed(let failure): mediaFailed(failure)
+        case .ended: ended()
         }
     }
 
+    private func failed(_ failure: SIPLeg.Failure) {
+        switch failure {
+        case .refused(let status, let phrase, let contact):
+            guard !goesElsewhere(status, contact) else { return }
+            attemptEnded(AttemptOutcome(sipStatus: status, phrase: phrase))
+        case .unacceptable(let message): attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: message))
+        case .cancelled:
+            attemptEnded(
+                AttemptOutcome(state: .failed, code: 487, reason: "the caller gave up before the answer"))
+        case .lost: attemptEnded(AttemptOutcome(state: .failed, reason: "the far end gave the call up"))
+        }
+    }
+
+    private func ended() {
+        switch phase {
+        case .connected:
+            if let graph { graph.farEndLeft() } else { conversationEndedElsewhere(.calleeHangup) }
+        case .leaving: finish()
+        case .idle, .calling, .ringing, .over: break
+        }
+    }
+
+    private func mediaFailed(_ failure: Leg.Failure) {
+        switch failure {
+        case .mediaTimeout:
+            // On hold while it calls the operator.
+            if host?.transfer.isWithCarrier == true { return }
+            if let graph { graph.finish(.mediaTimeout) } else { conversationEndedElsewhere(.mediaTimeout) }
+        case .streamClosed(let reason):
+            guard graph == nil else { return }  // its own end is reported by the graph
+            logger.info("the stream's far end is done: \(reason)")
+            conversationEndedElsewhere(nil)
+        }
+    }
+
+    /// There was no conversation.
     private func attemptEnded(_ ended: AttemptOutcome) {
-        guard !isFinished else { return }
-        isFinished = true
-        closeMedia()
-        if incoming != nil, dialog == nil { return finish() }
-        if goesThroughTrunk, !isCancelled, !didRingTimeOut || !hasRung { line.trunk.took(ended, hasRung: hasRung) }
+        if goesThroughTrunk, givenUp != .cancelled, givenUp == nil || !hasRung {
+            line.trunk.took(ended, hasRung: hasRung)
+        }
         var ended = ended
-        if isCancelled {
+        switch givenUp {
+        case nil: break
+        case .cancelled:
             ended = AttemptOutcome(state: .cancelled, code: ended.code, reason: "cancelled by an operator")
-        } else if didRingTimeOut {
+        case .ringTimeOut:
             ended = AttemptOutcome(
                 state: .noAnswer, code: ended.code, reason: "not answered within \(Int(settings.ringTimeout)) s")
         }
@@ -373,101 +276,94 @@ actor SIPAttempt: CallAttempt, GraphCall {
         finish()
     }
 
-    // MARK: Transfer
+    // MARK: The conversation
 
-    /// Blind: the far end is asked to call the operator instead of us.
+    private func answered() {
+        if goesThroughTrunk { line.trunk.worked() }
+        if let route { line.trunks?.note(route, hasFailed: false) }
+        phase = .connected
+        ticker?.cancel()
+        ticker = nil
+        journal.connected()
+        let start = StreamStart(
+            streamID: "MZ" + call.id.replacing("-", with: ""), callID: leg?.callID ?? call.id,
+            parameters: settings.streamParameters(of: call))
+        if let url = settings.streamURL {
+            stream(to: url, start: start)
+        } else {
+            converse(start: start)
+        }
+    }
+
+    private func makeHost() -> ConversationHost {
+        ConversationHost(
+            loop: loop, call: call, line: line, settings: settings, journal: journal,
+            carrier: .init(
+                transfers: { [weak self] choice in self?.assumeIsolated { $0.refer(choice) } ?? false },
+                figures: { [weak self] in self?.assumeIsolated { $0.figures } }))
+    }
+
+    private func converse(start: StreamStart) {
+        let pair = MediaStreamPair.make()
+        let host = host ?? makeHost()
+        self.host = host
+        host.start(pair.application) { [weak self] reason in self?.assumeIsolated { $0.leave(reason) } }
+        leg?.open(pair.carrier, start: start)
+    }
+
+    private var figures: Call.MediaFigures? { leg?.statistics.map { Call.MediaFigures($0) } }
+
+    /// The journal knows how the conversation ended: the far end is hung up.
+    private func leave(_ reason: EndReason?) {
+        guard case .connected = phase else { return }
+        phase = .leaving
+        guard let leg, !leg.isGone else { return finish() }
+        leg.hangUp(afterMs: reason == .taskCompleted ? Self.drainMs : Self.drainMs / 3)
+    }
+
+    private func finish() {
+        phase = .over
+        ticker?.cancel()
+        ticker = nil
+        host?.close()
+        host = nil
+        leg?.close()
+        arrivedCallIDs = leg?.arrivedCallIDs ?? []
+        leg = nil
+        done?.resume()
+        done = nil
+    }
+
+    // MARK: REFER
+
+    /// Blind: the far end is asked to call somebody else instead of us.
     private func refer(_ choice: TransferChoice) -> Bool {
-        let routes =
-            if case .anybody = choice, let number = settings.operatorNumber {
-                line.targets(settings, choice: .number(number))
-            } else {
-                line.targets(settings, choice: choice)
-            }
-        guard let dialog, let route = routes.first?.routes.first else { return false }
-        transferDeadline = EventLoop.nowMs() + UInt64(max(1, settings.ringTimeout) * 1_000)
-        dialog.refer(
-            to: route.requestURI,
-            by: "sip:\(Routing.normalize(call.localNumber) ?? "anonymous")@\(line.userAgent.advertised)")
-        return true
+        var choice = choice
+        if choice == .anybody, let number = settings.operatorNumber { choice = .number(number) }
+        guard let leg, let route = line.targets(settings, choice: choice).first?.routes.first else { return false }
+        return leg.refer(to: route.requestURI, by: "sip:\(caller)@\(line.userAgent.advertised)")
     }
 
     private func referred(_ status: Int) {
         switch status {
-        case ..<200: graph?.transferAccepted()
-        case 200..<300: graph?.finish(.transferred)
-        default: transferFailed("the far end says \(status)")
+        case ..<200: host?.transfer.carrier(.accepted)
+        case 200..<300: host?.transfer.carrier(.finished)
+        default: host?.transfer.carrier(.failed("the far end says \(status)"))
         }
     }
 
-    private func transferFailed(_ reason: String) {
-        transferDeadline = nil
-        graph?.transferFailed(reason)
-    }
-
-    // MARK: The conversation
-
-    private func answered(_ sdp: String?) {
-        guard !isConnected, let rtp else { return }
-        do throws(SDPError) {
-            guard let terms = try negotiation?.accept(sdp) else { return }
-            rtp.negotiate(terms)
-        } catch {
-            dialog?.hangUp()
-            return attemptEnded(AttemptOutcome(state: .failed, code: 488, reason: error.message))
-        }
-        connected(rtp)
-    }
-
-    private func connected(_ rtp: RTPSession) {
-        isConnected = true
-        rtp.begin()
-        journal.connected()
-        let id = call.id
-        let start = StreamStart(
-            streamID: "MZ" + id.replacing("-", with: ""), callID: dialog?.callID ?? id, parameters: streamParameters())
-        if let url = settings.streamURL {
-            stream(to: url, start: start, rtp: rtp)
-        } else {
-            converse(start: start, rtp: rtp)
-        }
-    }
-
-    private func converse(start: StreamStart, rtp: RTPSession) {
-        let pair = MediaStreamPair.make()
-        let recording = journal.recordingName.flatMap {
-            Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
-        }
-        let loop = loop
-        let graph = CallGraph(
-            loop: loop, stream: pair.application, modes: line.modes(call.brief.language, journal.usage),
-            brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: TransferDesk.hasSomebody(line, settings)),
-            usage: journal.usage,
-            levels: line.levels.begin(call.id), recording: recording
-        ) { [weak self] event in
-            self?.assumeIsolated { $0.handle(event) }
-        }
-        self.graph = graph
-        let desk = desk ?? makeDesk()
-        desk.graph = graph
-        self.desk = desk
-        graph.start(with: personStream)
-        personStream = nil
-        open(Leg(rtp: rtp, stream: pair.carrier, start: start))
-    }
+    // MARK: A conversation in another process
 
     /// Streams the leg into another process instead (`bridge.stream_url`).
-    private func stream(to url: String, start: StreamStart, rtp: RTPSession) {
+    private func stream(to url: String, start: StreamStart) {
         guard let target = StreamTarget(url, settings, start) else {
             return streamFailed("bridge.stream_url is no ws: URL")
         }
         Task {
             // Names are resolved off the loop.
-            let resolved = await Task.detached {
-                Result { try SocketAddress.resolve(target.url.host, port: target.url.port) }
-            }
-            .value
-            guard !isFinished else { return }
+            let (host, port) = (target.url.host, target.url.port)
+            let resolved = await Task.detached { Result { try SocketAddress.resolve(host, port: port) } }.value
+            guard case .connected = phase else { return }
             switch resolved {
             case .failure(let error): streamFailed("\(error)")
             case .success(let address):
@@ -477,162 +373,27 @@ actor SIPAttempt: CallAttempt, GraphCall {
                     socket.close()
                     return streamFailed(error.reason)
                 }
-                let leg = Confined(Leg(rtp: rtp, stream: media, start: target.start), to: loop)
                 media.onClose = { [weak self] reason in self?.assumeIsolated { $0.streamFailed(reason) } }
-                socket.onOpen = { [weak self] in self?.assumeIsolated { $0.open(leg.value) } }
+                let opened = Confined(media, to: loop)
+                socket.onOpen = { [weak self] in self?.assumeIsolated { $0.streamOpened(opened.value, target.start) } }
             }
         }
     }
 
+    private func streamOpened(_ stream: any MediaStream, _ start: StreamStart) {
+        if let leg { leg.open(stream, start: start) } else { stream.close() }
+    }
+
     private func streamFailed(_ reason: String) {
-        guard !isFinished else { return }
+        guard case .connected = phase else { return }
         logger.error("the media stream failed: \(reason)")
-        conversationEnded(nil, reason: .providerError)
+        conversationEndedElsewhere(.providerError)
     }
 
-    private func streamParameters() -> [String: String] {
-        guard settings.streamURL != nil else { return [:] }
-        var parameters = ["outbound_id": call.id]
-        if let brief = try? JSONEncoder().encode(call.brief) {
-            parameters["brief"] = String(decoding: brief, as: UTF8.self)
-        }
-        return parameters
-    }
-
-    private func open(_ leg: Leg) {
-        self.leg = leg
-        leg.onFailure = { [weak self] failure in self?.assumeIsolated { $0.legFailed(failure) } }
-        leg.open()
-    }
-
-    private func legFailed(_ failure: Leg.Failure) {
-        switch failure {
-        case .mediaTimeout:
-            // On hold while it calls the operator.
-            if transferDeadline != nil { return }
-            if let graph { graph.finish(.mediaTimeout) } else { conversationEnded(nil, reason: .mediaTimeout) }
-        case .streamClosed(let reason):
-            guard graph == nil else { return }  // its own end is reported by the graph
-            logger.info("the stream's far end is done: \(reason)")
-            conversationEnded(nil, reason: nil)
-        }
-    }
-
-    /// A re-INVITE: hold, resume, or a new address. We answer with the law in use.
-    private func reoffer(_ sdp: String?) {
-        guard let rtp, let dialog else { return }
-        guard let sdp else {
-            // An empty re-INVITE asks for our offer; the ACK brings the answer.
-            isOfferOpen = true
-            return dialog.answer(sdp: negotiation?.offer() ?? "")
-        }
-        guard let (body, terms) = try? negotiation?.answer(sdp) else { return dialog.reject(488) }
-        take(terms, rtp)
-        dialog.answer(sdp: body)
-    }
-
-    private func take(_ terms: MediaTerms, _ rtp: RTPSession) {
-        rtp.negotiate(terms)
-        graph?.setHeld(terms.isHeld)
-        leg?.setHeld(terms.isHeld)
-    }
-
-    private func answeredReoffer(_ sdp: String?) {
-        isOfferOpen = false
-        // What cannot be taken changes nothing (RFC 3261 §14.1 leaves the session as it was).
-        guard let rtp, let terms = try? negotiation?.accept(sdp) else { return }
-        take(terms, rtp)
-    }
-
-    /// Somebody else takes the far end's place: the conversation goes on with him.
-    private func replaced(by call: IncomingCall) {
-        guard isConnected, pendingEnd == nil, let rtp, let former = dialog else { return call.dialog.reject(481) }
-        var negotiation = OfferAnswer(
-            host: call.isFromOurselves ? line.userAgent.inside.host : line.userAgent.advertised, port: rtp.localPort,
-            isSecure: settings.srtp == .required, session: sessionID, peer: call.source)
-        guard let sdp = call.sdp, let (body, terms) = try? negotiation.answer(sdp) else {
-            return call.dialog.reject(488)
-        }
-        self.negotiation = negotiation
-        isOfferOpen = false
-        round += 1
-        let loop = loop
-        call.dialog.listen { [weak self, round] event in
-            loop.post { [weak self] in self?.assumeIsolated { $0.handle(event, of: round) } }
-        }
-        dialog = call.dialog
-        takenOverBy.append(call.dialog.callID)
-        take(terms, rtp)
-        call.dialog.answer(sdp: body)
-        former.hangUp()
-        logger.info("another end took the far end's place")
-    }
-
-    private func handle(_ event: CallGraph.Event) {
-        if case .transfer = event { desk?.begin() }
-        if let outcome = journal.took(event) { conversationEnded(outcome, reason: outcome.endReason) }
-    }
-
-    private func conversationEnded(_ outcome: Outcome?, reason: EndReason?) {
-        guard !isFinished, self.outcome == nil, pendingEnd == nil else { return }
-        self.outcome = outcome
-        pendingEnd = reason ?? .taskCompleted
-        journal.conversationEnded(outcome, reason: reason, media: mediaFigures())
-        if dialog == nil {
-            finishConversation()
-        } else {
-            hangUpAt = EventLoop.nowMs() + (reason == .taskCompleted ? Self.drainMs : Self.drainMs / 3)
-        }
-    }
-
-    private func finishConversation() {
-        guard !isFinished else { return }
-        isFinished = true
-        closeMedia()
-        finish()
-    }
-
-    private func mediaFigures() -> Call.MediaFigures? {
-        guard let counted = rtp?.statistics else { return nil }
-        var figures = Call.MediaFigures()
-        figures.received = counted.received
-        figures.sent = counted.sent
-        figures.lost = counted.lost
-        figures.late = counted.late
-        figures.concealed = counted.concealed
-        let tenths = { (value: Double) in (value * 10).rounded() / 10 }
-        figures.jitterMs = tenths(counted.jitterMs)
-        figures.roundTripMs = counted.roundTripMs.map(tenths)
-        figures.opinionScore = counted.opinionScore.map { ($0 * 100).rounded() / 100 }
-        return figures
-    }
-
-    private func closeMedia() {
-        ticker?.cancel()
-        ticker = nil
-        desk?.close()
-        desk = nil
-        personStream?.close()
-        personStream = nil
-        if let leg { leg.close() } else { rtp?.close() }
-        leg = nil
-        rtp = nil
-    }
-
-    private func finish() {
-        dialog = nil
-        graph = nil
-        done?.resume()
-        done = nil
-    }
-}
-
-/// Display names in SIP headers (RFC 3261 §25.1 quoted-string).
-enum UserAgentText {
-    static func quoted(_ name: String) -> String {
-        let safe = name.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }.prefix(64)
-        guard !safe.isEmpty else { return "" }
-        let escaped = String(String.UnicodeScalarView(safe)).replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-        return "\"\(escaped)\" "
+    /// - Parameter reason: nil: as the other process wanted it.
+    private func conversationEndedElsewhere(_ reason: EndReason?) {
+        guard case .connected = phase else { return }
+        journal.conversationEnded(nil, reason: reason, media: figures)
+        leave(reason)
     }
 }

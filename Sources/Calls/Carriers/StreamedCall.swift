@@ -16,8 +16,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
     private let providerCallID: String
     /// Whose leg it is; nil: a browser's, another server's, or anybody's.
     private let carrier: (any Carrier)?
-    private(set) var graph: CallGraph?
-    private(set) var desk: TransferDesk?
+    private(set) var host: ConversationHost?
 
     /// - Parameter providerCallID: as the stream told it.
     init(
@@ -42,36 +41,22 @@ actor StreamedCall: CarriedConversation, GraphCall {
                 settings: settings, logger: line.logger,
                 now: { Date() })
         if attempt == nil { journal.insert(call) } else { journal.connected() }
-        let recording = journal.recordingName.flatMap {
-            Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
+        let host = ConversationHost(
+            loop: loop, call: call, line: line, settings: settings, journal: journal,
+            carrier: .init(
+                transfers: { [weak self] choice in self?.assumeIsolated { $0.redirect(choice) } ?? false },
+                canTransfer: carrierTransfer(.anybody) != nil))
+        self.host = host
+        host.start(stream.value) { [weak self] reason in
+            self?.assumeIsolated { $0.close(stream, journal) { ended(reason) } }
         }
-        let graph = CallGraph(
-            loop: loop, stream: stream.value, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: hasSomebody), usage: journal.usage,
-            levels: line.levels.begin(call.id), recording: recording
-        ) { [weak self] event in
-            if case .transfer = event { self?.assumeIsolated { $0.desk?.begin() } }
-            guard let outcome = journal.took(event) else { return }
-            journal.conversationEnded(outcome, reason: outcome.endReason)
-            self?.assumeIsolated { $0.close(stream, journal) { ended(outcome.endReason) } }
-        }
-        self.graph = graph
-        let desk = TransferDesk(loop: loop, line: line, settings: settings, journal: journal, call: call) {
-            [weak self] choice in
-            self?.assumeIsolated { $0.redirect(choice) } ?? false
-        }
-        desk.graph = graph
-        self.desk = desk
-        graph.start()
-        graph.streamStarted()
+        graph?.streamStarted()
         line.calls.add(call.id, self)
     }
 
     func hangUp(_ reason: EndReason) { graph?.finish(reason) }
 
     func answeringMachine() { graph?.answeringMachine() }
-
-    private var hasSomebody: Bool { carrierTransfer(.anybody) != nil || TransferDesk.hasSomebody(line, settings) }
 
     /// What the carrier is to do with a call that is handed to an operator; nil where none carries this one.
     private func carrierTransfer(_ choice: TransferChoice) -> (api: any CarrierAPI, transfer: CarrierTransfer)? {
@@ -95,9 +80,9 @@ actor StreamedCall: CarriedConversation, GraphCall {
         guard let (api, transfer) = carrierTransfer(choice) else { return false }
         Task {
             // The stream may be gone before the answer is here.
-            graph?.transferAccepted()
+            host?.transfer.carrier(.accepted)
             do throws(CarrierFailure) { try await api.transfer(providerCallID, transfer) } catch {
-                graph?.transferFailed(error.message)
+                host?.transfer.carrier(.failed(error.message))
             }
         }
         return true
@@ -107,11 +92,9 @@ actor StreamedCall: CarriedConversation, GraphCall {
         _ stream: Confined<any MediaStream>, _ journal: CallJournal, _ ended: @escaping @Sendable () -> Void
     ) {
         // The carrier plays what it has; the close ends the stream (and some carriers go on with the call then).
-        desk?.close()
-        desk = nil
+        host?.close()
+        host = nil
         stream.value.close()
-        graph = nil
-        line.levels.end(call.id)
         let isOwn = attempt == nil
         let id = call.id
         Task { [line] in

@@ -86,9 +86,7 @@ public actor TurnBasedCall: CarriedConversation {
         machine = DialogueMachine(
             brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
             policy: conversation.policy, silenceMs: conversation.detector.silenceMs)
-        recording = journal.recordingName.flatMap {
-            Recording.begin(in: settings.recordingsFolder, named: $0, for: journal)
-        }
+        recording = journal.beginRecording()
         cascade = Cascade(engines, heard: CallLayout.heardFromFile)
         turnEngines = CascadeTurns(cascade: cascade, limitMs: Self.thinkLimitMs)
         feed = RecognizerFeed(to: cascade.heard, sampleRate: engines.speechToText.sampleRate, prefixMs: 0)

@@ -3,7 +3,7 @@ internal import Foundation
 internal import Realtime
 public import Store
 
-/// Settings of outbound calls; the configuration keys are named in `trunkline/Configuration.swift`.
+/// Settings of calls; their configuration keys are declared in `OutboundKeys.swift`.
 public struct CallSettings: Sendable {
     public struct Retry: Sendable, Equatable {
         public var isEnabled = true

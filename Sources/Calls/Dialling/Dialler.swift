@@ -273,10 +273,10 @@ public actor Dialler {
     }
 
     private func dial(_ entry: DialQueue.Entry) async {
-        let call: Call
+        let call: Call, route: Routing.Route
         do {
             switch try await store.admit(entry.callID, by: settings.policy, at: now()) {
-            case .dial(let admitted): call = admitted
+            case .dial(let admitted, let way): (call, route) = (admitted, way)
             case .held(let held):
                 log(held.blocks?.last, of: held)
                 return enqueue(held)
@@ -290,27 +290,45 @@ public actor Dialler {
             queue.add(later)
             return
         }
-        let attempt: any CallAttempt
-        let route = try? settings.routing.route(to: call.remoteNumber)
-        if case .carrier(let name, let number)? = route, let carrier = line.carriers.named(name),
-            let api = carrier.api
-        {
-            attempt = CarrierAttempt(
-                call: call, to: number, by: carrier, api, line: line, settings: settings, now: now)
-            live[call.id] = (attempt, entry.callee, nil)
-        } else if case .browser? = route {
-            attempt = BrowserAttempt(call: call, line: line, settings: settings, now: now)
-            live[call.id] = (attempt, entry.callee, nil)
-        } else {
-            let loads = live.values.reduce(into: [Int: Int]()) { if let loop = $1.loop { $0[loop, default: 0] += 1 } }
-            let place = loops.indices.min { loads[$0, default: 0] < loads[$1, default: 0] } ?? 0
-            attempt = SIPAttempt(loop: loops[place], call: call, line: line, settings: settings, now: now)
-            live[call.id] = (attempt, entry.callee, place)
-        }
+        guard let (attempt, loop) = attempt(of: call, by: route) else { return await cannotCarry(call) }
+        live[call.id] = (attempt, entry.callee, loop)
         Task {
             await attempt.run()
             await self.ended(call.id)
         }
+    }
+
+    /// nil: nobody carries calls that way.
+    /// - Returns: also the place of its event loop in `loops`, where the attempt has one.
+    private func attempt(of call: Call, by route: Routing.Route) -> (any CallAttempt, loop: Int?)? {
+        switch route {
+        case .browser: return (BrowserAttempt(call: call, line: line, settings: settings, now: now), nil)
+        case .carrier(let name, let number):
+            guard let carrier = line.carriers.named(name), let api = carrier.api else { return nil }
+            return (
+                CarrierAttempt(
+                    call: call, to: number, by: carrier, api, line: line, settings: settings, now: now), nil
+            )
+        case .sip(let route):
+            let loads = live.values.reduce(into: [Int: Int]()) { if let loop = $1.loop { $0[loop, default: 0] += 1 } }
+            let place = loops.indices.min { loads[$0, default: 0] < loads[$1, default: 0] } ?? 0
+            return (
+                SIPAttempt(loop: loops[place], call: call, way: .out(route), line: line, settings: settings, now: now),
+                place
+            )
+        }
+    }
+
+    private func cannotCarry(_ call: Call) async {
+        let at = now(), retry = RetryPolicy(settings.retry)
+        do {
+            try await store.update(call.id) { call in
+                try retry.conclude(
+                    &call, with: AttemptOutcome(state: .failed, reason: "no carrier is configured for the number"),
+                    at: at)
+            }
+        } catch { line.logger.error("cannot end a call: \(error)", metadata: ["call": "\(call.id)"]) }
+        await ended(call.id)
     }
 
     private func log(_ block: Call.Block?, of call: Call) {

@@ -50,7 +50,8 @@ public struct DiallingPolicy: Sendable {
     }
 
     enum Verdict: Sendable, Equatable {
-        case dial
+        /// By this way, for the attempt that begins now.
+        case dial(Routing.Route)
         case hold(DialRule, until: Date, detail: String)
         case block(DialRule, detail: String)
     }
@@ -70,12 +71,12 @@ public struct DiallingPolicy: Sendable {
 
     func verdict(on call: Call, history: History, at now: Date) -> Verdict {
         if history.isOnDoNotCallList { return .block(.doNotCall, detail: Problem(.onDoNotCallList).message) }
-        do throws(Routing.Refusal) {
-            // Calls to the requester's own browser disturb no callee.
-            if case .browser = try routing.route(to: call.remoteNumber) { return .dial }
-        } catch {
+        let route: Routing.Route
+        do throws(Routing.Refusal) { route = try routing.route(to: call.remoteNumber) } catch {
             return .block(error.code.rule ?? .noRoute, detail: error.message)
         }
+        // Calls to the requester's own browser disturb no callee.
+        if case .browser = route { return .dial(route) }
         if let hours = callingHours {
             let zones = zones(of: call.remoteNumber)
             guard let next = hours.next(from: now, in: zones) else {
@@ -96,7 +97,7 @@ public struct DiallingPolicy: Sendable {
                 .duplicate, until: last.addingTimeInterval(duplicateWindow),
                 detail: "another call was for the same callee")
         }
-        return .dial
+        return .dial(route)
     }
 
     private func zones(of callee: String) -> [TimeZone] {

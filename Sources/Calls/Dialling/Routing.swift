@@ -136,6 +136,13 @@ public struct Routing: Sendable, Equatable {
         }
     }
 
+    /// The way by SIP to an operator's address or a number that callers are handed to; nil: a rule forbids it, or it is
+    /// not reached by SIP. A call's own route is `route(to:)`, decided once an attempt (`DiallingPolicy`).
+    func sipRoute(to address: String) -> SIPRoute? {
+        guard case .sip(let route)? = try? route(to: address) else { return nil }
+        return route
+    }
+
     /// As `route(to:)`, for somebody else than the asker: his own browser is none.
     public func route(toSomebody callee: String) throws(Refusal) -> Route {
         let route = try route(to: callee)

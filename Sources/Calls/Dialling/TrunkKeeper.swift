@@ -8,7 +8,7 @@ internal import Synchronization
 public final class TrunkKeeper: Sendable {
     public struct Settings: Sendable, Equatable {
         /// Seconds between two OPTIONS; 0: none are sent.
-        public var keepaliveSeconds = 0.0
+        public var keepaliveSeconds = 60.0
         /// We register with each trunk.
         public var registers = false
         /// Seconds asked for.

@@ -42,9 +42,10 @@ struct Announcement {
     private static let limitMs = 10_000
 
     /// All of it, as the line takes it. What the voice does not make in time is left out.
-    static func frames(_ sentences: [String], language: String, voice: any TextToSpeech, usage: UsageMeter) async
-        -> [EncodedFrame]
-    {
+    /// - Parameter loop: runs the voice's tasks.
+    static func frames(
+        _ sentences: [String], language: String, voice: any TextToSpeech, usage: UsageMeter, on loop: EventLoop
+    ) async -> [EncodedFrame] {
         var graph = Graph()
         let texts = Edge<Sentence>("announcement", limit: 64, whenFull: .wait)
         let sounds = Edge<SynthesizedAudio>("announced", limit: 512, whenFull: .wait)
@@ -55,7 +56,7 @@ struct Announcement {
         }
         texts.finish()
         let stages = graph
-        let running = Task { try? await stages.run() }
+        let running = Task(executorPreference: loop) { try? await stages.run() }
         let watch = Task {
             try? await Task.sleep(for: .milliseconds(limitMs))
             running.cancel()

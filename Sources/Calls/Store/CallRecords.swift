@@ -61,8 +61,8 @@ extension CallStore {
 
     /// What stands in the way of a dial now.
     public enum Admission: Sendable {
-        /// It is on disk that the call is being dialled.
-        case dial(Call)
+        /// It is on disk that the call is being dialled, by this way.
+        case dial(Call, Routing.Route)
         /// Not before its `nextAttemptAt`.
         case held(Call)
         /// A rule forbids it for good.
@@ -88,13 +88,13 @@ extension CallStore {
             var events: [CallEvent] = []
             let admission: Admission
             switch policy.verdict(on: call, history: history, at: now) {
-            case .dial:
+            case .dial(let route):
                 events = [try call.dial(at: now)]
                 try work.texts.clear(callID)
                 try work.dials.remove(before: now.addingTimeInterval(-DiallingPolicy.historySeconds))
                 // No number was shown to anybody.
                 if !call.isForBrowser { try work.dials.insert(callID, at: now, to: number, from: localKey) }
-                admission = .dial(call)
+                admission = .dial(call, route)
             case .hold(let rule, let until, let detail):
                 events = call.hold(by: rule, until: until, detail: detail, at: now)
                 admission = .held(call)

@@ -65,6 +65,7 @@ public struct Alert: Sendable, Equatable {
 /// Not by the outbox: the disk may be what fails.
 public actor AlertWatch {
     public struct Settings: Sendable {
+        /// Empty: nobody is told.
         public var url: String
         /// Seconds between two looks.
         public var interval: TimeInterval = 10
@@ -72,7 +73,7 @@ public actor AlertWatch {
         public var wantedDisk = 512 << 20
         /// Errors in the log within a minute that are too many.
         public var errorsPerMinute = 10
-        public init(url: String) { self.url = url }
+        public init(url: String = "") { self.url = url }
     }
 
     /// What the watch observes.

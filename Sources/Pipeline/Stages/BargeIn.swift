@@ -30,13 +30,13 @@ public enum Interruption: Sendable, Equatable {
 public struct BargeIn: Processor {
     public struct Configuration: Sendable, Equatable {
         /// Caller speech that makes us stop, ms. Two frames are the fastest that a click does not trigger.
-        public var minimumMs = 40
+        public var minimumMs: Int
         /// Caller speech that makes it an interruption, ms; "mm-hm" is shorter.
-        public var confirmMs = 300
+        public var confirmMs: Int
         /// Silence after which we go on, ms.
-        public var resumeMs = 300
+        public var resumeMs: Int
         /// Words that make it an interruption, besides the time, where they are known.
-        public var minimumWords = 1
+        public var minimumWords: Int
         public init(minimumMs: Int = 40, confirmMs: Int = 300, resumeMs: Int = 300, minimumWords: Int = 1) {
             self.minimumWords = min(max(minimumWords, 0), 20)
             self.minimumMs = min(max(minimumMs, 20), 2_000)

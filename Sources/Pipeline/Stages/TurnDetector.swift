@@ -17,11 +17,11 @@ public struct TurnDetector: Processor, Sendable {
         public var startFrames = 2
         public var startWindowFrames = 3
         /// Silence that ends a turn, ms.
-        public var silenceMs = 600
+        public var silenceMs: Int
         /// Silence within a turn that is told, ms.
         public var pauseMs = 160
         /// Speech without an ending after which `monologue` is reported, ms.
-        public var monologueMs = 6_000
+        public var monologueMs: Int
         public init(silenceMs: Int = 600, monologueMs: Int = 6_000) {
             self.silenceMs = min(max(silenceMs, 100), 5_000)
             self.monologueMs = min(max(monologueMs, 1_000), 60_000)

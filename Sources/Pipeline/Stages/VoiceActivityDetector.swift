@@ -20,9 +20,9 @@ public protocol TrainedDetector: AnyObject {
 public struct VoiceActivityDetector: Processor {
     public struct Configuration: Sendable, Equatable {
         /// 0...1 as in the speech services: 0.5 means 9 dB over the noise floor, 0 means 3 dB, 1 means 15 dB.
-        public var threshold: Float = 0.5
+        public var threshold: Float
         /// Nothing below this is speech, however quiet the line (dB below full scale).
-        public var minimumLevel: Float = -45
+        public var minimumLevel: Float
         public init(threshold: Float = 0.5, minimumLevel: Float = -45) {
             self.threshold = min(max(threshold, 0), 1)
             self.minimumLevel = minimumLevel

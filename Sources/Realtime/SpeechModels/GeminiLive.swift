@@ -40,7 +40,7 @@ final class GeminiLiveSession: SpeechSession {
     var onEvent: ((SpeechSessionEvent) -> Void)?
     var onAudio: ((UnsafeBufferPointer<UInt8>, Int) -> Void)?
     let format = SpeechFormat.pcm(input: rates.input, output: rates.output)
-    let turnDetection = SpeechTurnDetection.server(silenceMs: 700, threshold: 0.5, prefixMs: 300)
+    let turnDetection = SpeechTurnDetection.byServer
     let reportsSpeech = false
     private(set) var resumptionHandle: String?
 

@@ -13,14 +13,17 @@ public struct OpenAIRealtime: SpeechModel {
         public var model = "gpt-realtime"
         public var voice = "marin"
         public var isMuLaw = true
-        public var turnDetection = SpeechTurnDetection.server(silenceMs: 700, threshold: 0.5, prefixMs: 300)
+        public var turnDetection = SpeechTurnDetection.byServer
         /// nil: what the caller says is not transcribed.
         public var transcriptionModel: String? = "gpt-4o-transcribe"
         public var temperature: Double?
         /// The vendor ends a session after 60 minutes; a new one takes over before, ms.
         public var lifetimeMs: UInt64 = 55 * 60_000
-        public init(url: WebSocketURL) { self.url = url }
+        public init(url: WebSocketURL = OpenAIRealtime.vendorURL) { self.url = url }
     }
+
+    public static let vendorURL = WebSocketURL(
+        host: "api.openai.com", port: 443, path: "/v1/realtime", isSecure: true)
 
     public let name: String
     private let configuration: Configuration

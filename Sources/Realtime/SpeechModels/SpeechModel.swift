@@ -25,6 +25,9 @@ public enum SpeechTurnDetection: Sendable, Equatable {
     case semantic(eagerness: String)
     /// We do, and commit.
     case manual
+
+    /// The model's server, as it decides where nothing else is set.
+    public static let byServer = SpeechTurnDetection.server(silenceMs: 700, threshold: 0.5, prefixMs: 300)
 }
 
 /// The settings of a session at its start.

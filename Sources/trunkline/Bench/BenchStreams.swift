@@ -3,6 +3,7 @@ import Bridge
 import Foundation
 import Net
 import Pipeline
+import Settings
 import Store
 import Synchronization
 

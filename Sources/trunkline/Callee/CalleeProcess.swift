@@ -1,4 +1,5 @@
 import Foundation
+import Settings
 
 /// `trunkline callee` as a child process: its own SIP socket, its own recognition.
 final class CalleeProcess: Sendable {

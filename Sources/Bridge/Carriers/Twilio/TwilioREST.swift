@@ -9,7 +9,8 @@ public struct TwilioREST: Sendable {
         public var secret: String
         public var keySID: String?
         /// Without a slash at the end.
-        public var url = "https://api.twilio.com"
+        public var url = Self.vendorURL
+        public static let vendorURL = "https://api.twilio.com"
         public init(accountSID: String, secret: String, keySID: String? = nil) {
             self.accountSID = accountSID
             self.secret = secret

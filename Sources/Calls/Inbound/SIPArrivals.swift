@@ -35,7 +35,7 @@ public struct InboundSettings: Sendable {
 /// Takes calls that come in over SIP: refuses what must be refused, and lets the AI answer the rest.
 ///
 /// Decisions are made on the SIP thread, where nothing may wait; each call then lives on its event loop.
-public final class Switchboard: Sendable {
+public final class SIPArrivals: Sendable {
     private let router: InboundRouter
     private var settings: CallSettings { router.settings }
     private var operators: OperatorDirectory { router.operators }
@@ -91,7 +91,7 @@ public final class Switchboard: Sendable {
 
     /// On the SIP thread.
     /// - Parameter onFailure: hears of a caller who could not prove who he is, or tried a number that is none.
-    /// - Returns: who hears what happens to the call; nil where it was refused.
+    /// - Returns: who hears what happens to the call until its attempt listens.
     public func take(_ call: IncomingCall, onFailure: () -> Void = {}) -> (@Sendable (DialogEvent) -> Void)? {
         let identity: Identity, destination: InboundRouter.Destination, line: CallLine, loop: EventLoop
         do throws(Refusal) {
@@ -129,7 +129,8 @@ public final class Switchboard: Sendable {
             createdAt: router.now())
         let person = destination.person.flatMap { line.target($0, settings) }
         let attempt = SIPAttempt(
-            loop: loop, call: record, line: line, settings: settings, now: router.now, incoming: named, person: person)
+            loop: loop, call: record, way: .incoming(named, person: person), line: line, settings: settings,
+            now: router.now)
         let id = record.id
         line.calls.add(id, attempt)
         Task {
@@ -137,7 +138,7 @@ public final class Switchboard: Sendable {
             line.calls.remove(id)
             router.release()
         }
-        return { event in loop.post { attempt.assumeIsolated { $0.handleIncoming(event) } } }
+        return { _ in }
     }
 
     private func refusal(_ refusal: InboundRouter.Refusal) -> Refusal {

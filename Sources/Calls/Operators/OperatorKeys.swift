@@ -1,0 +1,22 @@
+internal import Settings
+
+extension CallSettings {
+    @SettingsBuilder<Self> static var operatorKeys: [Setting<Self>] {
+        Setting(
+            "operators.number", \.operatorNumber, .text,
+            "number or sip: address that a call is handed to when a person is asked for", unset: "none")
+        Setting(
+            "operators.transfer_mode", \.transferMode, .choice,
+            "attended: we ring, brief and join; blind: REFER, or the provider dials")
+    }
+
+    /// Why nobody could be called at `operators.number`; nil: they can.
+    /// - Parameter hasCarrier: a carrier dials numbers though no gateway of ours may.
+    public func operatorProblem(hasCarrier: Bool) -> String? {
+        guard let operatorNumber else { return nil }
+        do throws(Routing.Refusal) { _ = try routing.route(toSomebody: operatorNumber) } catch {
+            if error.code == .invalid || !hasCarrier { return "operators.number: \(error.message)" }
+        }
+        return nil
+    }
+}
