@@ -90,8 +90,7 @@ public final class Authenticator: Sendable {
         take(try await store.accounts.keys(), users: try await store.accounts.users())
     }
 
-    /// The keys and users there are now. Whose key is gone loses his login too, and so does a user whose role has
-    /// changed.
+    /// Replaces the known keys and users. Logins of removed keys and of users whose role has changed end.
     public func take(_ keys: [StoredKey], users: [User] = []) {
         state.withLock { state in
             state.keys = [:]

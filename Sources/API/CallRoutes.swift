@@ -358,7 +358,7 @@ struct CallRoutes: Sendable {
     }
 
     /// `POST …/browser`: a one-time token with which a page of whoever asks brings microphone and speaker: to answer a
-    /// call that rings for him, or to take over one in progress.
+    /// call that rings for this user, or to take over one in progress.
     func browser(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         guard call.state == .connected || services.dialler.rings(call.id, inBrowserOf: principal.name) else {

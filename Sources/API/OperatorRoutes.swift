@@ -117,7 +117,7 @@ struct OperatorRoutes: Sendable {
                 fields.fail("address", error.problem)
             }
         }
-        // Who he is at the registrar is part of what is kept of the password.
+        // The stored password hash contains the user's name at the registrar.
         if let user, user != old.sipUser, old.secret != nil, password == nil, !fields.hasFailed("sip_password") {
             fields.fail("sip_password", .requiredForNewName)
         }

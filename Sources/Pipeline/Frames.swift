@@ -24,7 +24,7 @@ public struct EncodedFrame: Sendable {
     public var turn: Int32
     /// Milliseconds since the stream began.
     public var timestampMs: UInt32
-    /// True where the far end's packet was lost and these bytes are our speculation.
+    /// True where the far end's packet was lost and these bytes were synthesised to conceal it.
     public var isConcealed: Bool
     public var bytes: [160 of UInt8]
 

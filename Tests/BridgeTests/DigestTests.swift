@@ -79,7 +79,7 @@ import Testing
             }
             #expect(challenges.count == 2 && challenges.allSatisfy { !$0.contains("stale") })
         }
-        // Who knows the password learns that his nonce is none of ours.
+        // A client with the right password and a foreign nonce is told that the nonce is stale.
         guard
             case .challenge(let stale) = verify(
                 authenticator, try header(authenticator, nonce: "6b49d200.1.2-3").header)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Bridge
 
-/// SRTP against who has no key, the wrong one, or packets that he has heard (RFC 3711 §3.3).
+/// SRTP against attackers without a key, with a wrong key, or with recorded packets (RFC 3711 §3.3).
 @Suite struct EncryptedMediaTests {
     private static func packet(_ key: SRTPKey, sequence: UInt16, encryptedBy given: SecureRTP? = nil) throws -> [UInt8]
     {

@@ -179,7 +179,7 @@ import Testing
         #expect(machine.handle(.announced(targets: [kim]), at: 0).contains(.ring(person(kim))))
     }
 
-    // MARK: A person at a stream of his own
+    // MARK: A person at a separate stream
 
     @Test func aGuestTakesTheCaller() {
         var machine = machine(.attended, .wished(.guest("Lee")))

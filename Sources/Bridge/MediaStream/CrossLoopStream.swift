@@ -1,8 +1,8 @@
 public import Net
 internal import Synchronization
 
-/// A media stream of another loop, as one of this loop: who joins a call comes on whatever loop his socket has been
-/// given.
+/// A media stream of another event loop, as one of this loop: the socket of a person who joins a call may belong to any
+/// loop.
 ///
 /// Confined to the loop that it was handed to; each message makes one hop.
 public final class CrossLoopStream: MediaStream {

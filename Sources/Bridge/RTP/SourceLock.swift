@@ -23,7 +23,7 @@ internal import Net
 struct SourceLock {
     /// Packets in a row, of one SSRC, that a source other than the signalled one must send.
     static let provingPackets = 4
-    /// The same for who was heard before the media moved: what he still sends is on its way out.
+    /// The same for the source from before the media moved: its last packets may still arrive.
     static let formerProvingPackets = 50
     /// For how long the signalled address must be silent after it was named. A phone sends 20 ms after it answers; a
     /// word lost to this by a phone behind NAT is shorter than half a second.

@@ -19,8 +19,8 @@ public enum DialogEvent: Sendable, Equatable {
     case reofferRefused(status: Int)
     /// The far end asks us to call another address in its place (REFER, accepted). Report with `Dialog.report`.
     case referralRequested(Referral)
-    /// Somebody who may takes the far end's place (INVITE with Replaces, RFC 3891): hear him with `Dialog.listen`,
-    /// answer or reject him, and hang up this dialog.
+    /// An authorised call takes the far end's place (INVITE with Replaces, RFC 3891): listen to it with
+    /// `Dialog.listen`, answer or reject it, and hang up this dialog.
     case replaced(by: IncomingCall)
     /// The far end cancelled its INVITE before we answered.
     case cancelled

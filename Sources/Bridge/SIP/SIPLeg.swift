@@ -269,7 +269,7 @@ public final class SIPLeg {
         take(terms, rtp)
     }
 
-    /// Somebody else takes the far end's place: the call goes on with him.
+    /// Another dialog takes the far end's place; the call goes on in it.
     private func replaced(_ former: Dialog, _ id: Int, by call: IncomingCall) {
         guard state == .connected, id == current, case .no = leaving, let rtp else { return call.dialog.reject(481) }
         var negotiation = negotiation(

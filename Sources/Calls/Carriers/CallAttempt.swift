@@ -56,7 +56,7 @@ protocol LiveCall: Actor {
     func say(_ text: String) async -> Bool
     /// Has the other party handed to a person. False: it cannot be done now.
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) async -> Bool
-    /// A person at a stream of his own takes the AI's place, once the other party has been told. False: it cannot be
+    /// A person at a separate stream takes the AI's place, once the other party has been told. False: it cannot be
     /// done now.
     func takeOver(_ person: StreamedPerson) async -> Bool
     /// Both sides are heard by somebody else too, until `stopListening`. False: it cannot be done now.

@@ -215,9 +215,8 @@ actor CarrierAttempt: CarriedAttempt {
         over { $0.conversationEnded(nil, reason: .providerError) }
     }
 
-    /// The conversation is over and its stream closed: the carrier hangs up and says so. A call that went to an
-    /// operator is
-    /// his.
+    /// The conversation is over and its stream closed: the carrier hangs up and reports it. A call that was transferred
+    /// to an operator goes on.
     private func conversationEnded(_ reason: EndReason?) {
         guard !isOver else { return }
         if reason == .transferred { isGone = true }

@@ -12,7 +12,7 @@ public final class ProviderCalls: Sendable {
 
     /// How an attempt of ours takes its conversation, whichever way it comes.
     struct Awaited: Sendable {
-        /// Who has to bring it, by a ticket of his; nil: the provider.
+        /// The user who must open the stream, with a ticket of that user; nil: the provider.
         var user: String?
         var stream: Arrival
         /// `ended` is to be called when the conversation is over.

@@ -161,7 +161,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
     /// The number that we show.
     private var caller: String { Routing.normalize(call.localNumber) ?? "anonymous" }
 
-    /// Where a call that failed is tried next: another trunk, or where the callee's side says he is. False: nowhere.
+    /// Tries a failed call elsewhere: by another trunk, or where a redirection points. False: there is no other way.
     private func goesElsewhere(_ status: Int, _ contact: String?) -> Bool {
         guard givenUp == nil, case .out = way else { return false }
         if let route { line.trunks?.note(route, hasFailed: TrunkKeeper.isWorthAnother(status) && !hasRung) }

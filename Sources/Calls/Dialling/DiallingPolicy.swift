@@ -27,7 +27,7 @@ public struct DiallingPolicy: Sendable {
 
     public var routing = Routing()
     public var callingHours: CallingHours?
-    /// nil: those of the callee's country, and ours where his number tells none.
+    /// nil: those of the callee's country, or ours if the number does not tell the country.
     public var hoursZone: TimeZone?
     /// Where a day begins, for daily caps; and the calling hours of a callee without a country.
     public var homeZone = TimeZone.current

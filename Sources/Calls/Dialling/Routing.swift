@@ -143,7 +143,7 @@ public struct Routing: Sendable, Equatable {
         return route
     }
 
-    /// As `route(to:)`, for somebody else than the asker: his own browser is none.
+    /// As `route(to:)`, for a third party: the requester's own browser is not allowed.
     public func route(toSomebody callee: String) throws(Refusal) -> Route {
         let route = try route(to: callee)
         if case .browser = route {

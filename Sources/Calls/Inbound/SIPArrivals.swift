@@ -50,7 +50,7 @@ public final class SIPArrivals: Sendable {
 
     /// Who calls.
     private enum Identity: Equatable {
-        /// Anybody: what he says of himself is what there is.
+        /// Anybody: the caller's identity is not proven.
         case anybody
         /// A trunk of ours, by its address or by its password: it may speak for its callers (RFC 3325 §5).
         case trunk
@@ -72,7 +72,7 @@ public final class SIPArrivals: Sendable {
             case .accepted(let user): return operators.with(user: user).map { .operator($0) } ?? .trunk
             case .malformed: throw Refusal(status: 400)
             case .challenge(let challenges):
-                // Who need not prove anything is not kept out by a password that another trunk of his knows.
+                // A source that needs no password is not rejected for a wrong one meant for another trunk.
                 if call.replaces == nil, !call.replacesUnknown, isTrustedSource || inbound.trustedSources == nil {
                     break
                 }
@@ -81,7 +81,7 @@ public final class SIPArrivals: Sendable {
         }
         if isTrustedSource { return .trunk }
         guard inbound.trustedSources != nil else { return .anybody }
-        // Everybody hears the same, whatever number he tries.
+        // The answer is the same for every number, so that none can be probed.
         guard !inbound.accounts.isEmpty || operators.all.contains(where: { $0.secret != nil }) else {
             throw Refusal(status: 403)
         }
@@ -90,7 +90,7 @@ public final class SIPArrivals: Sendable {
     }
 
     /// On the SIP thread.
-    /// - Parameter onFailure: hears of a caller who could not prove who he is, or tried a number that is none.
+    /// - Parameter onFailure: called for a failed authentication, or a number that does not exist.
     /// - Returns: who hears what happens to the call until its attempt listens.
     public func take(_ call: IncomingCall, onFailure: () -> Void = {}) -> (@Sendable (DialogEvent) -> Void)? {
         let identity: Identity, destination: InboundRouter.Destination, line: CallLine, loop: EventLoop
@@ -98,7 +98,7 @@ public final class SIPArrivals: Sendable {
             identity = try identify(call)
             if call.replacesUnknown { throw Refusal(status: 481) }
             if let replaced = call.replaces {
-                // He has proved that he is an operator or a trunk of ours; whoever has the dialog decides.
+                // The caller is an authenticated operator or trunk; the owner of the dialog decides.
                 replaced.replace(by: call)
                 return { _ in }
             }

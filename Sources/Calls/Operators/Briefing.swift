@@ -3,9 +3,9 @@ internal import Net
 internal import Pipeline
 public import Realtime
 
-/// What a person is told before he is joined with the caller.
+/// What a person hears before being joined with the caller.
 public struct Briefing: Sendable, Equatable {
-    /// nil: the caller has called us, and what he wants stands in the answers.
+    /// nil: an inbound call; its purpose stands in the answers.
     public var purpose: String?
     public var questions: [Question]
     public var answers: [Answer]

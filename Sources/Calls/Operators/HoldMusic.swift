@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Pipeline
 
-/// What a caller hears while he waits: a quiet broken chord, made by ourselves, so that nobody has rights in it.
+/// What a waiting caller hears: a quiet broken chord. We synthesise it ourselves, so it is free of others' rights.
 struct HoldMusic {
     /// Frames of the loop: 8 s, four chords of eight notes.
     private static let loop: [EncodedFrame] = {

@@ -14,18 +14,18 @@ public struct Operator: Sendable, Equatable, Codable {
     /// `op-` and 8 hex digits.
     public var id: String
     public var name: String
-    /// What callers dial to reach him, in any spelling; nil: he is only reached through the AI.
+    /// What callers dial to reach the operator, in any spelling; nil: reached through the AI alone.
     public var number: String?
-    /// User of his phones at our registrar.
+    /// User of the operator's phones at our registrar.
     public var sipUser: String
     /// nil: no phone can register.
     public var secret: DigestAuthenticator.Secret?
-    /// A number or `sip:` address that is called where no phone of his is registered.
+    /// A number or `sip:` address that is called while no phone is registered.
     public var address: String?
     public var status = Status.available
-    /// What the AI greets callers with who cannot reach him.
+    /// The AI's greeting for callers who do not reach the operator.
     public var awayMessage: String?
-    /// Seconds that his phones ring before the AI takes the call.
+    /// Seconds that the phones ring before the AI takes the call.
     public var ringSeconds = 20
     /// Who has a lower one is rung first.
     public var order = 0

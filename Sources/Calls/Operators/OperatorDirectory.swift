@@ -69,7 +69,7 @@ public final class OperatorDirectory: Sendable {
 
     public func phones(of known: Operator) -> [Registrar.Binding] { registrar.phones(of: known.sipUser, now: now()) }
 
-    /// Whether it makes sense to ring him.
+    /// Whether the operator can be rung now.
     public func canRing(_ known: Operator) -> Bool {
         known.status == .available && !isEngaged(known.id) && (known.address != nil || !phones(of: known).isEmpty)
     }

@@ -1,7 +1,7 @@
 /// A transfer to a person, decided: events in, actions out. `WarmTransfer` carries the actions out.
 ///
 ///     idle ─▶ announcing ─▶ asking (the carrier's own way: REFER, <Dial>)            ─▶ over
-///                  │  └───▶ withGuest (a person at a stream of his own)              ─▶ over
+///                  │  └───▶ withGuest (a person at a separate stream)                ─▶ over
 ///                  └──────▶ ringing ─▶ briefing ─▶ bridged ─▶ ringing (sent on) …    ─▶ over
 ///     idle ─▶ ringing (before the caller's call is answered) ─▶ waiting ─▶ bridged
 ///
@@ -17,7 +17,7 @@ struct TransferMachine {
     enum Wish: Equatable {
         /// - mode: nil: as configured.
         case somebody(TransferChoice, CallSettings.TransferMode?)
-        /// A person at a stream of his own.
+        /// A person at a separate stream.
         case guest(String)
     }
 
@@ -30,14 +30,14 @@ struct TransferMachine {
     struct Attempt: Equatable {
         var person: Person
         var deadline: UInt64
-        /// Who is rung after him.
+        /// The people to ring next.
         var rest: [TransferTarget]
         var course: Course
     }
 
     /// What goes on from one person to the next.
     struct Course: Equatable {
-        /// Whoever answers is told what it is about before he is joined with the caller.
+        /// The person who answered hears the briefing before the two are joined.
         var isBriefed = false
         /// The caller's call is not answered yet.
         var isEarly = false
@@ -66,7 +66,7 @@ struct TransferMachine {
         /// A person talks with the caller.
         case bridged(Person)
         case withGuest
-        /// The caller is gone, or the person who talked with him.
+        /// The caller has left, or the person on the other side.
         case over
     }
 
@@ -79,9 +79,9 @@ struct TransferMachine {
         case announced(targets: [TransferTarget])
         /// Before the answer: this person is to be rung.
         case early(TransferTarget)
-        /// The caller's call is answered, and he talks with the person who waits.
+        /// The caller's call is answered and joined with the waiting person.
         case callerAnswered
-        /// The person at a stream of his own has gone.
+        /// The person at a separate stream has left.
         case guestLeft
         /// What becomes of the carrier's own way: it is on it, it has done it, or not.
         case carrierAccepted
@@ -251,7 +251,7 @@ struct TransferMachine {
         return [.note(name: target.name, operatorID: target.operatorID, .ringing, reason: nil), .ring(person)]
     }
 
-    /// A person who wanted the caller sent on, and still talks with him, is left alone with him.
+    /// A further transfer failed while the first person was still there: caller and person stay joined.
     private mutating func nobody(_ course: Course) -> [Action] {
         if let referrer = course.referrer {
             state = .bridged(referrer.person)

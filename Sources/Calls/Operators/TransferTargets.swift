@@ -11,10 +11,10 @@ public enum TransferChoice: Sendable, Equatable {
 struct TransferTarget: Equatable {
     var operatorID: String?
     var name: String
-    /// Where his phones are; they ring together.
+    /// Routes to the operator's phones, which ring together.
     var routes: [Routing.SIPRoute]
     var ringSeconds: Int
-    /// Somebody talks with him already, and makes room.
+    /// An existing call with the operator that the new one replaces.
     var place: Place?
 
     /// The far end of a dialog, as a Replaces header names it (RFC 3891).
@@ -35,14 +35,14 @@ extension CallLine {
             || !targets(settings, choice: settings.operatorNumber.map { .number($0) } ?? .anybody).isEmpty
     }
 
-    /// How an operator is rung; nil: he is not to be, or cannot.
+    /// How an operator is rung; nil: the operator is unavailable, or has no phone.
     func target(_ known: Operator, _ settings: CallSettings) -> TransferTarget? {
         guard let operators, operators.canRing(known) else { return nil }
         return TransferTarget(
             operatorID: known.id, name: known.name, routes: routes(to: known, settings), ringSeconds: known.ringSeconds)
     }
 
-    /// An operator's registered phones, or else his address.
+    /// An operator's registered phones, or else the operator's address.
     private func routes(to known: Operator, _ settings: CallSettings) -> [Routing.SIPRoute] {
         let phones =
             operators?.phones(of: known).map {
@@ -70,8 +70,8 @@ extension CallLine {
         }
     }
 
-    /// Whom a person's phone sends the caller on to: a colleague, for outside there are trunks that cost money. Where
-    /// he has asked the colleague himself before, he gives up his own place in that call (RFC 5589 §7).
+    /// The target of a person's REFER: a colleague only, because calls through trunks cost money. In an attended transfer
+    /// the referrer's call with the colleague is replaced (RFC 5589 §7).
     func target(of referral: Referral, _ settings: CallSettings) -> TransferTarget? {
         let user = referral.target.drop { $0 != ":" }.dropFirst().prefix { $0 != "@" && $0 != ";" && $0 != "?" }
         let colleague = operators?.with(number: String(user))
@@ -84,7 +84,7 @@ extension CallLine {
             let (host, port) = userAgent.inside
             target.routes = [Routing.SIPRoute(requestURI: "sip:join@\(host):\(port)", proxy: nil, credentials: nil)]
         } else if let colleague {
-            // They have called each other past us: his phones know the dialog, busy as he is.
+            // The two called each other directly: the colleague's phones know the dialog.
             target.routes = routes(to: colleague, settings)
         }
         return target

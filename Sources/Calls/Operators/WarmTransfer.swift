@@ -14,7 +14,7 @@ final class WarmTransfer {
     private struct Line {
         var leg: SIPLeg
         var operatorID: String?
-        /// Once he has answered: the other end of his leg.
+        /// After the answer: the other end of the leg.
         var stream: (any MediaStream)?
     }
 
@@ -54,7 +54,7 @@ final class WarmTransfer {
         announce(.somebody(choice, mode))
     }
 
-    /// A person at a stream of his own takes the AI's place, once the caller has been told. False: it cannot be done
+    /// A person at a separate stream takes the AI's place, once the caller has been told. False: it cannot be done
     /// now.
     func takeOver(_ person: StreamedPerson) -> Bool {
         guard guest == nil, graph != nil else { return false }
@@ -89,13 +89,13 @@ final class WarmTransfer {
 
     // MARK: Before the answer
 
-    /// A person's phones ring while the caller's call rings. `onDecision` hears once whether he takes it.
+    /// A person's phones ring while the caller's call rings. `onDecision` is called once, with whether the person takes it.
     func ring(_ target: TransferTarget, onDecision: @escaping (Bool) -> Void) {
         self.onDecision = onDecision
         handle(.early(target))
     }
 
-    /// The caller's call is answered: the stream of the person who waits for him; nil: nobody does.
+    /// The caller's call is answered. Returns the stream of the waiting person; nil: none waits.
     func callerAnswered() -> (any MediaStream)? {
         guard case .waiting(let person) = machine.state, let known = lines[person.leg], let stream = known.stream else {
             return nil
@@ -269,7 +269,7 @@ final class WarmTransfer {
         if frames.isEmpty { journal.logger.warning("no voice for the briefing: the caller is put through without one") }
         for frame in frames { stream.send(.media(frame)) }
         stream.onMessage = { [weak self] message in
-            // A key of his cuts it short.
+            // A key ends the briefing.
             switch message {
             case .mark, .dtmf: self?.handle(.briefed(person.leg))
             default: break

@@ -9,7 +9,7 @@ struct BenchTurns: ParsableCommand {
 
     @Option(help: "The plain silence, ms.") var silence = 700
 
-    /// What a caller says up to each pause, and how long that pause is, ms; the last one ends his turn. Punctuated as
+    /// What a caller says up to each pause, and how long that pause is, ms; the last one ends the turn. Punctuated as
     /// recognisers do it.
     private typealias Script = (language: String, kind: Question.Kind?, pieces: [(text: String, pauseMs: Int)])
 
