@@ -83,9 +83,18 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "Delivery",
+            dependencies: [
+                "Store", "Net", "Problems", "Settings", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .target(name: "KnowledgeBase", dependencies: ["Store", "Realtime", "Problems"], swiftSettings: strict),
+        .target(
             name: "API",
             dependencies: [
-                "Calls", "Store", "Bridge", "Net", "Pipeline", "Problems", "Realtime", "Settings",
+                "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "Net", "Pipeline", "Problems", "Realtime",
+                "Settings",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -93,7 +102,8 @@ let package = Package(
         .executableTarget(
             name: "trunkline",
             dependencies: [
-                "API", "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "Settings",
+                "API", "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "Realtime", "Pipeline", "Problems",
+                "Net", "Settings",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -118,6 +128,10 @@ let package = Package(
             name: "StoreTests", dependencies: ["Store", "Problems", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),
         .testTarget(
+            name: "DeliveryTests",
+            dependencies: ["Delivery", "Net", "Problems", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
+        .testTarget(
             name: "CallsTests",
             dependencies: [
                 "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "TestSupport",
@@ -127,7 +141,7 @@ let package = Package(
         .testTarget(
             name: "APITests",
             dependencies: [
-                "API", "Calls", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
+                "API", "Calls", "Delivery", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

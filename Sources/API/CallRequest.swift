@@ -1,5 +1,6 @@
 // Over 400 lines: one type reads every field of a call, and its rules refer to each other.
 internal import Calls
+internal import Delivery
 internal import Foundation
 internal import Problems
 internal import Realtime

@@ -1,5 +1,5 @@
-internal import Calls
 internal import Foundation
+internal import KnowledgeBase
 internal import Net
 internal import Problems
 internal import Realtime
@@ -102,7 +102,7 @@ struct KnowledgeRoutes: Sendable {
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let knowledge = try knowledge()
-        let items = try await stored { () async throws(StoreError) in try await knowledge.items() }
+        let items = try await stored { () async throws(StoreError) in try await knowledge.list() }
         return Routes.json(.object(["items": .array(items.map(Self.payload))]))
     }
 

@@ -1,6 +1,8 @@
 public import Bridge
 public import Calls
+public import Delivery
 public import Foundation
+public import KnowledgeBase
 public import Logging
 public import Net
 internal import Problems

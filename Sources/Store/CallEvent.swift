@@ -23,4 +23,9 @@ public struct CallEvent: Sendable, Equatable {
         self.direction = direction
         self.payload = payload
     }
+
+    /// RFC 3339 with milliseconds.
+    public static func time(_ date: Date) -> String {
+        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
 }

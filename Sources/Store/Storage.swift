@@ -59,6 +59,7 @@ public final class Storage: Sendable {
     public var accounts: Accounts { Accounts(storage: self) }
     public var numbers: NumberLists { NumberLists(storage: self) }
     public var audit: AuditLog { AuditLog(storage: self) }
+    public var deliveries: Deliveries { Deliveries(storage: self) }
     public var knowledge: KnowledgeItems { KnowledgeItems(storage: self) }
     public var templates: Documents { Documents(storage: self, kind: .templates) }
     public var operators: Documents { Documents(storage: self, kind: .operators) }

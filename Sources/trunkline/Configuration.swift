@@ -1,6 +1,7 @@
 import API
 import Bridge
 import Calls
+import Delivery
 import Foundation
 import Net
 import Realtime

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Bridge
 import Calls
+import Delivery
 import Foundation
 import Logging
 import Net

@@ -2,7 +2,9 @@
 import API
 import Bridge
 import Calls
+import Delivery
 import Foundation
+import KnowledgeBase
 import Logging
 import Net
 import Pipeline
@@ -157,12 +159,14 @@ final class Server: Sendable {
         web.caFile = settings.http.caFile
         let client = HTTPClient(web)
         self.client = client
-        let sender = WebhookSender(webhookSettings, store: store, client: client, logger: logger)
+        let sender = WebhookSender(
+            webhookSettings, outbox: store.deliveries, feed: store.feed, client: client, logger: logger)
         webhooks = sender
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
         let knowledge = KnowledgeStore(
-            store, embeddings: Embeddings(settings.speech.embeddings, network: network), report: report)
+            store.storage.knowledge, embeddings: Embeddings(settings.speech.embeddings, network: network),
+            report: report)
         let local = try LocalEngines(settings.speech, folder: settings.local.packFolder, workers: speech.workers)
         let catalog = SpeechCatalog(
             settings.speech, network: network, embedded: speech.engines, local: local, knowledge: knowledge,
@@ -196,7 +200,7 @@ final class Server: Sendable {
             alerts = AlertWatch(
                 settings.alerts, webhooks: webhookSettings,
                 sources: .init(
-                    folder: settings.store.folder, trunk: line.trunk,
+                    folder: settings.store.folder, trunkFailure: { [trunk = line.trunk] in trunk.status.problem },
                     failingProviders: {
                         catalog.statuses.filter { $0.coolDownSeconds > 0 }.map { ($0.name, $0.lastFailure ?? "") }
                     }, errors: { ErrorCount.shared.current }), logger: logger

@@ -1,5 +1,6 @@
 import Bridge
 import Calls
+import Delivery
 import Foundation
 import Net
 import Problems

@@ -105,7 +105,7 @@ import Testing
         let events = try await store.events(after: 0)
         #expect(events.map(\.direction) == [.outbound, .inbound])
         #expect(events[1].envelope.contains(#""inbound_id":"in-ca19f139""#))
-        let deliveries = try await store.deliveries(state: .dead, of: arrived.id, limit: 5, cursor: nil).items
+        let deliveries = try await store.deliveries.page(state: .dead, of: arrived.id, limit: 5, cursor: nil).items
         #expect(deliveries.map(\.callID) == [arrived.id])
         #expect(try await store.endedCalls(limit: 5) == [made.id])
         store.close()

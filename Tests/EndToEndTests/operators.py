@@ -139,7 +139,7 @@ def digest(phone_uri, user, password, answer, method="INVITE"):
 
 
 class Talking(ByHand):
-    """A caller by hand who hears: counts the RTP that comes to him."""
+    """A caller written by hand that counts the RTP packets that it receives."""
 
     def __init__(self, server, number=NUMBER):
         super().__init__(server, number)

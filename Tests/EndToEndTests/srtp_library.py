@@ -81,5 +81,5 @@ class Encrypt:
 
 
 def stranger():
-    """The encrypt of somebody who does not know the key."""
+    """Encryption with a random key, as used by an attacker without the key of the call."""
     return Encrypt(os.urandom(KEY_BYTES))

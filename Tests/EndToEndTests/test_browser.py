@@ -285,7 +285,7 @@ def decode(byte):
 
 
 def test_an_operator_listens_in_and_takes_over(make_server, chromium, phone, tmp_path):
-    """From the page: first nobody hears him, then the AI announces him and he has the caller."""
+    """From the page: at first the operator is muted; then the AI announces the operator, who takes over the call."""
     server = make_server(**FAST, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?")
     caller = phone("01098765432", server, tone(tmp_path / "caller.wav", 1000, level=0.02))
     caller.dial(f"sip:0255501234@127.0.0.1:{server.sip_port}")

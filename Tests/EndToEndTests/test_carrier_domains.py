@@ -16,7 +16,7 @@ from test_trunks import NUMBERED
 @may_mount
 @pytest.mark.parametrize("service, prefix", [("SIP+D2U", "_sip._udp"), ("SIP+D2T", "_sip._tcp"), (None, "_sip._udp")])
 def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix):
-    """RFC 3263: NAPTR says how, SRV where and in which order, A which address; who is not there is passed over."""
+    """RFC 3263: NAPTR gives the transport, SRV the servers in order, A the address; unreachable servers are skipped."""
     transport = "tcp" if service == "SIP+D2T" else "udp"
     last = Sipp(
         tmp_path,

@@ -251,7 +251,7 @@ def test_a_caller_on_hold_hears_music(make_server, phone, tmp_path):
 
 
 def test_the_sip_messages_of_a_call_can_be_read(make_server, phone, tmp_path):
-    """By the API while it goes on and afterwards, by the command, and nothing in it that proves who somebody is."""
+    """By the API during the call and afterwards, and by the command; they contain no credentials."""
     server = make_server(**FAST)
     known = add_operator(server)
     desk = phone("kim", server, silence(tmp_path / "desk.wav"), password=PASSWORD)

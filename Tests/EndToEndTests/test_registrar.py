@@ -1,4 +1,4 @@
-"""Phones of operators register (RFC 3261 section 10); those who guess numbers and passwords are shut out."""
+"""Phones of operators register (RFC 3261 section 10); addresses that guess numbers and passwords are blocked."""
 
 import re
 import shutil

@@ -10,8 +10,7 @@ from phones import seconds_of, silence, tone
 
 
 def test_replaces_moves_a_caller_to_another_phone(make_server):
-    """INVITE with Replaces (RFC 3891): who proves that he belongs here goes on with the conversation, and nobody else
-    does."""
+    """INVITE with Replaces (RFC 3891): only a phone that authenticates itself takes over the conversation."""
     server = make_server(**FAST)
     add_operator(server)
     first = Talking(server)
@@ -120,8 +119,9 @@ def test_replaces_moves_an_operator_to_another_phone(make_server, phone, tmp_pat
 
 @pytest.mark.parametrize("is_asked_by_us", [True, False], ids=["through-us", "past-us"])
 def test_an_operator_can_consult_a_colleague_before_a_transfer(make_server, phone, tmp_path, is_asked_by_us):
-    """An attended transfer by the operator's own telephone (REFER with Replaces, RFC 5589 section 7): he has called the
-    colleague, by us or straight from phone to phone, and gives up his place in that call to the caller."""
+    """An attended transfer by the operator's own telephone (REFER with Replaces, RFC 5589 section 7): the
+    operator has called the colleague, through us or directly from phone to phone, and transfers that call to the
+    caller."""
     server = make_server(**FAST)
     desk, other = Desk(server), None
     first = add_operator(server, password=None, address=f"sip:kim@127.0.0.1:{desk.port}")

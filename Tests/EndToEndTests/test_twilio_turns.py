@@ -16,8 +16,8 @@ carrier = mocks(MockTwilio)
 
 
 def test_a_call_is_held_by_turns(make_server, carrier):
-    """No streams: each turn of ours is played from a file, each of the callee's recorded; twice silent, then he
-    answers."""
+    """No streams: each of our turns is played from a file, each of the callee's is recorded. The callee is silent at
+    first, and then answers."""
 
     def phone(call):
         call.answers = [None, spoken("Yes, I will."), "4"]
@@ -78,8 +78,8 @@ def test_a_call_whose_stream_fails_is_held_by_turns(make_server, carrier):
     "recording", [b"no wav file", b"RIFF\xff\xff\xff\xffWAVEfmt \x10", spoken("Yes")[:44], "elsewhere"]
 )
 def test_unusable_recordings_count_as_silence(make_server, carrier, recording):
-    """The question is asked again; a webhook that Twilio repeats gets the same turn; who hangs up leaves what was
-    said."""
+    """The question is asked again; a webhook that Twilio repeats gets the same turn; after a hang-up the
+    transcript is kept."""
     mock = carrier(lambda call: call.ring())
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
     call_id = dial(server)

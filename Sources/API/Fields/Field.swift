@@ -1,4 +1,5 @@
 internal import Calls
+internal import Delivery
 internal import Foundation
 internal import Realtime
 

@@ -4,16 +4,7 @@ internal import Synchronization
 
 /// The webhook endpoints for the events of all calls. A call may name another one.
 public struct WebhookSubscribers: Sendable, Equatable {
-    public struct Endpoint: Sendable, Equatable {
-        public var url: String
-        /// Names of events; nil: all.
-        public var events: Set<String>?
-        public init(url: String, events: Set<String>? = nil) {
-            self.url = url
-            self.events = events
-        }
-    }
-    public var endpoints: [Endpoint] = []
+    public var endpoints: [WebhookEndpoint] = []
     /// Calls that end are put on a list.
     var wantsEndedCalls = false
     public init() {}
@@ -29,11 +20,6 @@ extension CallEvent {
         self.init(kind: kind, at: at, callID: call.id, direction: call.direction, payload: payload)
     }
 
-    /// RFC 3339 with milliseconds.
-    static func time(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    }
-
     /// Builds a payload from values `JSONEncoder` takes.
     static func payload(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()
@@ -45,7 +31,7 @@ extension CallEvent {
 }
 
 extension CallStore {
-    public func subscribe(_ endpoints: [WebhookSubscribers.Endpoint]) {
+    public func subscribe(_ endpoints: [WebhookEndpoint]) {
         subscribers.withLock { $0.endpoints = endpoints }
     }
 
@@ -82,38 +68,5 @@ extension CallStore {
         async throws(StoreError)
     {
         try await storage.write { try $0.outbox.enqueue(url: url, body: body, named: name, of: callID, at: at) }
-    }
-
-    /// Messages to send now: of each call and endpoint only the first that waits, so that their order is kept.
-    func dueDeliveries(at now: Date, limit: Int) async throws(StoreError) -> [Delivery] {
-        let (due, damaged) = try await storage.read { try $0.outbox.due(at: now, limit: limit) }
-        if !damaged.isEmpty {
-            // What cannot be read keeps nothing else waiting.
-            try await storage.write { try $0.outbox.giveUp(damaged, error: "its row is damaged") }
-        }
-        return due
-    }
-
-    func nextDelivery() async throws(StoreError) -> Date? { try await storage.read { try $0.outbox.next() } }
-
-    /// What came of one try.
-    func tried(_ id: Int64, state: Delivery.State, status: Int?, error: String?, nextAt: Date, at now: Date)
-        async throws(StoreError)
-    {
-        try await storage.write {
-            try $0.outbox.tried(id, state: state, status: status, error: error, nextAt: nextAt, at: now)
-        }
-    }
-
-    /// Newest first.
-    public func deliveries(state: Delivery.State?, of callID: String?, limit: Int, cursor: Int64?)
-        async throws(StoreError) -> DeliveryPage
-    {
-        try await storage.read { try $0.outbox.page(state: state, of: callID, limit: limit, cursor: cursor) }
-    }
-
-    /// Sends messages again, with all their tries: one, or all that were given up. Returns how many.
-    public func replay(_ id: Int64?, at now: Date) async throws(StoreError) -> Int {
-        try await storage.write { try $0.outbox.replay(id, at: now) }
     }
 }

@@ -11,6 +11,7 @@ public final class CallStore: Sendable {
     public let storage: Storage
     public var accounts: Accounts { storage.accounts }
     public var numbers: NumberLists { storage.numbers }
+    public var deliveries: Deliveries { storage.deliveries }
     public var audit: AuditLog { storage.audit }
     var vault: Vault { storage.vault }
     /// Whether stored data is encrypted.

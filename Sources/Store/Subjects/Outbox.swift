@@ -142,3 +142,53 @@ public struct OutboxRows {
         return try transaction.run(change + "id = ? AND state <> 'pending'", now, id)
     }
 }
+
+/// Where events are posted to.
+public struct WebhookEndpoint: Sendable, Equatable {
+    public var url: String
+    /// Names of events; nil: all.
+    public var events: Set<String>?
+    public init(url: String, events: Set<String>? = nil) {
+        self.url = url
+        self.events = events
+    }
+}
+
+/// The messages of the outbox, each step a transaction of its own.
+public struct Deliveries: Sendable {
+    let storage: Storage
+
+    /// Messages to send now: of each call and endpoint only the first that waits, so that their order is kept.
+    public func due(at now: Date, limit: Int) async throws(StoreError) -> [Delivery] {
+        let (due, damaged) = try await storage.read { try $0.outbox.due(at: now, limit: limit) }
+        if !damaged.isEmpty {
+            // What cannot be read keeps nothing else waiting.
+            try await storage.write { try $0.outbox.giveUp(damaged, error: "its row is damaged") }
+        }
+        return due
+    }
+
+    /// When the next message is to be sent; nil: none waits.
+    public func next() async throws(StoreError) -> Date? { try await storage.read { try $0.outbox.next() } }
+
+    /// Stores the result of one try.
+    public func tried(_ id: Int64, state: Delivery.State, status: Int?, error: String?, nextAt: Date, at now: Date)
+        async throws(StoreError)
+    {
+        try await storage.write {
+            try $0.outbox.tried(id, state: state, status: status, error: error, nextAt: nextAt, at: now)
+        }
+    }
+
+    /// Newest first.
+    public func page(state: Delivery.State?, of callID: String?, limit: Int, cursor: Int64?)
+        async throws(StoreError) -> DeliveryPage
+    {
+        try await storage.read { try $0.outbox.page(state: state, of: callID, limit: limit, cursor: cursor) }
+    }
+
+    /// Sends messages again, with all their tries: one, or all that were given up. Returns how many.
+    public func replay(_ id: Int64?, at now: Date) async throws(StoreError) -> Int {
+        try await storage.write { try $0.outbox.replay(id, at: now) }
+    }
+}

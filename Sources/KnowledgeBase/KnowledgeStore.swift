@@ -16,12 +16,12 @@ public struct KnowledgeStore: Knowledge {
     /// Likeness of vectors below which a piece says nothing.
     private static let vectorMinimum: Float = 0.3
 
-    private let store: CallStore
+    private let items: KnowledgeItems
     private let embeddings: Embeddings?
     private let report: EngineReport
 
-    public init(_ store: CallStore, embeddings: Embeddings?, report: @escaping EngineReport) {
-        self.store = store
+    public init(_ items: KnowledgeItems, embeddings: Embeddings?, report: @escaping EngineReport) {
+        self.items = items
         self.embeddings = embeddings
         self.report = report
     }
@@ -48,14 +48,14 @@ public struct KnowledgeStore: Knowledge {
         }
         let item = KnowledgeItem(
             kind: kind, title: title, answer: answer, createdAt: date, chunkCount: chunks.count)
-        try await store.storage.knowledge.add(item, chunks: chunks, vectors: vectors)
+        try await items.add(item, chunks: chunks, vectors: vectors)
         return item
     }
 
-    public func remove(_ id: String) async throws(StoreError) { try await store.storage.knowledge.remove(id) }
+    public func remove(_ id: String) async throws(StoreError) { try await items.remove(id) }
 
-    public func items(limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {
-        try await store.storage.knowledge.items(limit: limit)
+    public func list(limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {
+        try await items.items(limit: limit)
     }
 
     // MARK: Searching
@@ -92,7 +92,7 @@ public struct KnowledgeStore: Knowledge {
     }
 
     private func byWords(_ words: [String]) async throws(StoreError) -> [KnowledgePiece] {
-        try await store.storage.knowledge.pieces(withAnyOf: words, limit: Self.candidates)
+        try await items.pieces(withAnyOf: words, limit: Self.candidates)
     }
 
     private func byMeaning(_ question: String) async throws(StoreError) -> [KnowledgePiece] {
@@ -102,7 +102,7 @@ public struct KnowledgeStore: Knowledge {
             report("\(error)")
             return []
         }
-        return try await store.storage.knowledge.pieces(
+        return try await items.pieces(
             like: asked, minimum: Self.vectorMinimum, limit: Self.candidates)
     }
 }

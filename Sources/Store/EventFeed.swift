@@ -1,4 +1,3 @@
-public import Store
 internal import Synchronization
 
 /// Publishes stored events to watchers. A watcher that falls behind is cut off, and comes back with `after=`.
@@ -27,7 +26,7 @@ public final class EventFeed: Sendable {
         return stream
     }
 
-    func publish(_ events: [CallEvent]) {
+    public func publish(_ events: [CallEvent]) {
         guard !events.isEmpty else { return }
         let watchers = state.withLock { $0.watchers }
         for (id, watcher) in watchers {

@@ -1,8 +1,8 @@
-internal import Foundation
+public import Foundation
 internal import Synchronization
 
 /// Lets a loop wait for a wake-up or a time limit between two looks at its work.
-final class Alarm: Sendable {
+public final class Alarm: Sendable {
     private struct State {
         var isRung = false
         var sleeper: CheckedContinuation<Void, Never>?
@@ -10,8 +10,10 @@ final class Alarm: Sendable {
     }
     private let state = Mutex(State())
 
+    public init() {}
+
     /// A ring without a waiter ends the next wait at once. For one waiter.
-    func wait(seconds: TimeInterval) async {
+    public func wait(seconds: TimeInterval) async {
         await withCheckedContinuation { continuation in
             let timer = Task { [self] in
                 try? await Task.sleep(for: .seconds(seconds))
@@ -28,7 +30,7 @@ final class Alarm: Sendable {
         }
     }
 
-    func ring() {
+    public func ring() {
         let (sleeper, timer) = state.withLock { state in
             defer { (state.sleeper, state.timer, state.isRung) = (nil, nil, state.sleeper == nil) }
             return (state.sleeper, state.timer)

@@ -1,9 +1,8 @@
 import Foundation
 import Problems
-import Realtime
 import Testing
 
-@testable import Calls
+@testable import Delivery
 
 @Suite struct WebhookAddressTests {
     private let settings = WebhookSender.Settings(secret: .random())

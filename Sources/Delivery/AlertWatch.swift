@@ -1,49 +1,7 @@
 public import Foundation
 public import Logging
 public import Net
-internal import Realtime
 internal import Store
-internal import Synchronization
-
-/// Whether the gateway takes calls: told by every attempt that goes through it.
-public final class TrunkHealth: Sendable {
-    /// Failures in a row from which on it is taken to be down.
-    public static let failureLimit = 3
-
-    public struct Status: Sendable, Equatable {
-        /// In a row.
-        public var failures = 0
-        /// What the last one said.
-        public var lastFailure = ""
-        public var isDown: Bool { failures >= TrunkHealth.failureLimit }
-    }
-    private let state = Mutex(Status())
-
-    public init() {}
-    public var status: Status { state.withLock { $0 } }
-
-    /// It took a call, whatever the callee did then.
-    func worked() { state.withLock { $0 = Status() } }
-
-    func failed(_ reason: String) {
-        state.withLock { state in
-            state.failures = min(state.failures + 1, 1_000_000)
-            state.lastFailure = reason
-        }
-    }
-
-    /// An attempt has ended: is it the trunk's fault?
-    /// - Parameter hasRung: a provisional answer had come.
-    func took(_ outcome: AttemptOutcome, hasRung: Bool) {
-        switch outcome.code {
-        case let code? where [401, 403, 407, 904].contains(code) || (500..<600).contains(code): failed(outcome.reason)
-        case 408 where !hasRung: failed("no answer at all")
-        case nil where outcome.state == .failed: failed(outcome.reason)
-        case nil: break
-        default: worked()
-        }
-    }
-}
 
 /// What an operator wants to be woken for.
 public struct Alert: Sendable, Equatable {
@@ -80,18 +38,19 @@ public actor AlertWatch {
     public struct Sources: Sendable {
         /// Folder on the disk that is watched.
         public var folder: String
-        public var trunk: TrunkHealth
+        /// Why the gateway counts as down; nil: it takes calls.
+        public var trunkFailure: @Sendable () -> String?
         /// Name and last failure of each speech service that is not used now.
         public var failingProviders: @Sendable () -> [(name: String, failure: String)]
         /// Errors logged since the start, and the last one's message.
         public var errors: @Sendable () -> (count: Int, last: String)
         public init(
-            folder: String, trunk: TrunkHealth,
+            folder: String, trunkFailure: @escaping @Sendable () -> String?,
             failingProviders: @escaping @Sendable () -> [(name: String, failure: String)],
             errors: @escaping @Sendable () -> (count: Int, last: String)
         ) {
             self.folder = folder
-            self.trunk = trunk
+            self.trunkFailure = trunkFailure
             self.failingProviders = failingProviders
             self.errors = errors
         }
@@ -168,12 +127,8 @@ public actor AlertWatch {
 
     private func alerts(at: Date) -> [(key: String, value: Alert)] {
         var found: [Alert] = []
-        let trunk = sources.trunk.status
-        if trunk.isDown {
-            found.append(
-                Alert(
-                    name: "trunk_down", subject: "default_gateway",
-                    detail: "\(trunk.failures) calls in a row failed: \(trunk.lastFailure)"))
+        if let failure = sources.trunkFailure() {
+            found.append(Alert(name: "trunk_down", subject: "default_gateway", detail: failure))
         }
         for (name, failure) in sources.failingProviders() {
             found.append(Alert(name: "provider_down", subject: name, detail: failure))

@@ -3,7 +3,7 @@ public import Foundation
 public import Logging
 public import Net
 public import Problems
-internal import Store
+public import Store
 
 /// The secret that webhooks are signed with: `whsec_` and Base64 (standardwebhooks.com, "Symmetric signatures").
 public struct WebhookSecret: Sendable, Equatable {
@@ -69,7 +69,8 @@ public actor WebhookSender {
     /// Of what the receiver said.
     private static let errorLimit = 200
 
-    private let store: CallStore
+    private let outbox: Deliveries
+    private let feed: EventFeed
     private let client: HTTPClient
     private let settings: Settings
     private let logger: Logger
@@ -81,11 +82,12 @@ public actor WebhookSender {
     private var tasks: [Task<Void, Never>] = []
 
     public init(
-        _ settings: Settings, store: CallStore, client: HTTPClient, logger: Logger,
+        _ settings: Settings, outbox: Deliveries, feed: EventFeed, client: HTTPClient, logger: Logger,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.settings = settings
-        self.store = store
+        self.outbox = outbox
+        self.feed = feed
         self.client = client
         self.logger = logger
         self.now = now
@@ -94,9 +96,9 @@ public actor WebhookSender {
     public func start() {
         tasks.append(Task { await self.run() })
         tasks.append(
-            Task { [store, alarm] in
+            Task { [feed, alarm] in
                 while !Task.isCancelled {
-                    for await _ in store.feed.watch() { alarm.ring() }
+                    for await _ in feed.watch() { alarm.ring() }
                     // Cut off while it was busy: nothing is lost, the outbox is on disk.
                     alarm.ring()
                 }
@@ -155,7 +157,7 @@ public actor WebhookSender {
             var pause = Self.longestNap
             do {
                 tried.removeAll(keepingCapacity: true)
-                let due = try await store.dueDeliveries(at: now(), limit: 4 * Self.concurrency)
+                let due = try await outbox.due(at: now(), limit: 4 * Self.concurrency)
                 for delivery in due
                 where underWay[delivery.id] == nil && !tried.contains(delivery.id) && underWay.count < Self.concurrency
                 {
@@ -164,7 +166,7 @@ public actor WebhookSender {
                     underWay[delivery.id] = host
                     Task { await self.post(delivery) }
                 }
-                if underWay.isEmpty, let next = try await store.nextDelivery() {
+                if underWay.isEmpty, let next = try await outbox.next() {
                     pause = min(pause, max(0.02, next.timeIntervalSince(now())))
                 }
             } catch { logger.error("cannot read the outbox: \(error)") }
@@ -232,7 +234,7 @@ public actor WebhookSender {
             }
         }
         do {
-            try await store.tried(delivery.id, state: state, status: status, error: failure, nextAt: next, at: at)
+            try await outbox.tried(delivery.id, state: state, status: status, error: failure, nextAt: next, at: at)
         } catch {
             // It will be sent again: receivers know it by its id.
             logger.error("cannot store what came of a webhook: \(error)")

@@ -4,20 +4,20 @@ import Net
 import Synchronization
 import Testing
 
-@testable import Calls
+@testable import Delivery
 
 @Suite struct AlertTests {
     /// What is watched, and what was posted.
     final class Desk: Sendable {
         struct State {
             var now = Date(timeIntervalSince1970: 1_800_000_000)
+            var trunk: String?
             var failing: [(name: String, failure: String)] = []
             var errors = 0
             var status = 200
             var posted: [[String: String]] = []
         }
         let state = Mutex(State())
-        let trunk = TrunkHealth()
         let watch: AlertWatch
 
         init(_ change: (inout AlertWatch.Settings) -> Void = { _ in }) {
@@ -29,7 +29,8 @@ import Testing
             watch = AlertWatch(
                 settings, webhooks: WebhookSender.Settings(secret: .random()),
                 sources: .init(
-                    folder: "/tmp", trunk: trunk, failingProviders: { desk()?.state.withLock { $0.failing } ?? [] },
+                    folder: "/tmp", trunkFailure: { desk()?.state.withLock { $0.trunk } ?? nil },
+                    failingProviders: { desk()?.state.withLock { $0.failing } ?? [] },
                     errors: { (desk()?.state.withLock { $0.errors } ?? 0, "cannot store") }),
                 logger: Logger(label: "test"),
                 now: { desk()?.state.withLock { $0.now } ?? Date() }
@@ -57,23 +58,15 @@ import Testing
         }
     }
 
-    @Test func aTrunkThatFailsThreeTimesIsToldOnceAndSoIsItsReturn() async {
+    @Test func aTrunkThatIsDownIsReportedOnceAndSoIsItsReturn() async {
         let desk = Desk()
-        for _ in 0..<2 { desk.trunk.took(AttemptOutcome(sipStatus: 503, phrase: ""), hasRung: false) }
         #expect(await desk.look() == [])
-        desk.trunk.took(AttemptOutcome(sipStatus: 408, phrase: "Request Timeout"), hasRung: false)
+        desk.state.withLock { $0.trunk = "3 calls in a row failed" }
         #expect(await desk.look() == ["trunk_down default_gateway firing"])
         #expect(await desk.look() == [])
         #expect(await desk.look(after: 3_600) == ["trunk_down default_gateway firing"], "what goes on is told again")
-        desk.trunk.took(AttemptOutcome(sipStatus: 486, phrase: "Busy"), hasRung: false)
+        desk.state.withLock { $0.trunk = nil }
         #expect(await desk.look() == ["trunk_down default_gateway resolved"])
-    }
-
-    @Test(arguments: [(486, false), (404, false), (603, false), (408, true), (480, true), (487, true)])
-    func calleesAreNotTheTrunksFault(_ code: Int, _ hasRung: Bool) {
-        let trunk = TrunkHealth()
-        for _ in 0..<9 { trunk.took(AttemptOutcome(sipStatus: code, phrase: ""), hasRung: hasRung) }
-        #expect(!trunk.status.isDown)
     }
 
     @Test func providersDiskAndErrors() async {
@@ -89,17 +82,19 @@ import Testing
 
     @Test func anUndeliveredAlertIsSentAgain() async {
         let desk = Desk()
-        for _ in 0..<3 { desk.trunk.took(AttemptOutcome(sipStatus: 503, phrase: ""), hasRung: false) }
+        desk.state.withLock { $0.trunk = "3 calls in a row failed" }
         desk.state.withLock { $0.status = 500 }
         #expect(await desk.look() == [])
-        desk.trunk.worked()
-        desk.state.withLock { $0.status = 200 }
+        desk.state.withLock { state in
+            state.trunk = nil
+            state.status = 200
+        }
         #expect(await desk.look() == ["trunk_down default_gateway firing", "trunk_down default_gateway resolved"])
     }
 
     @Test func aClockThatIsSetBackTellsNothingTwice() async {
         let desk = Desk()
-        for _ in 0..<3 { desk.trunk.took(AttemptOutcome(sipStatus: 503, phrase: ""), hasRung: false) }
+        desk.state.withLock { $0.trunk = "3 calls in a row failed" }
         #expect(await desk.look().count == 1)
         #expect(
             await desk.look(after: -86_400).count == 1, "the time of the last telling lies ahead: it is told anew, once"

@@ -1,5 +1,6 @@
 public import Foundation
 public import Settings
+public import Store
 
 /// Who is told of events, and how.
 public struct WebhookSettings: Sendable {
@@ -27,7 +28,7 @@ public struct WebhookSettings: Sendable {
             "from each failed try to the next")
     }
 
-    public var endpoint: WebhookSubscribers.Endpoint? { url.map { .init(url: $0, events: events) } }
+    public var endpoint: WebhookEndpoint? { url.map { .init(url: $0, events: events) } }
 
     public func sender(secret: WebhookSecret, isBoundToLoopback: Bool) -> WebhookSender.Settings {
         var settings = WebhookSender.Settings(secret: secret)
