@@ -21,7 +21,7 @@ public struct AccessSettings: Sendable {
 
     public var rate: (perSecond: Double, burst: Double) { (requestsPerSecond, burst) }
 
-    /// Why nobody may listen beyond loopback yet; nil: they may.
+    /// Why the server must not listen beyond loopback yet; nil: it may.
     public func problem(host: String) -> String? {
         adminKey == nil && !SocketAddress.isLoopback(host)
             ? "http.host is \(host): to listen beyond loopback, set the first admin key with TRUNKLINE_API_KEY" : nil

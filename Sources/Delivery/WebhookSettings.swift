@@ -55,8 +55,8 @@ extension AlertWatch.Settings {
     @SettingsBuilder<Self> public static var keys: [Setting<Self>] {
         Setting(
             "alerts.url", \.url, .text,
-            "https: URL that is told of a trunk, provider, disk or errors that need somebody, signed as webhooks",
-            unset: "nobody is told")
+            "https: URL that alerts about trunks, providers, disk and errors are posted to, signed as webhooks",
+            unset: "no alerts")
         Setting("alerts.check_interval", \.interval, .whole(1...3_600, .seconds), "between two looks")
         Setting(
             "alerts.disk_free_mb", \.wantedDisk,

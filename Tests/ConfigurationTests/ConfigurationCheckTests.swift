@@ -92,7 +92,7 @@ import Testing
         #expect(trunks.allSatisfy { $0.credentials?.user == "u" })
     }
 
-    @Test func beyondLoopbackNobodyCallsInWhomNobodyHasNamed() throws {
+    @Test func beyondLoopbackNoUnlistedSourceCallsIn() throws {
         let calls = try read(["sip.host": "192.0.2.1", "security.encryption_key": Self.key]).calls
         #expect(calls.inbound.numbers == [] && calls.inbound.trustedSources == [])
         #expect(!calls.routing.isBoundToLoopback)

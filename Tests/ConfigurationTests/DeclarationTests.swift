@@ -47,7 +47,7 @@ import Testing
         "whsec_" + String(repeating: "A", count: 32),
     ]
 
-    /// Two settings of one property, or of another one's, are a slip of the pen.
+    /// Catches a key path copied from another setting.
     @Test func everySettingChangesItsPropertyAlone() {
         let before = keys.map { $0.text(defaults) }
         var unchanged: Set = Set(keys.map(\.key))

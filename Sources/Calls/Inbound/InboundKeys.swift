@@ -26,7 +26,7 @@ extension InboundSettings {
         Setting("questions", \.brief.questions, questionsForm, "what is asked; none: nothing")
     }
 
-    /// Beyond loopback nobody calls in whom nobody has named.
+    /// Beyond loopback, calls are taken only for numbers and from sources that are listed.
     public mutating func close() {
         numbers = numbers ?? []
         trustedSources = trustedSources ?? []

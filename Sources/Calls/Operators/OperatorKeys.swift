@@ -10,7 +10,7 @@ extension CallSettings {
             "attended: we ring, brief and join; blind: REFER, or the provider dials")
     }
 
-    /// Why nobody could be called at `operators.number`; nil: they can.
+    /// Why `operators.number` cannot be called; nil: it can.
     /// - Parameter hasCarrier: a carrier dials numbers though no gateway of ours may.
     public func operatorProblem(hasCarrier: Bool) -> String? {
         guard let operatorNumber else { return nil }
