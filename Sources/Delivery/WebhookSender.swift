@@ -169,7 +169,11 @@ public actor WebhookSender {
                 if underWay.isEmpty, let next = try await outbox.next() {
                     pause = min(pause, max(0.02, next.timeIntervalSince(now())))
                 }
-            } catch { logger.error("cannot read the outbox: \(error)") }
+            } catch {
+                // A read that `stop` has cut short.
+                if Task.isCancelled { return }
+                logger.error("cannot read the outbox: \(error)")
+            }
             await alarm.wait(seconds: pause)
         }
     }

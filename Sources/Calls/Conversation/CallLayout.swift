@@ -10,7 +10,7 @@ internal import Realtime
 ///                                          dialogue ▶ │sentences│ ▶ text-to-speech ▶ │audio│
 ///     realtime  │heard│ ▶ speech-model
 ///                                                               │
-///     stream ◀─ pacer ◀─ │speech│ ◀─ encode ◀─ frame ◀─ resample ◀─┘
+///     stream ◀─ pacer ◀─ │speech│ ◀─ encode ◀─ frame ◀─ resample ◀─┘             as far as the source needs it
 ///
 /// Between two edges stages are fused: they run one after the other within the socket's callback. An edge stands where
 /// a task or a vendor begins; it is bounded, and says what happens when it is full. `GET …/graph` and the call's page

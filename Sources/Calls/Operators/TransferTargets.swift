@@ -70,8 +70,8 @@ extension CallLine {
         }
     }
 
-    /// The target of a person's REFER: a colleague only, because calls through trunks cost money. In an attended transfer
-    /// the referrer's call with the colleague is replaced (RFC 5589 §7).
+    /// The target of a person's REFER: a colleague only, because calls through trunks cost money. In an attended
+    /// transfer the referrer's call with the colleague is replaced (RFC 5589 §7).
     func target(of referral: Referral, _ settings: CallSettings) -> TransferTarget? {
         let user = referral.target.drop { $0 != ":" }.dropFirst().prefix { $0 != "@" && $0 != ";" && $0 != "?" }
         let colleague = operators?.with(number: String(user))

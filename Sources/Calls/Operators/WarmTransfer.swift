@@ -89,7 +89,8 @@ final class WarmTransfer {
 
     // MARK: Before the answer
 
-    /// A person's phones ring while the caller's call rings. `onDecision` is called once, with whether the person takes it.
+    /// A person's phones ring while the caller's call rings. `onDecision` is called once, with whether the person takes
+    /// the call.
     func ring(_ target: TransferTarget, onDecision: @escaping (Bool) -> Void) {
         self.onDecision = onDecision
         handle(.early(target))

@@ -69,6 +69,8 @@ public actor CallAnalyst {
         while !Task.isCancelled {
             var ended: [String] = []
             do { ended = try await store.endedCalls(limit: Self.concurrency) } catch {
+                // A read that `stop` has cut short.
+                if Task.isCancelled { return }
                 logger.error("cannot read the calls that have ended: \(error)")
             }
             await withTaskGroup(of: Void.self) { group in
