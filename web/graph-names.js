@@ -35,8 +35,8 @@ export const laneNames = { caller: t("Caller"), conversation: t("Conversation"),
 export const stageName = (stage) => stageNames[stage] ?? stage;
 export const edgeName = (edge) => edgeNames[edge] ?? edge;
 
-/** Milliseconds with two significant digits; a dash where nothing was measured. */
+/** Milliseconds with two significant digits, to the microsecond; a dash where nothing was measured. */
 export function milliseconds(value) {
   if (value == null) return "–";
-  return value >= 10 ? Math.round(value) : Number(value.toPrecision(2));
+  return value >= 10 ? Math.round(value) : Number(Number(value.toPrecision(2)).toFixed(3));
 }
