@@ -7,8 +7,8 @@ internal import Pipeline
 public final class DialectInbox {
     /// Milliseconds of sound in one message; carriers send 20 to 200.
     static let soundLimitMs = 1_000
-    /// Answers of the protocol that one message may ask for.
-    static let replyLimit = 8
+    /// Answers of the protocol that one message may ask for: where marks are given back at once, each is one.
+    static let replyLimit = 32
 
     public private(set) var terms: WireTerms
     private var reader: SoundReader

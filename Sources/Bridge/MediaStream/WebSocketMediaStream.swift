@@ -6,8 +6,9 @@ public import Pipeline
 /// The dialect reads and writes messages. The sound in them is converted and re-framed here (`SoundReader`,
 /// `SoundWriter`); where it is that of our frames, and a message may have any length, it passes as it is.
 public final class WebSocketMediaStream: MediaStream {
-    /// Bytes that may wait to be written: two seconds of media.
+    /// Bytes that may wait to be written, and milliseconds of media where those are more bytes.
     public static let sendQueueLimit = 64 << 10
+    static let sendQueueMs = 2_000
     /// Messages that cannot be understood before the stream is given up.
     static let errorLimit = 50
     /// Milliseconds without a new frame after which sound that waits for more is filled up.
@@ -66,7 +67,7 @@ public final class WebSocketMediaStream: MediaStream {
         writer = try SoundWriter(terms)
         straightLaw = writer.straightLaw
         socket.configuration.maximumMessage = traits.largestMessage
-        socket.configuration.sendQueueLimit = max(Self.sendQueueLimit, terms.outgoing.bytes(ofMs: 2_000))
+        limitQueue(of: terms.outgoing)
         socket.onMessage = { [unowned self] bytes, kind in self.received(bytes, kind) }
         socket.onClose = { [self] code, reason in
             let report = self.onClose
@@ -123,6 +124,11 @@ public final class WebSocketMediaStream: MediaStream {
         agreements = inbox.agreements
         writer = try SoundWriter(inbox.terms)
         straightLaw = writer.straightLaw
+        limitQueue(of: inbox.terms.outgoing)
+    }
+
+    private func limitQueue(of format: WireFormat) {
+        socket.configuration.sendQueueLimit = max(Self.sendQueueLimit, format.bytes(ofMs: Self.sendQueueMs))
     }
 
     // MARK: What is sent
