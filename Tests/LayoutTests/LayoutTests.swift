@@ -36,11 +36,11 @@ import Testing
 
     /// Characters are counted, not bytes. No file is exempt: long texts are broken, too.
     @Test func linesOfCodeAreAtMost120ColumnsWide() throws {
-        let isSource = isOf(".swift", ".js", ".css", ".html", ".py")
+        let isSource = isOf(".swift", ".c", ".h", ".js", ".css", ".html", ".py")
         let sources = try files(in: ["Sources", "Tests", "web", "scripts", "deploy"]) { path in
             isSource(path) || path.hasPrefix("scripts/") || path.hasPrefix("deploy/")
         }
-        for kind in [".swift", ".js", ".css", ".html", ".py", "scripts/check", "deploy/trunkline.service"] {
+        for kind in [".swift", ".c", ".js", ".css", ".html", ".py", "scripts/check", "deploy/trunkline.service"] {
             #expect(sources.contains { $0.path.hasSuffix(kind) }, "no \(kind) is looked at")
         }
         for (path, lines) in sources {

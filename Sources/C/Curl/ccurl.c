@@ -43,7 +43,8 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
     transfer *t = data;
     char text[NI_MAXHOST];
     (void)purpose;
-    if (getnameinfo(&address->addr, address->addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST)) return CURL_SOCKET_BAD;
+    if (getnameinfo(&address->addr, address->addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST))
+        return CURL_SOCKET_BAD;
     if (!t->allows(t->owner, text)) return CURL_SOCKET_BAD;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -117,7 +118,8 @@ static ccurl_code kind(CURLcode code) {
     case CURLE_COULDNT_RESOLVE_HOST: case CURLE_COULDNT_RESOLVE_PROXY: return ccurl_resolve;
     case CURLE_COULDNT_CONNECT: return ccurl_connect;
     case CURLE_OPERATION_TIMEDOUT: return ccurl_timeout;
-    case CURLE_PEER_FAILED_VERIFICATION: case CURLE_SSL_CACERT_BADFILE: case CURLE_SSL_CONNECT_ERROR: case CURLE_SSL_ISSUER_ERROR: return ccurl_tls;
+    case CURLE_PEER_FAILED_VERIFICATION: case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CONNECT_ERROR: case CURLE_SSL_ISSUER_ERROR: return ccurl_tls;
     case CURLE_GOT_NOTHING: case CURLE_RECV_ERROR: case CURLE_SEND_ERROR: case CURLE_PARTIAL_FILE: return ccurl_closed;
     case CURLE_WRITE_ERROR: return ccurl_write;
     default: return ccurl_other;

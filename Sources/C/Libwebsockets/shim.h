@@ -34,7 +34,9 @@ static inline void clws_trim_malloc(void) { malloc_trim(0); }
 static inline void clws_set_log(int level) { lws_set_log_level(level, NULL); }
 
 /* Whether a PEM certificate (of a chain the first) and a private key make a pair. */
-enum clws_pair { CLWS_PAIR_GOOD, CLWS_PAIR_NO_CERTIFICATE, CLWS_PAIR_NO_KEY, CLWS_PAIR_ENCRYPTED_KEY, CLWS_PAIR_MISMATCH };
+enum clws_pair {
+    CLWS_PAIR_GOOD, CLWS_PAIR_NO_CERTIFICATE, CLWS_PAIR_NO_KEY, CLWS_PAIR_ENCRYPTED_KEY, CLWS_PAIR_MISMATCH
+};
 
 /* In place of OpenSSL's own, which would ask on the terminal. */
 static inline int clws_no_phrase(char *buffer, int size, int is_written, void *was_asked) {
@@ -62,7 +64,10 @@ static inline enum clws_pair clws_check_pair(
     if (!certificate) result = CLWS_PAIR_NO_CERTIFICATE;
     else if (!key) result = was_asked ? CLWS_PAIR_ENCRYPTED_KEY : CLWS_PAIR_NO_KEY;
     else if (X509_check_private_key(certificate, key) != 1) result = CLWS_PAIR_MISMATCH;
-    if (certificate) *from = clws_seconds(X509_get0_notBefore(certificate)), *until = clws_seconds(X509_get0_notAfter(certificate));
+    if (certificate) {
+        *from = clws_seconds(X509_get0_notBefore(certificate));
+        *until = clws_seconds(X509_get0_notAfter(certificate));
+    }
     X509_free(certificate);
     EVP_PKEY_free(key);
     ERR_clear_error();
@@ -78,7 +83,8 @@ typedef void (*cev_async_callback)(struct ev_loop *, ev_async *, int);
 static inline void cev_io_start(struct ev_loop *l, ev_io *w, cev_io_callback cb, int fd, void *data) {
     ev_io_init(w, cb, fd, EV_READ); w->data = data; ev_io_start(l, w);
 }
-static inline void cev_timer_start(struct ev_loop *l, ev_timer *w, cev_timer_callback cb, double after, double repeat, void *data) {
+static inline void cev_timer_start(struct ev_loop *l, ev_timer *w, cev_timer_callback cb, double after, double repeat,
+                                   void *data) {
     ev_timer_init(w, cb, after, repeat); w->data = data; ev_timer_start(l, w);
 }
 static inline void cev_async_start(struct ev_loop *l, ev_async *w, cev_async_callback cb, void *data) {

@@ -86,7 +86,10 @@ csherpa *csherpa_load(const char *folder, char *error, size_t error_size) {
     const char *names[] = {"libonnxruntime.so", "libsherpa-onnx-c-api.so"};
     for (int index = 0; index < 2; index++) {
         int length = snprintf(path, sizeof path, "%s/%s", folder, names[index]);
-        if (length < 0 || (size_t)length >= sizeof path) { snprintf(error, error_size, "the folder's name is too long"); return NULL; }
+        if (length < 0 || (size_t)length >= sizeof path) {
+            snprintf(error, error_size, "the folder's name is too long");
+            return NULL;
+        }
         /* The first is global: the second needs it. */
         library = dlopen(path, RTLD_NOW | (index == 0 ? RTLD_GLOBAL : RTLD_LOCAL));
         if (!library) { snprintf(error, error_size, "%s", dlerror()); return NULL; }
@@ -171,8 +174,8 @@ struct csherpa_voice {
     const void *handle;
 };
 
-csherpa_recognizer *csherpa_recognizer_create(const csherpa *library, const char *encoder, const char *decoder, const char *joiner, const char *tokens,
-                                              int32_t threads) {
+csherpa_recognizer *csherpa_recognizer_create(const csherpa *library, const char *encoder, const char *decoder,
+                                              const char *joiner, const char *tokens, int32_t threads) {
     recognizer_configuration configuration;
     memset(&configuration, 0, sizeof configuration);
     configuration.sample_rate = 16000;
@@ -207,14 +210,16 @@ void csherpa_stream_accept(csherpa_stream *stream, const float *samples, int32_t
     snprintf(text, text_size, "%s", result && result->text ? result->text : "");
     if (result) library->result_destroy(result);
 }
-void csherpa_stream_reset(csherpa_stream *stream) { stream->recognizer->library->stream_reset(stream->recognizer->handle, stream->handle); }
+void csherpa_stream_reset(csherpa_stream *stream) {
+    stream->recognizer->library->stream_reset(stream->recognizer->handle, stream->handle);
+}
 void csherpa_stream_destroy(csherpa_stream *stream) {
     stream->recognizer->library->stream_destroy(stream->handle);
     free(stream);
 }
 
-csherpa_voice *csherpa_voice_create(const csherpa *library, const char *model, const char *tokens, const char *lexicon, const char *data_folder,
-                                    int32_t threads) {
+csherpa_voice *csherpa_voice_create(const csherpa *library, const char *model, const char *tokens, const char *lexicon,
+                                    const char *data_folder, int32_t threads) {
     voice_configuration configuration;
     memset(&configuration, 0, sizeof configuration);
     configuration.model = model;

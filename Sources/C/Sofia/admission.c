@@ -59,7 +59,8 @@ static long long now_ms(void) {
 /* Whether there is room for a request; does not take a token. */
 static int has_room(struct bucket *bucket, long long now, int rate, int burst) {
     long long waited = now - bucket->filled_ms, most = (long long)burst * 1000;
-    bucket->tokens = !bucket->filled_ms || waited * rate >= most - bucket->tokens ? most : bucket->tokens + waited * rate;
+    bucket->tokens = !bucket->filled_ms || waited * rate >= most - bucket->tokens
+        ? most : bucket->tokens + waited * rate;
     bucket->filled_ms = now;
     return bucket->tokens >= 1000;
 }

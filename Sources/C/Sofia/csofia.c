@@ -60,7 +60,9 @@ static void restore_first_line(msg_header_t const *header, char *line, size_t le
     char const *data = header->sh_common->h_data;
     size_t size = header->sh_common->h_len, skipped = 0;
     if (!data || !length || (*line != '\r' && *line != '\n' && *line != ' ' && *line != '\t')) return;
-    while (skipped < size && (data[skipped] == '\r' || data[skipped] == '\n' || data[skipped] == ' ' || data[skipped] == '\t')) skipped++;
+    while (skipped < size
+           && (data[skipped] == '\r' || data[skipped] == '\n' || data[skipped] == ' ' || data[skipped] == '\t'))
+        skipped++;
     if (skipped + length > size) return;
     memcpy(line, data + skipped, length);
     line[length] = 0;
@@ -85,10 +87,13 @@ static issize_t parse_request(su_home_t *home, msg_header_t *header, char *line,
     char *copy = su_strndup(home, line, end);
     issize_t parsed = sip_request_class->hc_parse(home, header, line, length);
     if (parsed >= 0 || !copy) { su_free(home, copy); return parsed; }
-    while (method < end && copy[method] > ' ' && copy[method] != ':' && copy[method] != '/' && (unsigned char)copy[method] < 0x7F) method++;
+    while (method < end && copy[method] > ' ' && copy[method] != ':' && copy[method] != '/'
+           && (unsigned char)copy[method] < 0x7F)
+        method++;
     while (end > method && (unsigned char)copy[end - 1] <= ' ') end--;
     size_t tail = strlen(version);
-    if (!method || method > 80 || copy[method] != ' ' || end < method + 1 + tail || strncasecmp(copy + end - tail, version, tail)) {
+    if (!method || method > 80 || copy[method] != ' ' || end < method + 1 + tail
+        || strncasecmp(copy + end - tail, version, tail)) {
         su_free(home, copy);
         return -1;
     }
@@ -104,17 +109,25 @@ static issize_t parse_request(su_home_t *home, msg_header_t *header, char *line,
  * overflows and the process ends. Such an address is replaced by one that can be looked up, and is not found. */
 static url_t unreachable[1];
 
-static int is_plain(char const *text, char const *allowed) { return text && *text && strspn(text, allowed) == strlen(text); }
+static int is_plain(char const *text, char const *allowed) {
+    return text && *text && strspn(text, allowed) == strlen(text);
+}
 
 static int can_be_sent_to(url_t const *url) {
-    static char const digits[] = "0123456789", letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._[]:";
+    static char const digits[] = "0123456789";
+    static char const letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._[]:";
     if (url->url_type == url_any) return 1;
     if (url->url_type != url_sip && url->url_type != url_sips) return 0;
     if (!is_plain(url->url_host, letters) || strlen(url->url_host) > 253) return 0;
-    if (url->url_port && *url->url_port && (!is_plain(url->url_port, digits) || strlen(url->url_port) > 5 || atoi(url->url_port) > 65535 || atoi(url->url_port) == 0)) return 0;
+    if (url->url_port && *url->url_port
+        && (!is_plain(url->url_port, digits) || strlen(url->url_port) > 5 || atoi(url->url_port) > 65535
+            || atoi(url->url_port) == 0))
+        return 0;
     char value[260];
     if (url->url_params) {
-        if (url_param(url->url_params, "transport", value, sizeof value) && strcasecmp(value, "udp") && strcasecmp(value, "tcp") && strcasecmp(value, "tls")) return 0;
+        if (url_param(url->url_params, "transport", value, sizeof value) && strcasecmp(value, "udp")
+            && strcasecmp(value, "tcp") && strcasecmp(value, "tls"))
+            return 0;
         if (url_param(url->url_params, "maddr", value, sizeof value) && !is_plain(value, letters)) return 0;
     }
     return 1;
@@ -129,7 +142,8 @@ static issize_t extract_body(msg_t *message, msg_pub_t *object, char bytes[], is
         if (!can_be_sent_to(route->r_url)) *route->r_url = *unreachable;
     /* The body of a message that is too long is not read: 413 (RFC 3261 §21.4.11). */
     usize_t header = msg_size(message);
-    if (sip->sip_content_length && (header > MESSAGE_BYTES || sip->sip_content_length->l_length > MESSAGE_BYTES - header)) {
+    if (sip->sip_content_length
+        && (header > MESSAGE_BYTES || sip->sip_content_length->l_length > MESSAGE_BYTES - header)) {
         msg_set_flags(message, MSG_FLG_TOOLARGE | MSG_FLG_ERROR);
         return -1;
     }
@@ -156,7 +170,10 @@ msg_mclass_t const *csofia_message_class(void) {
 static int accepts_sdp(sip_accept_t const *accept) {
     if (!accept) return 1;
     for (; accept; accept = accept->ac_next)
-        if (accept->ac_type && (!strcasecmp(accept->ac_type, "application/sdp") || !strcasecmp(accept->ac_type, "application/*") || !strcmp(accept->ac_type, "*/*"))) return 1;
+        if (accept->ac_type
+            && (!strcasecmp(accept->ac_type, "application/sdp") || !strcasecmp(accept->ac_type, "application/*")
+                || !strcmp(accept->ac_type, "*/*")))
+            return 1;
     return 0;
 }
 
@@ -183,7 +200,8 @@ static const char *credentials(su_home_t *home, msg_auth_t const *header) {
 static const char *replaced(su_home_t *home, sip_replaces_t const *header) {
     if (!header) return NULL;
     char const *all = su_sprintf(home, "%s", header->rp_call_id ? header->rp_call_id : "");
-    for (size_t i = 0; all && header->rp_params && header->rp_params[i] && i < 64; i++) all = su_sprintf(home, "%s;%s", all, header->rp_params[i]);
+    for (size_t i = 0; all && header->rp_params && header->rp_params[i] && i < 64; i++)
+        all = su_sprintf(home, "%s;%s", all, header->rp_params[i]);
     return all;
 }
 
@@ -211,7 +229,10 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
     su_home_init(home);
     if (sip) {
         if (sip->sip_call_id) e.call_id = sip->sip_call_id->i_id;
-        if (sip->sip_from) { e.from_user = sip->sip_from->a_url->url_user; e.from_host = sip->sip_from->a_url->url_host; }
+        if (sip->sip_from) {
+            e.from_user = sip->sip_from->a_url->url_user;
+            e.from_host = sip->sip_from->a_url->url_host;
+        }
         if (sip->sip_to) e.to_user = sip->sip_to->a_url->url_user;
         if (sip->sip_request) e.request_user = sip->sip_request->rq_url->url_user;
         if (sip->sip_content_type) e.content_type = sip->sip_content_type->c_type;
@@ -221,7 +242,8 @@ static void on_event(nua_event_t event, int status, char const *phrase, nua_t *n
         if (sip->sip_cseq) e.cseq = sip->sip_cseq->cs_seq;
         if (sip->sip_to) e.to_host = sip->sip_to->a_url->url_host;
         if (sip->sip_user_agent) e.agent = sip->sip_user_agent->g_string;
-        if (sip->sip_expires) e.expires = sip->sip_expires->ex_delta > 0x7FFFFFFF ? 0x7FFFFFFF : (int)sip->sip_expires->ex_delta;
+        if (sip->sip_expires)
+            e.expires = sip->sip_expires->ex_delta > 0x7FFFFFFF ? 0x7FFFFFFF : (int)sip->sip_expires->ex_delta;
         if (sip->sip_contact && event != nua_i_register) e.contact = last_uri(home, sip->sip_contact->m_url);
         for (sip_unknown_t *u = sip->sip_unknown; u; u = u->un_next)
             if (!strcasecmp(u->un_name, "X-Outbound-Call-ID")) e.outbound_id = u->un_value;
@@ -335,8 +357,10 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         NUTAG_USER_AGENT(c->user_agent),
         NUTAG_MEDIA_ENABLE(0),
         NUTAG_AUTOALERT(0), NUTAG_AUTOANSWER(0), NUTAG_AUTOACK(1),
-        SIPTAG_ALLOW_STR("INVITE, ACK, BYE, CANCEL, OPTIONS, PRACK, UPDATE, INFO, REFER, NOTIFY, REGISTER") /* NUTAG_ALLOW would only add to the default */,
-        NUTAG_APPL_METHOD("REGISTER"), NUTAG_APPL_METHOD("OPTIONS"), NUTAG_APPL_METHOD("REFER"), NUTAG_APPL_METHOD("UPDATE"),
+        /* NUTAG_ALLOW would only add to the default. */
+        SIPTAG_ALLOW_STR("INVITE, ACK, BYE, CANCEL, OPTIONS, PRACK, UPDATE, INFO, REFER, NOTIFY, REGISTER"),
+        NUTAG_APPL_METHOD("REGISTER"), NUTAG_APPL_METHOD("OPTIONS"), NUTAG_APPL_METHOD("REFER"),
+        NUTAG_APPL_METHOD("UPDATE"),
         SIPTAG_SUPPORTED_STR("timer, 100rel, replaces"),
         NUTAG_SESSION_TIMER(c->session_expires), NUTAG_MIN_SE(90),
         NUTAG_DETECT_NETWORK_UPDATES(NUA_NW_DETECT_NOTHING),
@@ -345,7 +369,14 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
         NUTAG_UPDATE_REFRESH(1),
         NTATAG_UDP_MTU(65535), NTATAG_MAXSIZE(BUFFER_BYTES), NTATAG_SIP_T1X64(32000),
         TAG_END());
-    if (!agent->nua) { admission_stop(); streams_stop(); su_root_destroy(agent->root); su_home_deinit(agent->home); free(agent); return NULL; }
+    if (!agent->nua) {
+        admission_stop();
+        streams_stop();
+        su_root_destroy(agent->root);
+        su_home_deinit(agent->home);
+        free(agent);
+        return NULL;
+    }
     outside_start(agent->nua);
     return agent;
 }
@@ -364,18 +395,24 @@ void csofia_destroy(csofia_agent *agent) {
     su_home_deinit(agent->home);
     free(agent);
 }
-static void run_posted(struct csofia_agent *agent, su_msg_r message, struct posted *p) { (void)agent; (void)message; p->function(p->argument); }
+static void run_posted(struct csofia_agent *agent, su_msg_r message, struct posted *p) {
+    (void)agent;
+    (void)message;
+    p->function(p->argument);
+}
 int csofia_post(csofia_agent *agent, void (*function)(void *), void *argument) {
     su_msg_r message = SU_MSG_R_INIT;
-    if (su_msg_create(message, su_root_task(agent->root), su_root_task(agent->root), run_posted, sizeof(struct posted))) return -1;
+    if (su_msg_create(message, su_root_task(agent->root), su_root_task(agent->root), run_posted,
+                      sizeof(struct posted)))
+        return -1;
     struct posted *p = su_msg_data(message);
     p->function = function; p->argument = argument;
     return su_msg_send(message);
 }
 void csofia_shutdown(csofia_agent *agent) { nua_shutdown(agent->nua); }
 
-csofia_call csofia_invite(csofia_agent *agent, const char *request_uri, const char *to, const char *from, const char *call_id,
-                          const char *proxy, const char *sdp, const char *headers, void *context) {
+csofia_call csofia_invite(csofia_agent *agent, const char *request_uri, const char *to, const char *from,
+                          const char *call_id, const char *proxy, const char *sdp, const char *headers, void *context) {
     nua_handle_t *nh = nua_handle(agent->nua, context, NUTAG_URL(request_uri), SIPTAG_TO_STR(to), SIPTAG_FROM_STR(from),
         SIPTAG_CALL_ID_STR(call_id), TAG_END());
     if (!nh) return NULL;
@@ -406,7 +443,9 @@ int csofia_shut_out(const unsigned short *ports, int port_count, const unsigned 
         if (getsockname(fd, (struct sockaddr *)&own, &length)) { if (errno == EBADF && fd > 4096) break; continue; }
         if (own.sin_family != AF_INET) continue;
         for (int p = 0; p < port_count; p++)
-            if (ntohs(own.sin_port) == ports[p] && setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program)) failed = -1;
+            if (ntohs(own.sin_port) == ports[p]
+                && setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program))
+                failed = -1;
     }
     free(code);
     return failed;
@@ -464,7 +503,8 @@ void csofia_progress(csofia_call call, int status, const char *sdp, int reliable
         TAG_IF(sdp, SIPTAG_CONTENT_TYPE_STR("application/sdp")), TAG_IF(sdp, SIPTAG_PAYLOAD_STR(sdp)), TAG_END());
 }
 void csofia_reply_now(csofia_agent *agent, csofia_call call, int status, const char *headers) {
-    nua_respond(call, status, sip_status_phrase(status), NUTAG_WITH_THIS(agent->nua), TAG_IF(headers, SIPTAG_HEADER_STR(headers)), TAG_END());
+    nua_respond(call, status, sip_status_phrase(status), NUTAG_WITH_THIS(agent->nua),
+                TAG_IF(headers, SIPTAG_HEADER_STR(headers)), TAG_END());
     if (!nua_handle_magic(call)) nua_handle_destroy(call);
 }
 void csofia_reinvite(csofia_call call, const char *sdp) {
@@ -485,12 +525,15 @@ csofia_call csofia_replaced(csofia_agent *agent, const char *text) {
     return found; /* referenced; the caller releases it with csofia_unreference */
 }
 void csofia_unreference(csofia_call call) { nua_handle_unref(call); }
-void csofia_bye(csofia_call call, const char *reason) { nua_bye(call, TAG_IF(reason, SIPTAG_REASON_STR(reason)), TAG_END()); }
+void csofia_bye(csofia_call call, const char *reason) {
+    nua_bye(call, TAG_IF(reason, SIPTAG_REASON_STR(reason)), TAG_END());
+}
 void csofia_cancel(csofia_call call) { nua_cancel(call, TAG_END()); }
 void csofia_refer(csofia_call call, const char *refer_to, const char *referred_by) {
     nua_refer(call, SIPTAG_REFER_TO_STR(refer_to), SIPTAG_REFERRED_BY_STR(referred_by), TAG_END());
 }
-int csofia_authenticate(csofia_agent *agent, csofia_call call, const char *user, const char *password, const char *wanted) {
+int csofia_authenticate(csofia_agent *agent, csofia_call call, const char *user, const char *password,
+                        const char *wanted) {
     sip_t const *sip = agent->current;
     if (!sip) return -1;
     msg_auth_t const *challenge = sip->sip_www_authenticate ? sip->sip_www_authenticate : sip->sip_proxy_authenticate;
@@ -501,7 +544,8 @@ int csofia_authenticate(csofia_agent *agent, csofia_call call, const char *user,
         if (!realm || strlen(realm) != length + 2 || strncmp(realm + 1, wanted, length)) return -1;
     }
     char credentials[1024];
-    int n = snprintf(credentials, sizeof credentials, "%s:%s:%s:%s", challenge->au_scheme, realm ? realm : "\"\"", user, password);
+    int n = snprintf(credentials, sizeof credentials, "%s:%s:%s:%s", challenge->au_scheme, realm ? realm : "\"\"",
+                     user, password);
     if (n < 0 || (size_t)n >= sizeof credentials) return -1;
     nua_authenticate(call, NUTAG_AUTH(credentials), TAG_END());
     return 0;

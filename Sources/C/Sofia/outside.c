@@ -33,7 +33,8 @@ int nua_stack_process_request(nua_handle_t *handle, nta_leg_t *leg, nta_incoming
         nta_incoming_treply(request, SIP_400_BAD_REQUEST, TAG_END());
         return 400;
     }
-    if (!is_outside || (method != sip_method_refer && method != sip_method_info)) return real(handle, leg, request, sip);
+    if (!is_outside || (method != sip_method_refer && method != sip_method_info))
+        return real(handle, leg, request, sip);
     int is_stray = method == sip_method_info || sip->sip_to->a_tag; /* a tag: of an unknown dialog */
     nta_incoming_tag(request, NULL);
     if (is_stray) nta_incoming_treply(request, SIP_481_NO_TRANSACTION, TAG_END());

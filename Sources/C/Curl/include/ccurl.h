@@ -1,5 +1,5 @@
-/* libcurl for Swift. Its setopt and getinfo are variadic, which Swift cannot call, and its header brings system headers into
-   this module that then are missing in others: so a shim with types of its own. */
+/* libcurl for Swift. Its setopt and getinfo are variadic, which Swift cannot call, and its header brings system headers
+   into this module that then are missing in others: so a shim with types of its own. */
 #pragma once
 #include <stddef.h>
 

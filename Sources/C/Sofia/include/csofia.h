@@ -79,8 +79,8 @@ void csofia_destroy(csofia_agent *);
 int csofia_post(csofia_agent *, void (*function)(void *), void *argument); /* thread-safe */
 void csofia_shutdown(csofia_agent *); /* starts an orderly stop; csofia_run returns when done */
 
-csofia_call csofia_invite(csofia_agent *, const char *request_uri, const char *to, const char *from, const char *call_id,
-                          const char *proxy, const char *sdp, const char *headers, void *context);
+csofia_call csofia_invite(csofia_agent *, const char *request_uri, const char *to, const char *from,
+                          const char *call_id, const char *proxy, const char *sdp, const char *headers, void *context);
 /* A handle for repeated OPTIONS requests. */
 csofia_call csofia_handle(csofia_agent *, const char *to, const char *from, void *context);
 void csofia_options(csofia_call, const char *request_uri, const char *proxy);
