@@ -16,6 +16,10 @@ public final class DialectInbox {
     private(set) var replies: [[UInt8]] = []
     /// The far end takes no more sound for now.
     private(set) var isPaused = false
+    /// What the far end says of its playing, until the stream has taken it.
+    private var playing: Bool?
+    /// When the message came that is decoded, ms of the loop.
+    public internal(set) var timeMs: UInt64 = 0
     /// Counts `agree`.
     private(set) var agreements = 0
     /// Hears sound that is wider than a frame's; see `MediaStream.onWideSound`.
@@ -41,6 +45,17 @@ public final class DialectInbox {
             throw MediaStreamError("a message has more than a second of sound")
         }
         try reader.read(bytes, timestampMs: timestampMs, into: &messages)
+    }
+
+    /// Sound of any number of seconds, as a far end sends it that is ahead of its time; the dialect has bounded it.
+    public func longSound(_ bytes: UnsafeBufferPointer<UInt8>, timestampMs: UInt32? = nil) throws(MediaStreamError) {
+        let second = terms.incoming.bytes(ofMs: Self.soundLimitMs)
+        var (start, time) = (0, timestampMs)
+        while start < bytes.count {
+            let end = min(start + second, bytes.count)
+            try sound(UnsafeBufferPointer(rebasing: bytes[start..<end]), timestampMs: time)
+            (start, time) = (end, nil)
+        }
     }
 
     /// The same in Base64, as a JSON string holds it.
@@ -94,6 +109,9 @@ public final class DialectInbox {
     /// The far end takes no more sound for now, or takes it again.
     public func pause(_ isPaused: Bool) { self.isPaused = isPaused }
 
+    /// The far end has begun to play what it was sent; or it has played all of it (`MarkSupport.playback`).
+    public func playing(_ isPlaying: Bool) { playing = isPlaying }
+
     /// A text message that the protocol wants in return, at once.
     public func reply(_ text: [UInt8]) {
         if replies.count < Self.replyLimit { replies.append(text) }
@@ -116,6 +134,11 @@ public final class DialectInbox {
 
     /// A message was refused: what it said before it was is forgotten.
     func forget() { messages.removeAll(keepingCapacity: true) }
+
+    func takePlaying() -> Bool? {
+        defer { playing = nil }
+        return playing
+    }
 
     func takeReplies() -> [[UInt8]] {
         defer { replies = [] }

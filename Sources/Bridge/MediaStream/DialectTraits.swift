@@ -42,6 +42,9 @@ public struct DialectTraits: Sendable {
         case echoed(afterClear: Bool)
         /// There are none: they come back by our own clock.
         case none
+        /// There are none, but the far end says when it begins to play and when it has played all
+        /// (`DialectInbox.playing`): our clock starts with that. It is waited for so long, in milliseconds.
+        case playback(limitMs: UInt64)
     }
 
     public enum KeepAlive: Sendable, Equatable {

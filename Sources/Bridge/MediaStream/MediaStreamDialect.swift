@@ -14,6 +14,9 @@ public protocol MediaStreamDialect: AnyObject, SendableMetatype {
 
     init(_ options: DialectOptions)
 
+    /// As carrier: headers of the upgrade that the protocol wants, beside the token.
+    static func headers(of start: StreamStart) -> [(name: String, value: String)]
+
     /// What is on the wire before a handshake says otherwise (`DialectInbox.agree`).
     var terms: WireTerms { get }
     /// As carrier: which side the sound is of that is encoded next.
@@ -31,7 +34,8 @@ public protocol MediaStreamDialect: AnyObject, SendableMetatype {
 
     /// Bytes that `encode` may need for so many bytes of sound.
     func capacity(forSound byteCount: Int) -> Int
-    /// Writes a message of sound, in `WireTerms.outgoing` and by its `chunks`, and returns its length.
+    /// Writes a message of sound, in `WireTerms.outgoing` and by its `chunks`, and returns its length; negative: the
+    /// protocol has no room for sound yet, or no more.
     ///
     /// - Parameter timestampMs: of its first sample, since the stream began.
     func encode(
@@ -43,6 +47,7 @@ public protocol MediaStreamDialect: AnyObject, SendableMetatype {
 }
 
 extension MediaStreamDialect {
+    public static func headers(of start: StreamStart) -> [(name: String, value: String)] { [] }
     public var track: MediaTrack {
         get { .inbound }
         set {}

@@ -113,15 +113,16 @@ final class SoundWriter {
         return true
     }
 
-    /// The marks whose sound has left, in order.
-    func dueMarks() -> [String] {
+    /// The marks whose sound has left, in order, and microseconds of the sound behind each that has left with it.
+    func dueMarks() -> [(name: String, behindUs: Int)] {
         guard let first = marks.first, isDue(first.frames) else { return [] }
         let count = marks.prefix { isDue($0.frames) }.count
         defer { marks.removeFirst(count) }
-        return marks[..<count].map(\.name)
+        return marks[..<count].map { ($0.name, format.microseconds(ofBytes: left - bytes(of: $0.frames))) }
     }
 
-    private func isDue(_ frames: Int) -> Bool { left >= format.bytes(ofMs: frames * EncodedFrame.milliseconds) }
+    private func isDue(_ frames: Int) -> Bool { left >= bytes(of: frames) }
+    private func bytes(of frames: Int) -> Int { format.bytes(ofMs: frames * EncodedFrame.milliseconds) }
 
     /// No more comes for now: what waits is filled up with silence. To be emitted next.
     func fillUp() {
@@ -131,13 +132,7 @@ final class SoundWriter {
         for piece in widened { write(piece) }
         let count = waiting.count - head
         if count > 0 {
-            let silence: UInt8 =
-                switch format.encoding {
-                case .muLaw: CompandingLaw.muLaw.silence
-                case .aLaw: CompandingLaw.aLaw.silence
-                case .linear16: 0
-                }
-            waiting.append(contentsOf: repeatElement(silence, count: terms.chunks.padded(count) - count))
+            waiting.append(contentsOf: repeatElement(format.silence, count: terms.chunks.padded(count) - count))
         }
     }
 

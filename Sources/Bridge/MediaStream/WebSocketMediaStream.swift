@@ -15,6 +15,8 @@ public final class WebSocketMediaStream: MediaStream {
     static let fillUpMs: UInt64 = 40
     /// Marks that may be on their way.
     static let markLimit = 64
+    /// Milliseconds by which our clock may be behind a far end that says it has played all.
+    static let playedToleranceMs: UInt64 = 200
 
     public var onMessage: ((MediaStreamMessage) -> Void)?
     public var onClose: ((String) -> Void)?
@@ -42,6 +44,12 @@ public final class WebSocketMediaStream: MediaStream {
     /// Until when the far end plays what it has been sent, microseconds of the loop.
     private var playsUntilUs: UInt64 = 0
     private var playsUntil: UInt64 { playsUntilUs / 1_000 }
+    /// With `MarkSupport.playback`: how long it waits for the far end to begin, when what it plays was sent, and how
+    /// much later than that it began.
+    private let playbackLimitMs: UInt64?
+    private var awaitsPlaying = false
+    private var burstUs: UInt64 = 0
+    private var lagUs: UInt64 = 0
     private var ticker: EventLoop.Ticker?
     private var keeper: EventLoop.Ticker?
     private var isClosing = false
@@ -61,7 +69,8 @@ public final class WebSocketMediaStream: MediaStream {
         takesText = traits.accepts.contains(.text)
         takesBinary = traits.accepts.contains(.binary)
         soundKind = traits.soundKind
-        countsMarks = traits.marks == .none
+        if case .playback(let limitMs) = traits.marks { playbackLimitMs = limitMs } else { playbackLimitMs = nil }
+        countsMarks = traits.marks == .none || playbackLimitMs != nil
         let terms = dialect.terms
         inbox = try DialectInbox(terms)
         writer = try SoundWriter(terms)
@@ -100,6 +109,7 @@ public final class WebSocketMediaStream: MediaStream {
             guard kind == .text ? takesText : takesBinary else {
                 throw MediaStreamError(kind == .binary ? "binary message" : "text message")
             }
+            inbox.timeMs = socket.loop.timeMs
             try dialect.decode(bytes, kind, into: inbox)
             if inbox.agreements != agreements { try agreed() }
         } catch {
@@ -110,6 +120,7 @@ public final class WebSocketMediaStream: MediaStream {
             return
         }
         if !inbox.replies.isEmpty { for reply in inbox.takeReplies() { say(reply) } }
+        if let isPlaying = inbox.takePlaying() { played(isPlaying) }
         // Whoever gets a message may send one: the inbox is free again by then.
         var messages = inbox.take()
         defer { inbox.giveBack(&messages) }
@@ -225,11 +236,15 @@ public final class WebSocketMediaStream: MediaStream {
             }
         }
         if sent > 0 { plays(sent) }
-        for name in writer.dueMarks() { _ = sendMark(name) }
+        for mark in writer.dueMarks() { _ = sendMark(mark.name, behindUs: UInt64(mark.behindUs)) }
     }
 
     private func plays(_ microseconds: Int) {
-        playsUntilUs = max(playsUntilUs, socket.loop.timeMs * 1_000) + UInt64(microseconds)
+        let now = socket.loop.timeMs * 1_000
+        if now >= playsUntilUs + lagUs {
+            (awaitsPlaying, burstUs, lagUs) = (playbackLimitMs != nil, now, 0)
+        }
+        playsUntilUs = max(playsUntilUs, now) + UInt64(microseconds)
     }
 
     /// Sound that no more sound follows must not wait: the far end is about to run dry.
@@ -245,7 +260,8 @@ public final class WebSocketMediaStream: MediaStream {
             emit()
             for name in writer.settle() { _ = sendMark(name) }
         }
-        while let first = timedMarks.first, first.at <= now {
+        let isAwaited = awaitsPlaying && now < burstUs / 1_000 + (playbackLimitMs ?? 0)
+        while !isAwaited, let first = timedMarks.first, first.at <= now {
             timedMarks.removeFirst()
             onMessage?(.mark(first.name))
         }
@@ -256,11 +272,13 @@ public final class WebSocketMediaStream: MediaStream {
 
     // MARK: Marks
 
-    private func sendMark(_ name: String) -> Bool {
+    /// - Parameter behindUs: microseconds of sound that has left behind it.
+    private func sendMark(_ name: String, behindUs: UInt64 = 0) -> Bool {
         switch traits.marks {
-        case .none:
+        case .none, .playback:
             guard timedMarks.count < Self.markLimit else { return false }
-            timedMarks.append((name, max(playsUntil, socket.loop.timeMs)))
+            let end = playsUntilUs + lagUs
+            timedMarks.append((name, max((end - min(end, behindUs)) / 1_000, socket.loop.timeMs)))
             watch()
             return true
         case .echoed(afterClear: true): return write(.mark(name))
@@ -272,6 +290,26 @@ public final class WebSocketMediaStream: MediaStream {
         }
     }
 
+    /// What the far end says of its playing sets our clock right.
+    private func played(_ isPlaying: Bool) {
+        guard let playbackLimitMs else { return }
+        let now = socket.loop.timeMs
+        if isPlaying {
+            guard awaitsPlaying else { return }
+            lagUs = min(now * 1_000 - burstUs, playbackLimitMs * 1_000)
+            for index in timedMarks.indices { timedMarks[index].at += lagUs / 1_000 }
+        }
+        awaitsPlaying = false
+        guard !isPlaying else { return }
+        // What was sent since is not meant.
+        let latest = now + Self.playedToleranceMs
+        if playsUntilUs + lagUs <= latest * 1_000 { (playsUntilUs, lagUs) = (min(playsUntilUs, now * 1_000), 0) }
+        while let first = timedMarks.first, first.at <= latest {
+            timedMarks.removeFirst()
+            onMessage?(.mark(first.name))
+        }
+    }
+
     /// Marks that were not sent, or that the far end drops, come back from here.
     private func clear() -> Bool {
         var dropped = outstanding + timedMarks.map(\.name)
@@ -279,6 +317,8 @@ public final class WebSocketMediaStream: MediaStream {
         timedMarks.removeAll()
         if writer.isHolding { dropped += writer.clear() }
         playsUntilUs = 0
+        lagUs = 0
+        awaitsPlaying = false
         let isSent = write(.clear)
         for name in dropped { onMessage?(.mark(name)) }
         return isSent

@@ -36,6 +36,14 @@ public struct WireFormat: Sendable, Equatable {
     public func bytes(ofMs milliseconds: Int) -> Int { Int(sampleRate) * milliseconds / 1_000 * stride }
     /// Microseconds of a number of bytes.
     func microseconds(ofBytes count: Int) -> Int { count / stride * 1_000_000 / Int(sampleRate) }
+    /// The byte that stands for silence.
+    var silence: UInt8 {
+        switch encoding {
+        case .muLaw: CompandingLaw.muLaw.silence
+        case .aLaw: CompandingLaw.aLaw.silence
+        case .linear16: 0
+        }
+    }
     /// Its bytes are those of our frames; then nothing is decoded.
     var law: CompandingLaw? {
         guard sampleRate == 8_000, channels == 1 else { return nil }

@@ -14,7 +14,7 @@ struct StreamTarget: Sendable {
         guard var target = WebSocketURL(url) else { return nil }
         dialect = Dialects.named(settings.streamDialect) ?? Dialects.standard
         var start = start
-        var headers: [(String, String)] = []
+        var headers: [(String, String)] = dialect.headers(of: start).map { ($0.name, $0.value) }
         var query: [(name: String, value: String)] = []
         if let token = settings.streamToken, let place = dialect.traits.tokens.first {
             place.put(token, parameters: &start.parameters, headers: &headers, query: &query)

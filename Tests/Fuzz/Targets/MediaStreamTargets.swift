@@ -15,6 +15,14 @@ func fuzzDialect(_ dialect: any MediaStreamDialect.Type, _ input: FuzzInput) {
     guard let inbox = try? DialectInbox(listener.terms), let secondInbox = try? DialectInbox(second.terms) else {
         return expect(false, "the terms of \(dialect.traits.name) cannot be converted")
     }
+    // A carrier has said that the stream begins, and the application has heard it.
+    if isCarrier {
+        let start = MediaStreamMessage.start(StreamStart(streamID: "MZ0123456789abcdef", callID: "CA1"))
+        if let text = encoded(start, by: listener), let speakerInbox = try? DialectInbox(speaker.terms) {
+            _ = withBuffer(text) { bytes in try? speaker.decode(bytes, .text, into: speakerInbox) }
+        }
+        _ = encoded(start, by: second)
+    }
     var frames: [EncodedFrame] = []
     let frameBytes = listener.terms.incoming.bytes(ofMs: EncodedFrame.milliseconds)
     for line in input.lines {
@@ -59,6 +67,8 @@ private func sound(
         let length = bytes.withUnsafeBufferPointer { bytes in
             target.withUnsafeMutableBufferPointer { speaker.encode(sound: bytes, timestampMs: 0, into: $0) }
         }
+        // No sound yet, or no more.
+        guard length >= 0 else { continue }
         let isHeard = withBuffer(target[..<length]) { bytes in (try? listener.decode(bytes, kind, into: inbox)) != nil }
         let messages = inbox.take()
         // An application that has heard no `start` takes no media.

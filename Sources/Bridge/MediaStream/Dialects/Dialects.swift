@@ -5,6 +5,8 @@ public enum Dialects {
         TwilioDialect.self,
         VonageDialect.self,
         JambonzDialect.self,
+        GenesysDialect.self,
+        AsteriskDialect.self,
     ]
 
     public static var standard: any MediaStreamDialect.Type { all[0] }
