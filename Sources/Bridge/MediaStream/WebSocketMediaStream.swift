@@ -14,6 +14,8 @@ public final class WebSocketMediaStream: MediaStream {
     static let fillUpMs: UInt64 = 40
     /// Marks that may be on their way.
     static let markLimit = 64
+    /// Bytes of a message of sound beside its sound.
+    static let envelopeBytes = 4 << 10
 
     public var onMessage: ((MediaStreamMessage) -> Void)?
     public var onClose: ((String) -> Void)?
@@ -65,7 +67,7 @@ public final class WebSocketMediaStream: MediaStream {
         inbox = try DialectInbox(terms)
         writer = try SoundWriter(terms)
         straightLaw = writer.straightLaw
-        socket.configuration.maximumMessage = traits.largestMessage
+        makeRoom(for: terms)
         socket.configuration.sendQueueLimit = max(Self.sendQueueLimit, terms.outgoing.bytes(ofMs: 2_000))
         socket.onMessage = { [unowned self] bytes, kind in self.received(bytes, kind) }
         socket.onClose = { [self] code, reason in
@@ -123,6 +125,13 @@ public final class WebSocketMediaStream: MediaStream {
         agreements = inbox.agreements
         writer = try SoundWriter(inbox.terms)
         straightLaw = writer.straightLaw
+        makeRoom(for: inbox.terms)
+    }
+
+    /// A message may hold as much sound as the terms allow, in Base64, and what is around it.
+    private func makeRoom(for terms: WireTerms) {
+        let sound = Base64.encodedLength(terms.incoming.bytes(ofMs: terms.longestMs)) + Self.envelopeBytes
+        socket.configuration.maximumMessage = max(traits.largestMessage, sound)
     }
 
     // MARK: What is sent
