@@ -5,8 +5,6 @@ internal import Pipeline
 ///
 /// Sound is told in the wire's own format and becomes frames here.
 public final class DialectInbox {
-    /// Milliseconds of sound in one message; carriers send 20 to 200.
-    static let soundLimitMs = 1_000
     /// Answers of the protocol that one message may ask for: where marks are given back at once, each is one.
     static let replyLimit = 32
 
@@ -41,30 +39,27 @@ public final class DialectInbox {
     ///
     /// - Parameter timestampMs: of its first sample, since the stream began; nil: it follows what came before.
     public func sound(_ bytes: UnsafeBufferPointer<UInt8>, timestampMs: UInt32? = nil) throws(MediaStreamError) {
-        guard bytes.count <= terms.incoming.bytes(ofMs: Self.soundLimitMs) else {
-            throw MediaStreamError("a message has more than a second of sound")
-        }
+        guard bytes.count <= terms.incoming.bytes(ofMs: terms.longestMs) else { throw tooLong }
         try reader.read(bytes, timestampMs: timestampMs, into: &messages)
     }
 
-    /// Sound of any number of seconds, as a far end sends it that is ahead of its time; the dialect has bounded it.
-    public func longSound(_ bytes: UnsafeBufferPointer<UInt8>, timestampMs: UInt32? = nil) throws(MediaStreamError) {
-        let second = terms.incoming.bytes(ofMs: Self.soundLimitMs)
-        var (start, time) = (0, timestampMs)
-        while start < bytes.count {
-            let end = min(start + second, bytes.count)
-            try sound(UnsafeBufferPointer(rebasing: bytes[start..<end]), timestampMs: time)
-            (start, time) = (end, nil)
-        }
-    }
+    private var tooLong: MediaStreamError { MediaStreamError("a message has more than \(terms.longestMs) ms of sound") }
 
     /// The same in Base64, as a JSON string holds it.
     public func sound(
         base64 text: UnsafeBufferPointer<UInt8>, hasEscapes: Bool, timestampMs: UInt32? = nil
     ) throws(MediaStreamError) {
-        guard text.count <= 2 * Base64.encodedLength(terms.incoming.bytes(ofMs: Self.soundLimitMs)) else {
-            throw MediaStreamError("a message has more than a second of sound")
+        try withSound(base64: text, hasEscapes: hasEscapes) { (bytes) throws(MediaStreamError) in
+            try sound(UnsafeBufferPointer(bytes), timestampMs: timestampMs)
         }
+    }
+
+    /// The bytes of sound in Base64, for a dialect that looks at them or changes them before it tells them.
+    public func withSound(
+        base64 text: UnsafeBufferPointer<UInt8>, hasEscapes: Bool,
+        _ body: (UnsafeMutableBufferPointer<UInt8>) throws(MediaStreamError) -> Void
+    ) throws(MediaStreamError) {
+        guard text.count <= 2 * Base64.encodedLength(terms.incoming.bytes(ofMs: terms.longestMs)) else { throw tooLong }
         var failure: MediaStreamError?
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { buffer in
             let length = hasEscapes ? Self.unescape(text, into: buffer) : nil
@@ -74,7 +69,8 @@ public final class DialectInbox {
                     return failure = MediaStreamError("the sound is not base64")
                 }
                 do throws(MediaStreamError) {
-                    try sound(UnsafeBufferPointer(rebasing: decoded[..<count]), timestampMs: timestampMs)
+                    guard count <= terms.incoming.bytes(ofMs: terms.longestMs) else { throw tooLong }
+                    try body(UnsafeMutableBufferPointer(rebasing: decoded[..<count]))
                 } catch { failure = error }
             }
         }

@@ -78,16 +78,20 @@ public struct DialectOptions: Sendable {
     public var format: WireFormat?
     /// As application: what the upgrade asked for.
     public var handshake: WebSocket.Handshake?
+    /// As application: the order of linear sound's bytes, where the protocol leaves it open; nil: as the dialect
+    /// presumes, or finds out.
+    public var byteOrder: WireFormat.ByteOrder?
 
     public init(
         role: MediaStreamRole, streamID: String = "", tracks: [MediaTrack] = [.inbound], format: WireFormat? = nil,
-        handshake: WebSocket.Handshake? = nil
+        handshake: WebSocket.Handshake? = nil, byteOrder: WireFormat.ByteOrder? = nil
     ) {
         self.role = role
         self.streamID = streamID
         self.tracks = tracks
         self.format = format
         self.handshake = handshake
+        self.byteOrder = byteOrder
     }
 }
 

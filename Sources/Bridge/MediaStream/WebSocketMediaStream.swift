@@ -17,6 +17,8 @@ public final class WebSocketMediaStream: MediaStream {
     static let markLimit = 64
     /// Milliseconds by which our clock may be behind a far end that says it has played all.
     static let playedToleranceMs: UInt64 = 200
+    /// Bytes of a message of sound beside its sound.
+    static let envelopeBytes = 4 << 10
 
     public var onMessage: ((MediaStreamMessage) -> Void)?
     public var onClose: ((String) -> Void)?
@@ -75,8 +77,7 @@ public final class WebSocketMediaStream: MediaStream {
         inbox = try DialectInbox(terms)
         writer = try SoundWriter(terms)
         straightLaw = writer.straightLaw
-        socket.configuration.maximumMessage = traits.largestMessage
-        limitQueue(of: terms.outgoing)
+        makeRoom(for: terms)
         socket.onMessage = { [unowned self] bytes, kind in self.received(bytes, kind) }
         socket.onClose = { [self] code, reason in
             let report = self.onClose
@@ -135,11 +136,15 @@ public final class WebSocketMediaStream: MediaStream {
         agreements = inbox.agreements
         writer = try SoundWriter(inbox.terms)
         straightLaw = writer.straightLaw
-        limitQueue(of: inbox.terms.outgoing)
+        makeRoom(for: inbox.terms)
     }
 
-    private func limitQueue(of format: WireFormat) {
-        socket.configuration.sendQueueLimit = max(Self.sendQueueLimit, format.bytes(ofMs: Self.sendQueueMs))
+    /// A message may hold as much sound as the terms allow, in Base64, and what is around it; the queue holds seconds of
+    /// what is sent.
+    private func makeRoom(for terms: WireTerms) {
+        let sound = Base64.encodedLength(terms.incoming.bytes(ofMs: terms.longestMs)) + Self.envelopeBytes
+        socket.configuration.maximumMessage = max(traits.largestMessage, sound)
+        socket.configuration.sendQueueLimit = max(Self.sendQueueLimit, terms.outgoing.bytes(ofMs: Self.sendQueueMs))
     }
 
     // MARK: What is sent

@@ -28,8 +28,9 @@ public struct WireFormat: Sendable, Equatable {
     public static let muLaw8k = WireFormat(.muLaw)
     public static let aLaw8k = WireFormat(.aLaw)
 
+    var isLinear: Bool { if case .linear16 = encoding { true } else { false } }
     /// Bytes of one sample.
-    var sampleBytes: Int { if case .linear16 = encoding { 2 } else { 1 } }
+    var sampleBytes: Int { isLinear ? 2 : 1 }
     /// Bytes of one sample of all channels.
     var stride: Int { sampleBytes * channels }
     /// Bytes of a time in milliseconds.
@@ -104,10 +105,13 @@ public struct WireTerms: Sendable, Equatable {
     public var outgoing: WireFormat
     /// Of what is sent.
     public var chunks: ChunkRule
+    /// Milliseconds of sound in one message that comes; carriers send 20 to 200.
+    public var longestMs: Int
 
-    public init(incoming: WireFormat, outgoing: WireFormat, chunks: ChunkRule) {
+    public init(incoming: WireFormat, outgoing: WireFormat, chunks: ChunkRule, longestMs: Int = 1_000) {
         self.incoming = incoming
         self.outgoing = outgoing
         self.chunks = chunks
+        self.longestMs = longestMs
     }
 }

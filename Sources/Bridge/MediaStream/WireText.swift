@@ -28,6 +28,11 @@ enum WireText {
         return at + digits
     }
 
+    /// An id as it may stand in JSON as it is, at most 64 characters of it.
+    static func plainID(_ id: String) -> String {
+        String(id.prefix(64).filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
+    }
+
     /// Text that needs no escapes in JSON.
     static func isPlain(_ text: String) -> Bool {
         text.utf8.allSatisfy { (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }

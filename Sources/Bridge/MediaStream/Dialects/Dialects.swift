@@ -7,6 +7,8 @@ public enum Dialects {
         JambonzDialect.self,
         GenesysDialect.self,
         AsteriskDialect.self,
+        TelnyxDialect.self,
+        SignalWireDialect.self,
     ]
 
     public static var standard: any MediaStreamDialect.Type { all[0] }

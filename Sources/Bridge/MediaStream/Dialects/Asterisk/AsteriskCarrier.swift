@@ -47,7 +47,7 @@ extension AsteriskDialect {
     func play(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
         guard hasStarted else { throw MediaStreamError("sound came before MEDIA_START") }
         guard !queue.dropsSound, queue.length < AsteriskQueue.limit else { return }
-        try inbox.longSound(bytes)
+        try inbox.sound(bytes)
         let size = terms.incoming.bytes(ofMs: 20)
         queue.loose += bytes.count
         let frames = queue.loose / size

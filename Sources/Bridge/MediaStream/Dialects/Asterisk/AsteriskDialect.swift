@@ -65,7 +65,9 @@ public final class AsteriskDialect: MediaStreamDialect {
             : ChunkRule(
                 minimum: size, maximum: role == .carrier ? size : messageLimit / size * size, multiple: size,
                 frames: frames)
-        return WireTerms(incoming: format, outgoing: format, chunks: chunks)
+        // As many bytes as a message may have, of whatever format.
+        let longestMs = messageLimit / max(1, format.bytes(ofMs: 20)) * 20 + 20
+        return WireTerms(incoming: format, outgoing: format, chunks: chunks, longestMs: longestMs)
     }
 
     // MARK: Decoding
@@ -91,7 +93,7 @@ public final class AsteriskDialect: MediaStreamDialect {
         guard bytes.count % terms.incoming.stride == 0 else {
             throw MediaStreamError("a binary message ends within a sample")
         }
-        try inbox.longSound(bytes)
+        try inbox.sound(bytes)
     }
 
     private func event(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {

@@ -132,7 +132,7 @@ public final class GenesysDialect: MediaStreamDialect {
         }
         let time = nextMs
         nextMs = nil
-        try inbox.longSound(bytes, timestampMs: time)
+        try inbox.sound(bytes, timestampMs: time)
         // The leg gives this back when it has played what came before.
         guard role == .carrier, received - played < Self.unplayedLimit else { return }
         received += 1

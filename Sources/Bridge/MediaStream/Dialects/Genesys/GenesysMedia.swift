@@ -54,16 +54,15 @@ struct GenesysMedia: Decodable {
 
     /// A server sends a few large messages, a client each frame.
     static func terms(_ format: WireFormat, _ role: MediaStreamRole) -> WireTerms {
-        guard role == .application else {
-            return WireTerms(incoming: format, outgoing: format, chunks: .any(frames: 1))
-        }
         let multiple = format.bytes(ofMs: 20)
-        return WireTerms(
-            incoming: format, outgoing: format,
-            chunks: ChunkRule(
-                minimum: format.bytes(ofMs: GenesysDialect.packetMs),
-                maximum: GenesysDialect.soundLimit / multiple * multiple, multiple: multiple,
-                frames: GenesysDialect.packetMs / 20))
+        let longest = GenesysDialect.soundLimit / multiple
+        let chunks: ChunkRule =
+            role == .carrier
+            ? .any(frames: 1)
+            : ChunkRule(
+                minimum: format.bytes(ofMs: GenesysDialect.packetMs), maximum: longest * multiple, multiple: multiple,
+                frames: GenesysDialect.packetMs / 20)
+        return WireTerms(incoming: format, outgoing: format, chunks: chunks, longestMs: longest * 20)
     }
 
     // MARK: Ids

@@ -69,7 +69,7 @@ public final class JambonzDialect: MediaStreamDialect {
             let least = outgoing.bytes(ofMs: playoutMs)
             chunks = ChunkRule(minimum: least, multiple: least, frames: playoutMs / messageMs)
         }
-        return WireTerms(incoming: incoming, outgoing: outgoing, chunks: chunks)
+        return WireTerms(incoming: incoming, outgoing: outgoing, chunks: chunks, longestMs: burstLimitMs)
     }
 
     // MARK: Decoding
@@ -114,16 +114,7 @@ public final class JambonzDialect: MediaStreamDialect {
     /// Samples may be cut between messages, as jambonz takes them too.
     private func sound(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
         guard role == .carrier || hasStarted else { throw MediaStreamError("sound came before the call's attributes") }
-        guard bytes.count <= inbox.terms.incoming.bytes(ofMs: Self.burstLimitMs) else {
-            throw MediaStreamError("a message has more than \(Self.burstLimitMs) ms of sound")
-        }
-        let piece = inbox.terms.incoming.bytes(ofMs: DialectInbox.soundLimitMs)
-        var rest = bytes
-        while rest.count > piece {
-            try inbox.sound(UnsafeBufferPointer(rebasing: rest[..<piece]))
-            rest = UnsafeBufferPointer(rebasing: rest[piece...])
-        }
-        try inbox.sound(rest)
+        try inbox.sound(bytes)
     }
 
     private func event(

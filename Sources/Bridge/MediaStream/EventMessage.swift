@@ -1,0 +1,121 @@
+internal import Foundation
+internal import Net
+
+/// The outline of a JSON message with an "event", found without a decoder: what a message of sound needs, and the name
+/// of any other. Its values point into the message.
+struct EventMessage {
+    /// Bytes of a stream's id that is kept; a longer one is nobody's.
+    static let idLimit = 256
+
+    /// A message of sound.
+    struct Media {
+        /// Base64, as it stands in its JSON string.
+        var payload: UnsafeBufferPointer<UInt8>
+        var hasEscapes: Bool
+        /// Of its first sample, milliseconds since the stream began.
+        var timestampMs: UInt32?
+        /// The number of the message among those of sound.
+        var chunk: Int?
+        /// It is what the far end of the call hears.
+        var isOutbound: Bool
+    }
+
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private let event: UnsafeBufferPointer<UInt8>
+    private let id: JSONMembers.Value?
+    private let mediaValue: JSONMembers.Value?
+    private let markValue: JSONMembers.Value?
+
+    /// - Parameter key: of the stream's id.
+    init(_ bytes: UnsafeBufferPointer<UInt8>, id key: StaticString) throws(MediaStreamError) {
+        var event: JSONMembers.Value?
+        var id: JSONMembers.Value?
+        var media: JSONMembers.Value?
+        var mark: JSONMembers.Value?
+        let isObject = JSONMembers.forEach(in: bytes) { name, value in
+            if JSONMembers.equals(name, "event") { event = value }
+            if JSONMembers.equals(name, key) { id = value }
+            if JSONMembers.equals(name, "media") { media = value }
+            if JSONMembers.equals(name, "mark") { mark = value }
+        }
+        guard isObject, let event, event.kind == .string else {
+            throw MediaStreamError("the message is no JSON object with an \"event\"")
+        }
+        self.bytes = bytes
+        self.event = UnsafeBufferPointer(rebasing: bytes[event.range])
+        self.id = id
+        mediaValue = media
+        markValue = mark
+    }
+
+    func isEvent(_ name: StaticString) -> Bool { JSONMembers.equals(event, name) }
+
+    /// It names this stream, or none.
+    func isOf(_ stream: [UInt8]) -> Bool {
+        guard let id, id.kind == .string else { return true }
+        guard id.range.count == stream.count, let base = bytes.baseAddress else { return false }
+        return stream.withUnsafeBufferPointer { ours in
+            ours.baseAddress.map { memcmp($0, base + id.range.lowerBound, ours.count) == 0 } ?? true
+        }
+    }
+
+    func media() throws(MediaStreamError) -> Media {
+        guard let mediaValue, mediaValue.kind == .object else { throw MediaStreamError("media is missing") }
+        let media = UnsafeBufferPointer(rebasing: bytes[mediaValue.range])
+        var payload: JSONMembers.Value?
+        var timestampMs: UInt32?
+        var chunk: Int?
+        var isOutbound = false
+        _ = JSONMembers.forEach(in: media) { key, value in
+            if JSONMembers.equals(key, "payload") { payload = value }
+            if JSONMembers.equals(key, "track") { isOutbound = media[value.range].starts(with: "outbound".utf8) }
+            if JSONMembers.equals(key, "chunk") { chunk = Self.number(media[value.range]) }
+            if JSONMembers.equals(key, "timestamp") {
+                timestampMs = Self.number(media[value.range]).flatMap { UInt32(exactly: $0) }
+            }
+        }
+        guard let payload, payload.kind == .string else { throw MediaStreamError("media.payload is missing") }
+        return Media(
+            payload: UnsafeBufferPointer(rebasing: media[payload.range]), hasEscapes: payload.hasEscapes,
+            timestampMs: timestampMs, chunk: chunk, isOutbound: isOutbound)
+    }
+
+    func mark() throws(MediaStreamError) -> String {
+        var name: String?
+        if let markValue {
+            let mark = UnsafeBufferPointer(rebasing: bytes[markValue.range])
+            _ = JSONMembers.forEach(in: mark) { key, value in
+                if JSONMembers.equals(key, "name") { name = JSONMembers.text(value, in: mark) }
+            }
+        }
+        guard let name else { throw MediaStreamError("mark.name is missing") }
+        return name
+    }
+
+    /// A whole number of at most 18 digits, which is far from where it could overflow.
+    private static func number(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
+        guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return text.reduce(0) { $0 * 10 + Int($1 - 48) }
+    }
+}
+
+/// A value that carriers write as a string or as a number.
+struct LenientText: Decodable {
+    /// nil: it is null, an object or a list.
+    var text: String?
+
+    init(from decoder: any Decoder) throws {
+        let value = try decoder.singleValueContainer()
+        if let string = try? value.decode(String.self) {
+            text = string
+        } else if let flag = try? value.decode(Bool.self) {
+            text = String(flag)
+        } else if let number = try? value.decode(Int64.self) {
+            text = String(number)
+        } else if let number = try? value.decode(Double.self) {
+            text = String(number)
+        }
+    }
+
+    var number: Int? { text.flatMap { Int($0) } }
+}
