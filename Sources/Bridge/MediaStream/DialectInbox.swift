@@ -5,8 +5,6 @@ internal import Pipeline
 ///
 /// Sound is told in the wire's own format and becomes frames here.
 public final class DialectInbox {
-    /// Milliseconds of sound in one message; carriers send 20 to 200.
-    static let soundLimitMs = 1_000
     /// Answers of the protocol that one message may ask for.
     static let replyLimit = 8
 
@@ -37,19 +35,17 @@ public final class DialectInbox {
     ///
     /// - Parameter timestampMs: of its first sample, since the stream began; nil: it follows what came before.
     public func sound(_ bytes: UnsafeBufferPointer<UInt8>, timestampMs: UInt32? = nil) throws(MediaStreamError) {
-        guard bytes.count <= terms.incoming.bytes(ofMs: Self.soundLimitMs) else {
-            throw MediaStreamError("a message has more than a second of sound")
-        }
+        guard bytes.count <= terms.incoming.bytes(ofMs: terms.longestMs) else { throw tooLong }
         try reader.read(bytes, timestampMs: timestampMs, into: &messages)
     }
+
+    private var tooLong: MediaStreamError { MediaStreamError("a message has more than \(terms.longestMs) ms of sound") }
 
     /// The same in Base64, as a JSON string holds it.
     public func sound(
         base64 text: UnsafeBufferPointer<UInt8>, hasEscapes: Bool, timestampMs: UInt32? = nil
     ) throws(MediaStreamError) {
-        guard text.count <= 2 * Base64.encodedLength(terms.incoming.bytes(ofMs: Self.soundLimitMs)) else {
-            throw MediaStreamError("a message has more than a second of sound")
-        }
+        guard text.count <= 2 * Base64.encodedLength(terms.incoming.bytes(ofMs: terms.longestMs)) else { throw tooLong }
         var failure: MediaStreamError?
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { buffer in
             let length = hasEscapes ? Self.unescape(text, into: buffer) : nil

@@ -10,6 +10,8 @@ public final class WebSocketMediaStream: MediaStream {
     public static let sendQueueLimit = 64 << 10
     /// Messages that cannot be understood before the stream is given up.
     static let errorLimit = 50
+    /// Bytes of a message of sound beside its sound.
+    static let envelopeBytes = 4 << 10
     /// Milliseconds without a new frame after which sound that waits for more is filled up.
     static let fillUpMs: UInt64 = 40
     /// Marks that may be on their way.
@@ -65,7 +67,7 @@ public final class WebSocketMediaStream: MediaStream {
         inbox = try DialectInbox(terms)
         writer = try SoundWriter(terms)
         straightLaw = writer.straightLaw
-        socket.configuration.maximumMessage = traits.largestMessage
+        makeRoom(for: terms)
         socket.configuration.sendQueueLimit = max(Self.sendQueueLimit, terms.outgoing.bytes(ofMs: 2_000))
         socket.onMessage = { [unowned self] bytes, kind in self.received(bytes, kind) }
         socket.onClose = { [self] code, reason in
@@ -121,8 +123,15 @@ public final class WebSocketMediaStream: MediaStream {
 
     private func agreed() throws(MediaStreamError) {
         agreements = inbox.agreements
+        makeRoom(for: inbox.terms)
         writer = try SoundWriter(inbox.terms)
         straightLaw = writer.straightLaw
+    }
+
+    /// A message may hold as much sound as the terms allow, in Base64, and what is around it.
+    private func makeRoom(for terms: WireTerms) {
+        let sound = Base64.encodedLength(terms.incoming.bytes(ofMs: terms.longestMs)) + Self.envelopeBytes
+        socket.configuration.maximumMessage = max(traits.largestMessage, sound)
     }
 
     // MARK: What is sent

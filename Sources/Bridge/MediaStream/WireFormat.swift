@@ -96,10 +96,13 @@ public struct WireTerms: Sendable, Equatable {
     public var outgoing: WireFormat
     /// Of what is sent.
     public var chunks: ChunkRule
+    /// Milliseconds of sound in one message that comes; carriers send 20 to 200.
+    public var longestMs: Int
 
-    public init(incoming: WireFormat, outgoing: WireFormat, chunks: ChunkRule) {
+    public init(incoming: WireFormat, outgoing: WireFormat, chunks: ChunkRule, longestMs: Int = 1_000) {
         self.incoming = incoming
         self.outgoing = outgoing
         self.chunks = chunks
+        self.longestMs = longestMs
     }
 }
