@@ -124,6 +124,8 @@ public final class WebSocketMediaStream: MediaStream {
     private func agreed() throws(MediaStreamError) {
         agreements = inbox.agreements
         makeRoom(for: inbox.terms)
+        // What waits to be sent stays where only what comes has changed.
+        guard inbox.terms.outgoing != writer.terms.outgoing || inbox.terms.chunks != writer.terms.chunks else { return }
         writer = try SoundWriter(inbox.terms)
         straightLaw = writer.straightLaw
     }
