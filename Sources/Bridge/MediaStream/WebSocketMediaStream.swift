@@ -33,6 +33,7 @@ public final class WebSocketMediaStream: MediaStream {
     private let takesBinary: Bool
     private let soundKind: WebSocket.Kind
     private let countsMarks: Bool
+    private let forgetsMarks: Bool
     private let inbox: DialectInbox
     private var agreements = 0
     private var writer: SoundWriter
@@ -46,9 +47,10 @@ public final class WebSocketMediaStream: MediaStream {
     private var ticker: EventLoop.Ticker?
     private var keeper: EventLoop.Ticker?
     private var isClosing = false
-    /// As application: marks that the far end will not give back when it clears, and those that it never gives back,
-    /// with the time at which they have been played.
+    /// Marks that have not come back, or been given back, where a clear forgets them; as carrier, those that it made us
+    /// forget. As application, marks that the far end never gives back, with the time at which they have been played.
     private var outstanding: [String] = []
+    private var forgotten: [String] = []
     private var timedMarks: [(name: String, at: UInt64)] = []
 
     /// - Throws: for a dialect whose sound cannot be converted.
@@ -63,6 +65,7 @@ public final class WebSocketMediaStream: MediaStream {
         takesBinary = traits.accepts.contains(.binary)
         soundKind = traits.soundKind
         countsMarks = traits.marks == .none
+        forgetsMarks = traits.marks == .echoed(afterClear: false)
         let terms = dialect.terms
         inbox = try DialectInbox(terms)
         writer = try SoundWriter(terms)
@@ -115,7 +118,7 @@ public final class WebSocketMediaStream: MediaStream {
         var messages = inbox.take()
         defer { inbox.giveBack(&messages) }
         for message in messages {
-            if case .mark(let name) = message, !outstanding.isEmpty { outstanding.removeAll { $0 == name } }
+            if forgetsMarks { note(message) }
             onMessage?(message)
         }
         if writer.isHolding, !inbox.isPaused { emit() }
@@ -156,6 +159,7 @@ public final class WebSocketMediaStream: MediaStream {
             emit()
             return true
         case .mark(let name) where role == .application: return sendMark(name)
+        case .mark(let name) where forgetsMarks: return giveBack(name)
         case .clear where role == .application: return clear()
         case .stop where writer.isHolding:
             writer.fillUp()
@@ -271,10 +275,36 @@ public final class WebSocketMediaStream: MediaStream {
         case .echoed(afterClear: true): return write(.mark(name))
         case .echoed(afterClear: false):
             guard write(.mark(name)) else { return false }
-            outstanding.append(name)
-            if outstanding.count > Self.markLimit { outstanding.removeFirst() }
+            remember(name)
             return true
         }
+    }
+
+    private func remember(_ name: String) {
+        outstanding.append(name)
+        if outstanding.count > Self.markLimit { outstanding.removeFirst() }
+    }
+
+    /// Where a clear forgets marks: those that are on their way.
+    private func note(_ message: MediaStreamMessage) {
+        switch (role, message) {
+        case (.application, .mark(let name)): outstanding.removeAll { $0 == name }
+        case (.carrier, .mark(let name)): remember(name)
+        case (.carrier, .clear):
+            forgotten = Array((forgotten + outstanding).suffix(Self.markLimit))
+            outstanding.removeAll()
+        default: break
+        }
+    }
+
+    /// As carrier: a mark has been played, or a clear has dropped it; then the far end hears no more of it.
+    private func giveBack(_ name: String) -> Bool {
+        if let index = forgotten.firstIndex(of: name) {
+            forgotten.remove(at: index)
+            return true
+        }
+        if let index = outstanding.firstIndex(of: name) { outstanding.remove(at: index) }
+        return write(.mark(name))
     }
 
     /// Marks that were not sent, or that the far end drops, come back from here.
