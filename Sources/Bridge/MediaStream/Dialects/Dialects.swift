@@ -2,7 +2,8 @@
 public enum Dialects {
     /// Each once. The first is spoken where nothing else is said, by our own pages and by other servers of ours.
     public static let all: [any MediaStreamDialect.Type] = [
-        TwilioDialect.self
+        TwilioDialect.self,
+        PlivoDialect.self,
     ]
 
     public static var standard: any MediaStreamDialect.Type { all[0] }
