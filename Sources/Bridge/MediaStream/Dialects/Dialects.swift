@@ -4,6 +4,7 @@ public enum Dialects {
     public static let all: [any MediaStreamDialect.Type] = [
         TwilioDialect.self,
         PlivoDialect.self,
+        ExotelDialect.self,
     ]
 
     public static var standard: any MediaStreamDialect.Type { all[0] }
