@@ -94,10 +94,12 @@ public final class DialectInbox {
     /// - Throws: for a format that cannot be converted.
     public func agree(_ terms: WireTerms) throws(MediaStreamError) {
         guard terms != self.terms else { return }
-        let reader = try SoundReader(terms.incoming)
         guard terms.outgoing.isSupported else { throw SoundReader.unsupported }
-        reader.onWideSound = onWideSound
-        self.reader = reader
+        if terms.incoming != self.terms.incoming {
+            let reader = try SoundReader(terms.incoming)
+            reader.onWideSound = onWideSound
+            self.reader = reader
+        }
         self.terms = terms
         agreements += 1
     }

@@ -76,7 +76,7 @@ public struct DialectOptions: Sendable {
     public var tracks: [MediaTrack]
     /// As carrier: the format to announce, one of `DialectTraits.formats`; nil: the first.
     public var format: WireFormat?
-    /// As application: what the upgrade asked for.
+    /// What the upgrade asked for: the far end's as application, ours as carrier.
     public var handshake: WebSocket.Handshake?
     /// As application: the order of linear sound's bytes, where the protocol leaves it open; nil: as the dialect
     /// presumes, or finds out.

@@ -11,6 +11,8 @@ public final class WebSocketMediaStream: MediaStream {
     static let sendQueueMs = 2_000
     /// Messages that cannot be understood before the stream is given up.
     static let errorLimit = 50
+    /// Bytes of a message of sound beside its sound.
+    static let envelopeBytes = 4 << 10
     /// Milliseconds without a new frame after which sound that waits for more is filled up.
     static let fillUpMs: UInt64 = 40
     /// Marks that may be on their way.
@@ -36,6 +38,7 @@ public final class WebSocketMediaStream: MediaStream {
     private let takesBinary: Bool
     private let soundKind: WebSocket.Kind
     private let countsMarks: Bool
+    private let forgetsMarks: Bool
     private let inbox: DialectInbox
     private var agreements = 0
     private var writer: SoundWriter
@@ -55,9 +58,10 @@ public final class WebSocketMediaStream: MediaStream {
     private var ticker: EventLoop.Ticker?
     private var keeper: EventLoop.Ticker?
     private var isClosing = false
-    /// As application: marks that the far end will not give back when it clears, and those that it never gives back,
-    /// with the time at which they have been played.
+    /// Marks that have not come back, or been given back, where a clear forgets them; as carrier, those that it made us
+    /// forget. As application, marks that the far end never gives back, with the time at which they have been played.
     private var outstanding: [String] = []
+    private var forgotten: [String] = []
     private var timedMarks: [(name: String, at: UInt64)] = []
 
     /// - Throws: for a dialect whose sound cannot be converted.
@@ -73,6 +77,7 @@ public final class WebSocketMediaStream: MediaStream {
         soundKind = traits.soundKind
         if case .playback(let limitMs) = traits.marks { playbackLimitMs = limitMs } else { playbackLimitMs = nil }
         countsMarks = traits.marks == .none || playbackLimitMs != nil
+        forgetsMarks = traits.marks == .echoed(afterClear: false)
         let terms = dialect.terms
         inbox = try DialectInbox(terms)
         writer = try SoundWriter(terms)
@@ -126,7 +131,7 @@ public final class WebSocketMediaStream: MediaStream {
         var messages = inbox.take()
         defer { inbox.giveBack(&messages) }
         for message in messages {
-            if case .mark(let name) = message, !outstanding.isEmpty { outstanding.removeAll { $0 == name } }
+            if forgetsMarks { note(message) }
             onMessage?(message)
         }
         if writer.isHolding, !inbox.isPaused { emit() }
@@ -134,13 +139,15 @@ public final class WebSocketMediaStream: MediaStream {
 
     private func agreed() throws(MediaStreamError) {
         agreements = inbox.agreements
+        makeRoom(for: inbox.terms)
+        // What waits to be sent stays where only what comes has changed.
+        guard inbox.terms.outgoing != writer.terms.outgoing || inbox.terms.chunks != writer.terms.chunks else { return }
         writer = try SoundWriter(inbox.terms)
         straightLaw = writer.straightLaw
-        makeRoom(for: inbox.terms)
     }
 
-    /// A message may hold as much sound as the terms allow, in Base64, and what is around it; the queue holds seconds of
-    /// what is sent.
+    /// A message may hold as much sound as the terms allow, in Base64, and what is around it. The queue holds seconds
+    /// of what is sent.
     private func makeRoom(for terms: WireTerms) {
         let sound = Base64.encodedLength(terms.incoming.bytes(ofMs: terms.longestMs)) + Self.envelopeBytes
         socket.configuration.maximumMessage = max(traits.largestMessage, sound)
@@ -167,6 +174,7 @@ public final class WebSocketMediaStream: MediaStream {
             emit()
             return true
         case .mark(let name) where role == .application: return sendMark(name)
+        case .mark(let name) where forgetsMarks: return giveBack(name)
         case .clear where role == .application: return clear()
         case .stop where writer.isHolding:
             writer.fillUp()
@@ -289,8 +297,7 @@ public final class WebSocketMediaStream: MediaStream {
         case .echoed(afterClear: true): return write(.mark(name))
         case .echoed(afterClear: false):
             guard write(.mark(name)) else { return false }
-            outstanding.append(name)
-            if outstanding.count > Self.markLimit { outstanding.removeFirst() }
+            remember(name)
             return true
         }
     }
@@ -313,6 +320,33 @@ public final class WebSocketMediaStream: MediaStream {
             timedMarks.removeFirst()
             onMessage?(.mark(first.name))
         }
+    }
+
+    private func remember(_ name: String) {
+        outstanding.append(name)
+        if outstanding.count > Self.markLimit { outstanding.removeFirst() }
+    }
+
+    /// Where a clear forgets marks: those that are on their way.
+    private func note(_ message: MediaStreamMessage) {
+        switch (role, message) {
+        case (.application, .mark(let name)): outstanding.removeAll { $0 == name }
+        case (.carrier, .mark(let name)): remember(name)
+        case (.carrier, .clear):
+            forgotten = Array((forgotten + outstanding).suffix(Self.markLimit))
+            outstanding.removeAll()
+        default: break
+        }
+    }
+
+    /// As carrier: a mark has been played, or a clear has dropped it; then the far end hears no more of it.
+    private func giveBack(_ name: String) -> Bool {
+        if let index = forgotten.firstIndex(of: name) {
+            forgotten.remove(at: index)
+            return true
+        }
+        if let index = outstanding.firstIndex(of: name) { outstanding.remove(at: index) }
+        return write(.mark(name))
     }
 
     /// Marks that were not sent, or that the far end drops, come back from here.

@@ -25,9 +25,18 @@ struct StreamTarget: Sendable {
         self.start = start
     }
 
+    /// With what we ask for in the upgrade: some dialects settle the format by the URL.
+    var options: DialectOptions {
+        let parts = url.path.split(separator: "?", maxSplits: 1)
+        let query = parts.count > 1 ? try? HTTPForm.decode(parts[1].utf8) : nil
+        let handshake = WebSocket.Handshake(
+            path: parts.first.map(String.init) ?? "/", query: query ?? [],
+            headers: Dictionary(headers, uniquingKeysWith: { $1 }), peer: url.host)
+        return DialectOptions(role: .carrier, streamID: start.streamID, handshake: handshake)
+    }
+
     /// - Throws: for a dialect whose sound cannot be converted.
     func stream(over socket: WebSocket) throws(MediaStreamError) -> WebSocketMediaStream {
-        try WebSocketMediaStream(
-            socket, dialect: dialect, DialectOptions(role: .carrier, streamID: start.streamID))
+        try WebSocketMediaStream(socket, dialect: dialect, options)
     }
 }

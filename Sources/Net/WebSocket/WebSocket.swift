@@ -33,6 +33,15 @@ public final class WebSocket {
         public var query: [(name: String, value: String)]
         public var headers: [String: String]
         public var peer: String
+
+        public init(
+            path: String, query: [(name: String, value: String)], headers: [String: String], peer: String
+        ) {
+            self.path = path
+            self.query = query
+            self.headers = headers
+            self.peer = peer
+        }
     }
 
     public let loop: EventLoop

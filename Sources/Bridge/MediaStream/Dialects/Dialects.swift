@@ -9,6 +9,8 @@ public enum Dialects {
         AsteriskDialect.self,
         TelnyxDialect.self,
         SignalWireDialect.self,
+        PlivoDialect.self,
+        ExotelDialect.self,
     ]
 
     public static var standard: any MediaStreamDialect.Type { all[0] }
