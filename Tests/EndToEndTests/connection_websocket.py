@@ -152,4 +152,4 @@ def stream(chance, server, gentle):
 
 
 # Paths of media streams: a new dialect is one more.
-STREAMS = ["/media/twilio"]
+STREAMS = [f"/media/{name}" for name in "twilio telnyx plivo vonage signalwire exotel genesys asterisk jambonz".split()]

@@ -1,3 +1,4 @@
+// Over 400 lines: everything that a dialect may lack (marks, pauses, chunks, an end) is made up for in one place.
 internal import Net
 public import Pipeline
 
