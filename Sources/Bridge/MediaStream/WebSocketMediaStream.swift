@@ -12,8 +12,6 @@ public final class WebSocketMediaStream: MediaStream {
     static let sendQueueMs = 2_000
     /// Messages that cannot be understood before the stream is given up.
     static let errorLimit = 50
-    /// Bytes of a message of sound beside its sound.
-    static let envelopeBytes = 4 << 10
     /// Milliseconds without a new frame after which sound that waits for more is filled up.
     static let fillUpMs: UInt64 = 40
     /// Marks that may be on their way.
