@@ -161,25 +161,39 @@ public final class TelnyxDialect: MediaStreamDialect {
 
     private struct Wire: Decodable {
         struct Start: Decodable {
-            var call_control_id: String?
+            var callControlID: String?
             var from: LenientText?
             var to: LenientText?
-            var custom_parameters: [String: LenientText]?
-            var media_format: Format?
+            var parameters: [String: LenientText]?
+            var format: Format?
+            enum CodingKeys: String, CodingKey {
+                case callControlID = "call_control_id"
+                case from, to
+                case parameters = "custom_parameters"
+                case format = "media_format"
+            }
         }
         struct Format: Decodable {
             var encoding: String
-            var sample_rate: LenientText?
+            var rate: LenientText?
             var channels: LenientText?
+            enum CodingKeys: String, CodingKey {
+                case encoding, channels
+                case rate = "sample_rate"
+            }
         }
         struct DTMF: Decodable { var digit: String }
         struct Failure: Decodable { var code: LenientText? }
         var event: String
-        var stream_id: String?
+        var streamID: String?
         var connected: [String: LenientText]?
         var start: Start?
         var dtmf: DTMF?
         var payload: Failure?
+        enum CodingKeys: String, CodingKey {
+            case event, connected, start, dtmf, payload
+            case streamID = "stream_id"
+        }
     }
 
     private func other(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
@@ -210,17 +224,17 @@ public final class TelnyxDialect: MediaStreamDialect {
 
     private func begin(_ wire: Wire, _ inbox: DialectInbox) throws(MediaStreamError) -> StreamStart {
         guard !hasStarted else { throw MediaStreamError("a second start") }
-        guard let id = wire.stream_id, id.utf8.count <= EventMessage.idLimit else {
+        guard let id = wire.streamID, id.utf8.count <= EventMessage.idLimit else {
             throw MediaStreamError("stream_id is missing or too long")
         }
         var parameters: [String: String] = [:]
         if let from = wire.start?.from?.text { parameters["from"] = from }
         if let to = wire.start?.to?.text { parameters["to"] = to }
         if let token { parameters[Self.tokenName] = token }
-        for (name, value) in wire.start?.custom_parameters ?? [:] { parameters[name] = value.text }
-        let format = wire.start?.media_format
+        for (name, value) in wire.start?.parameters ?? [:] { parameters[name] = value.text }
+        let format = wire.start?.format
         let incoming = try read(
-            format?.encoding ?? "PCMU", rate: format?.sample_rate?.number ?? 8_000,
+            format?.encoding ?? "PCMU", rate: format?.rate?.number ?? 8_000,
             channels: format?.channels?.number ?? 1, "start.media_format")
         let terms = Self.terms(incoming, try outgoing(incoming, parameters), role)
         try inbox.agree(terms)
@@ -229,7 +243,7 @@ public final class TelnyxDialect: MediaStreamDialect {
         isLinearOut = terms.outgoing.isLinear
         if isLinearIn, byteOrder == nil { votes = ByteOrderVotes(incoming) }
         begin(streamID: id)
-        return StreamStart(streamID: id, callID: wire.start?.call_control_id ?? "", parameters: parameters)
+        return StreamStart(streamID: id, callID: wire.start?.callControlID ?? "", parameters: parameters)
     }
 
     /// What the stream was asked for, as its URL or its own parameters say; else L16 where L16 comes, for no call has
