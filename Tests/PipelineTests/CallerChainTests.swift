@@ -12,7 +12,7 @@ import Testing
     /// Makes each frame silent: a stage may change what the next one hears.
     private struct Mute: CallerStage {
         let name = "mute"
-        mutating func process(_ heard: inout HeardFrame) { heard.frame = EncodedFrame() }
+        mutating func process(_ heard: inout HeardFrame) { heard.change(to: EncodedFrame(), wide: nil) }
     }
 
     /// A loud tone and silence, as μ-law.
