@@ -12,15 +12,16 @@ public final class DialectInbox {
 
     public private(set) var terms: WireTerms
     private var reader: SoundReader
-    private var messages: [MediaStreamMessage] = []
+    private var news = WireNews()
     private(set) var replies: [[UInt8]] = []
     /// The far end takes no more sound for now.
     private(set) var isPaused = false
     /// Counts `agree`.
     private(set) var agreements = 0
-    /// Hears sound that is wider than a frame's; see `MediaStream.onWideSound`.
-    var onWideSound: ((AudioFrame) -> Void)? {
-        didSet { reader.onWideSound = onWideSound }
+    /// Somebody hears sound that is wider than a frame's; see `MediaStream.onWideSound`.
+    var isWideHeard: Bool {
+        get { news.isWideHeard }
+        set { news.isWideHeard = newValue }
     }
 
     /// - Throws: for a format that cannot be converted.
@@ -31,7 +32,7 @@ public final class DialectInbox {
 
     // MARK: What a dialect tells
 
-    public func say(_ message: MediaStreamMessage) { messages.append(message) }
+    public func say(_ message: MediaStreamMessage) { news.messages.append(message) }
 
     /// Sound in `WireTerms.incoming`, of any length: samples and frames may be cut anywhere.
     ///
@@ -40,7 +41,7 @@ public final class DialectInbox {
         guard bytes.count <= terms.incoming.bytes(ofMs: Self.soundLimitMs) else {
             throw MediaStreamError("a message has more than a second of sound")
         }
-        try reader.read(bytes, timestampMs: timestampMs, into: &messages)
+        try reader.read(bytes, timestampMs: timestampMs, into: &news)
     }
 
     /// The same in Base64, as a JSON string holds it.
@@ -85,7 +86,6 @@ public final class DialectInbox {
         guard terms != self.terms else { return }
         let reader = try SoundReader(terms.incoming)
         guard terms.outgoing.isSupported else { throw SoundReader.unsupported }
-        reader.onWideSound = onWideSound
         self.reader = reader
         self.terms = terms
         agreements += 1
@@ -104,18 +104,34 @@ public final class DialectInbox {
     /// What has been said, in order; to be given back afterwards, so that its storage is used again.
     public func take() -> [MediaStreamMessage] {
         var taken: [MediaStreamMessage] = []
-        swap(&taken, &messages)
+        swap(&taken, &news.messages)
         return taken
     }
 
     public func giveBack(_ taken: inout [MediaStreamMessage]) {
-        guard messages.isEmpty, messages.capacity < taken.capacity else { return }
+        guard news.messages.isEmpty, news.messages.capacity < taken.capacity else { return }
         taken.removeAll(keepingCapacity: true)
-        swap(&taken, &messages)
+        swap(&taken, &news.messages)
+    }
+
+    /// The wide sound of the frames among them, by their places; to be given back likewise.
+    func takeWide() -> [(place: Int, sound: AudioFrame)] {
+        var taken: [(place: Int, sound: AudioFrame)] = []
+        swap(&taken, &news.wide)
+        return taken
+    }
+
+    func giveBack(wide taken: inout [(place: Int, sound: AudioFrame)]) {
+        guard news.wide.isEmpty, news.wide.capacity < taken.capacity else { return }
+        taken.removeAll(keepingCapacity: true)
+        swap(&taken, &news.wide)
     }
 
     /// A message was refused: what it said before it was is forgotten.
-    func forget() { messages.removeAll(keepingCapacity: true) }
+    func forget() {
+        news.messages.removeAll(keepingCapacity: true)
+        news.wide.removeAll(keepingCapacity: true)
+    }
 
     func takeReplies() -> [[UInt8]] {
         defer { replies = [] }

@@ -74,7 +74,7 @@ public final class WebSocketMediaStream: MediaStream {
             self.keeper?.cancel()
             self.onMessage = nil
             self.onClose = nil
-            self.inbox.onWideSound = nil
+            self.onWideSound = nil
             report?(reason.isEmpty ? "the stream's WebSocket closed with \(code)" : reason)
         }
         if case .word(let everyMs) = traits.keepAlive { keepAlive(every: everyMs) }
@@ -88,10 +88,9 @@ public final class WebSocketMediaStream: MediaStream {
 
     // MARK: What comes
 
-    public var soundRate: Int32 { inbox.terms.incoming.sampleRate }
+    public var soundRate: Int32 { CallerFramer.wideRate(of: inbox.terms.incoming.sampleRate) }
     public var onWideSound: ((AudioFrame) -> Void)? {
-        get { inbox.onWideSound }
-        set { inbox.onWideSound = newValue }
+        didSet { inbox.isWideHeard = onWideSound != nil }
     }
 
     private func received(_ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind) {
@@ -111,8 +110,17 @@ public final class WebSocketMediaStream: MediaStream {
         if !inbox.replies.isEmpty { for reply in inbox.takeReplies() { say(reply) } }
         // Whoever gets a message may send one: the inbox is free again by then.
         var messages = inbox.take()
-        defer { inbox.giveBack(&messages) }
-        for message in messages {
+        var wide = inbox.takeWide()
+        defer {
+            inbox.giveBack(&messages)
+            inbox.giveBack(wide: &wide)
+        }
+        var nextWide = 0
+        for (place, message) in messages.enumerated() {
+            if nextWide < wide.count, wide[nextWide].place == place {
+                onWideSound?(wide[nextWide].sound)
+                nextWide += 1
+            }
             if case .mark(let name) = message, !outstanding.isEmpty { outstanding.removeAll { $0 == name } }
             onMessage?(message)
         }
