@@ -9,7 +9,8 @@ struct Encrypt: AsyncParsableCommand {
         abstract: "Encrypts stored data with the current key.",
         discussion: """
             After security.encryption_key was set for the first time, or changed with the old one in \
-            security.former_keys: when this is done, the old one is not needed any more. A server may be running.
+            security.former_keys: when this is done, the old one is not needed any more. A server may be running if \
+            it was started with the current key; an older one goes on writing as before.
             """)
 
     @OptionGroup var options: ServerOptions
