@@ -40,7 +40,8 @@ final class SessionKeeper {
 
     /// Once a tick.
     func tick() {
-        guard let handlers else { return }
+        // Most ticks have nothing to do: the handlers are not copied for them.
+        guard reopenAt != nil || isExpiring, let handlers else { return }
         if let at = reopenAt, handlers.now() >= at {
             reopenAt = nil
             session = open()

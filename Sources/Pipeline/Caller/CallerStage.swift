@@ -59,18 +59,13 @@ public struct CallerChain {
 
     public mutating func process(_ heard: inout HeardFrame) {
         defer { frames &+= 1 }
-        guard frames & (Self.timedEvery - 1) == 0 else {
-            for index in stages.indices {
-                stages[index].process(&heard)
-                meters[index].count()
-            }
-            return
-        }
-        var start = StageMeter.now()
+        let isTimed = frames & (Self.timedEvery - 1) == 0
+        var start = isTimed ? StageMeter.now() : 0
         for index in stages.indices {
             stages[index].process(&heard)
-            let end = StageMeter.now()
             meters[index].count()
+            guard isTimed else { continue }
+            let end = StageMeter.now()
             meters[index].took(nanoseconds: end &- start)
             start = end
         }
