@@ -3,7 +3,7 @@ import Calls
 import Net
 import Settings
 
-/// The settings of each carrier: another one is a property, and a line wherever this one is named below.
+/// The accounts at the carriers. Another carrier is a property, its keys and a name in `accounts`.
 struct CarrierSettings: Sendable {
     var twilio = TwilioSettings()
 
@@ -11,29 +11,23 @@ struct CarrierSettings: Sendable {
         TwilioSettings.keys.under(\.twilio)
     }
 
+    private var accounts: [any CarrierAccount] { [twilio] }
+
     /// Calls can be placed by the API of one of them.
-    var canDial: Bool { twilio.rest != nil }
+    var canDial: Bool { accounts.contains { $0.canDial } }
 
     /// What is missing; nil: nothing.
     /// - Parameters:
     ///   - gateway: name of the carrier that takes numbers.
     ///   - publicURL: our address as carriers see it.
     func problem(gateway: String?, publicURL: String?) -> String? {
-        twilio.problem(isGateway: gateway == TwilioCarrier.name, publicURL: publicURL)
+        accounts.lazy.compactMap { account in
+            account.problem(isGateway: gateway == type(of: account).carrier.name, publicURL: publicURL)
+        }.first
     }
 
     /// The carriers that are set up.
     func ready(_ client: HTTPClient, publicURL: String?) -> Carriers {
-        Carriers([twilio.carrier(client, publicURL: publicURL)].compactMap { $0 })
-    }
-}
-
-extension TwilioSettings {
-    fileprivate func carrier(_ client: HTTPClient, publicURL: String?) -> (any Carrier)? {
-        guard let authToken, let publicURL else { return nil }
-        return TwilioCarrier(
-            signature: TwilioSignature(authToken: authToken), publicURL: publicURL,
-            rest: rest.map { TwilioREST($0, client: client) }, detectsMachines: detectsMachines,
-            isTurnBased: isTurnBased, streamURL: streamURL)
+        Carriers(accounts.compactMap { $0.carrier(client, publicURL: publicURL) })
     }
 }

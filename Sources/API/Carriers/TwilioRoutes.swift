@@ -15,9 +15,15 @@ struct TwilioRoutes: CarrierRoutes {
     /// Bytes of the recording of one turn.
     private static let recordingLimit = TurnBasedCall.recordingLimit * 16_000 + 4_096
 
-    private let audioPaths = SignedPath()
+    private static let signatureHeader = "X-Twilio-Signature"
 
-    init(services: Routes.Services) { self.services = services }
+    private let audioPaths = SignedPath()
+    private let webhooks: CarrierWebhooks
+
+    init(services: Routes.Services) {
+        self.services = services
+        webhooks = CarrierWebhooks(services)
+    }
 
     var all: [CarrierRoute] {
         [
@@ -46,22 +52,11 @@ struct TwilioRoutes: CarrierRoutes {
         // Where the stream has been, the call is done.
         if isAfterStream, !isStreamLost { return Self.twiML(TwiML.hangUp) }
         let asked = request.queryValue("call"), callID: String
-        if let asked {
-            let isOurs = await services.dialler.take(
-                CarrierReport(twilioCall: callSid, status: "in-progress"), of: asked)
-            // Given up meanwhile, or placed by a server that is no more.
-            guard isOurs else { return Self.twiML(TwiML.hangUp) }
-            callID = asked
-        } else {
-            switch services.arrivals.arrive(callSid, by: twilio, from: form["From"], to: form["To"]) {
-            case .taken(let id): callID = id
-            case .over: return Self.twiML(TwiML.hangUp)
-            case .refused(let refusal):
-                services.logger.warning(
-                    "a call that came in is refused",
-                    metadata: ["call": "\(callSid.prefix(64))", "reason": "\(refusal)"])
-                return Self.twiML(TwiML.reject(isBusy: refusal == .busy))
-            }
+        let report = CarrierReport(twilioCall: callSid, status: asked == nil ? nil : "in-progress")
+        switch await webhooks.answer(report, of: asked, by: twilio, from: form["From"], to: form["To"]) {
+        case .taken(let id): callID = id
+        case .over: return Self.twiML(TwiML.hangUp)
+        case .refused(let isBusy): return Self.twiML(TwiML.reject(isBusy: isBusy))
         }
         if isStreamLost {
             services.logger.warning(
@@ -73,7 +68,7 @@ struct TwilioRoutes: CarrierRoutes {
             }
             return Self.twiML(turn(await conversation.begin(), of: callSid, twilio))
         }
-        let token = services.tickets.issue(StreamTickets.Ticket(providerCallID: callSid, callID: callID))
+        let token = webhooks.token(for: callSid, callID: callID)
         let query = [("after", "stream")] + (asked.map { [("call", $0)] } ?? [])
         let next = twilio.rest == nil ? nil : twilio.publicURL + "/twilio/voice?" + HTTPForm.encode(query)
         return Self.twiML(TwiML.connect(stream: twilio.streamURL, parameters: [("token", token)], next: next))
@@ -107,7 +102,7 @@ struct TwilioRoutes: CarrierRoutes {
                 code: request.queryValue("code"),
                 at: services.now())
         else {
-            throw Self.forbidden(.urlExpired)
+            throw CarrierWebhooks.forbidden(.urlExpired, header: Self.signatureHeader)
         }
         guard let audio = await services.turns.conversation(of: callSid)?.audio(of: number) else {
             throw APIError.notFound(.noTurn)
@@ -128,65 +123,42 @@ struct TwilioRoutes: CarrierRoutes {
 
     /// `POST /twilio/status`: a call's or a stream's state has changed, or Twilio has found out who answered.
     func status(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let (form, _) = try checked(request)
+        let (form, twilio) = try checked(request)
         guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", .required) }
-        var metadata: Logger.Metadata = ["call": "\(callSid.prefix(64))"]
-        if let state = form["CallStatus"] ?? form["StreamEvent"] { metadata["state"] = "\(state.prefix(32))" }
-        if form["StreamEvent"] == "stream-error" {
-            services.logger.warning(
-                "Twilio reports a stream error",
-                metadata: metadata.merging(["error": "\((form["StreamError"] ?? "").prefix(200))"]) { $1 })
-        } else {
-            services.logger.info("Twilio reports a call's state", metadata: metadata)
+        if let event = form["StreamEvent"] {
+            if event == "stream-error" {
+                services.logger.warning(
+                    "Twilio reports a stream error",
+                    metadata: [
+                        "call": "\(callSid.prefix(64))", "error": "\((form["StreamError"] ?? "").prefix(200))",
+                    ])
+            }
+            return HTTPResponse(status: 204)
         }
         let report = CarrierReport(
             twilioCall: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) },
             answeredBy: form["AnsweredBy"])
-        if form["StreamEvent"] == nil {
-            if let callID = request.queryValue("call") {
-                _ = await services.dialler.take(report, of: callID)
-            } else {
-                await services.arrivals.take(report)
-            }
-        }
+        await webhooks.take(report, of: request.queryValue("call"), by: twilio)
         if report.isFinal { await services.turns.ended(callSid) }
         return HTTPResponse(status: 204)
     }
 
     /// The form's fields, once the signature over them has been found right.
     private func checked(_ request: HTTPRequest) throws -> ([String: String], TwilioCarrier) {
-        guard let twilio = services.carriers.the(TwilioCarrier.self) else {
-            throw APIError.notFound(
-                .carrierNotSetUp, ["carrier": "Twilio", "settings": "TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL"])
-        }
+        let twilio = try webhooks.carrier(
+            TwilioCarrier.self, settings: "TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL")
         guard let signature = request.headers[TwilioSignature.header] else {
-            throw Self.forbidden(.signatureMissing)
+            throw CarrierWebhooks.forbidden(.signatureMissing, header: Self.signatureHeader)
         }
-        let url = twilio.publicURL + request.path + Self.query(request.query)
+        let url = twilio.publicURL + request.path + CarrierWebhooks.query(of: request)
         let isForm = (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
-        let fields = isForm ? try Self.form(request.body) : []
+        let fields = isForm ? try CarrierWebhooks.form(request.body) : []
         let isValid =
             isForm || request.body.isEmpty
             ? twilio.signature.isValid(signature, url: url, form: fields)
             : twilio.signature.isValid(signature, url: url, body: request.body)
-        guard isValid else { throw Self.forbidden(.signatureWrong) }
+        guard isValid else { throw CarrierWebhooks.forbidden(.signatureWrong, header: Self.signatureHeader) }
         return (Dictionary(fields.map { ($0.name, $0.value) }) { first, _ in first }, twilio)
-    }
-
-    private static func forbidden(_ code: ProblemCode) -> APIError {
-        APIError(403, "bad_signature", code, ["header": "X-Twilio-Signature"])
-    }
-
-    private static func form(_ body: [UInt8]) throws -> [(name: String, value: String)] {
-        do { return try HTTPForm.decode(body) } catch {
-            throw APIError.invalid("body", .notForm, ["problem": .text(error.message)])
-        }
-    }
-
-    /// The query as it was written, as far as decoding left it: what the signature covers.
-    private static func query(_ items: [(name: String, value: String)]) -> String {
-        guard !items.isEmpty else { return "" }
-        return "?" + HTTPForm.encode(items)
     }
 
     private static func twiML(_ text: String) -> HTTPResponse {

@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// What Twilio is told to do with a call (twilio.com/docs/voice/twiml).
 public enum TwiML {
     public static let contentType = "text/xml; charset=utf-8"
@@ -11,10 +9,9 @@ public enum TwiML {
     public static func connect(stream url: String, parameters: [(name: String, value: String)], next: String? = nil)
         -> String
     {
-        let inner = parameters.map { #"<Parameter name="\#(escaped($0.name))" value="\#(escaped($0.value))"/>"# }
-            .joined()
-        return response(
-            #"<Connect><Stream url="\#(escaped(url))">\#(inner)</Stream></Connect>"# + (next.map(redirect) ?? ""))
+        let inner = parameters.map { MarkupElement("Parameter", [("name", $0.name), ("value", $0.value)]) }
+        let connect = MarkupElement("Connect", [], [MarkupElement("Stream", [("url", url)], inner)])
+        return response([connect] + (next.map { [redirect($0)] } ?? []))
     }
 
     /// `<Play>` and `<Record>`: one turn of ours, then the caller's.
@@ -24,17 +21,17 @@ public enum TwiML {
     ///   - next: told of the recording; where the caller is silent, asked without one.
     ///   - silenceSeconds: of silence that end the recording.
     public static func turn(play url: String?, next: String, silenceSeconds: Int, limitSeconds: Int) -> String {
-        response(
-            (url.map { "<Play>\(escaped($0))</Play>" } ?? "")
-                + #"<Record action="\#(escaped(next))" method="POST" timeout="\#(silenceSeconds)" "#
-                + #"maxLength="\#(limitSeconds)" playBeep="false" trim="do-not-trim"/>"#
-                + redirect(next))
+        let record = MarkupElement(
+            "Record",
+            [
+                ("action", next), ("method", "POST"), ("timeout", String(silenceSeconds)),
+                ("maxLength", String(limitSeconds)), ("playBeep", "false"), ("trim", "do-not-trim"),
+            ])
+        return response(play(url) + [record, redirect(next)])
     }
 
     /// Our last turn.
-    public static func goodbye(play url: String?) -> String {
-        response((url.map { "<Play>\(escaped($0))</Play>" } ?? "") + "<Hangup/>")
-    }
+    public static func goodbye(play url: String?) -> String { response(play(url) + [MarkupElement("Hangup")]) }
 
     /// `<Dial>`: hands the call to somebody else.
     ///
@@ -43,45 +40,31 @@ public enum TwiML {
     ///   - callerID: a number of the account's; nil: Twilio chooses.
     ///   - next: asked, with `DialCallStatus`, when that is over.
     public static func dial(_ target: String, callerID: String?, ringSeconds: Int, next: String) -> String {
-        let element = target.lowercased().hasPrefix("sip:") ? "Sip" : "Number"
-        let caller = callerID.map { #" callerId="\#(escaped($0))""# } ?? ""
-        return response(
-            #"<Dial action="\#(escaped(next))" method="POST" timeout="\#(min(600, max(5, ringSeconds)))"\#(caller)>"#
-                + "<\(element)>\(escaped(target))</\(element)></Dial>")
+        let whom = MarkupElement(target.lowercased().hasPrefix("sip:") ? "Sip" : "Number", text: target)
+        let timeout = String(min(600, max(5, ringSeconds)))
+        return response([
+            MarkupElement(
+                "Dial", [("action", next), ("method", "POST"), ("timeout", timeout), ("callerId", callerID)], [whom])
+        ])
     }
 
     /// Words of Twilio's own voice, then the end.
     public static func say(_ text: String, language: String) -> String {
-        response(#"<Say language="\#(escaped(language))">\#(escaped(text))</Say><Hangup/>"#)
+        response([MarkupElement("Say", [("language", language)], text: text), MarkupElement("Hangup")])
     }
 
     /// A call that is not answered: the caller hears that the number is not in service, or that it is busy.
     public static func reject(isBusy: Bool) -> String {
-        response(#"<Reject reason="\#(isBusy ? "busy" : "rejected")"/>"#)
+        response([MarkupElement("Reject", [("reason", isBusy ? "busy" : "rejected")])])
     }
 
-    private static func redirect(_ url: String) -> String { #"<Redirect method="POST">\#(escaped(url))</Redirect>"# }
+    public static let hangUp = response([MarkupElement("Hangup")])
 
-    public static let hangUp = response("<Hangup/>")
+    private static func play(_ url: String?) -> [MarkupElement] { url.map { [MarkupElement("Play", text: $0)] } ?? [] }
 
-    static func response(_ verbs: String) -> String {
-        #"<?xml version="1.0" encoding="UTF-8"?><Response>\#(verbs)</Response>"#
+    private static func redirect(_ url: String) -> MarkupElement {
+        MarkupElement("Redirect", [("method", "POST")], text: url)
     }
 
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&apos;"
-            default:
-                // XML 1.0 has no place for other control characters.
-                if scalar.value >= 0x20 || scalar == "\t" || scalar == "\n" { result.unicodeScalars.append(scalar) }
-            }
-        }
-        return result
-    }
+    private static func response(_ verbs: [MarkupElement]) -> String { MarkupElement.document("Response", verbs) }
 }

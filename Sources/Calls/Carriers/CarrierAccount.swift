@@ -1,0 +1,17 @@
+public import Net
+
+/// What is set for a carrier: the account there, and how its calls are carried. A property of `CarrierSettings`.
+public protocol CarrierAccount: Sendable {
+    /// The carrier whose account it is.
+    static var carrier: any Carrier.Type { get }
+    /// The carrier's API can place calls.
+    var canDial: Bool { get }
+    /// What is missing or does not fit together, with the settings' names; nil: nothing.
+    ///
+    /// - Parameters:
+    ///   - isGateway: the carrier takes numbers (`outbound.default_gateway`).
+    ///   - publicURL: our address as the carrier sees it.
+    func problem(isGateway: Bool, publicURL: String?) -> String?
+    /// nil: it is not set up.
+    func carrier(_ client: HTTPClient, publicURL: String?) -> (any Carrier)?
+}
