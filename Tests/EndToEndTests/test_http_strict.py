@@ -157,54 +157,60 @@ def test_slow_requests_time_out(server):
     is_well(server)
 
 
-def test_idle_connections_are_closed_for_new_ones(server, allowed):
-    strangers = []
+# Seconds that half of all answers may take, and each. Without room for new connections every answer took ten seconds;
+# one that takes long while the others are quick has met a busy machine, on which other tests run.
+PROMPT, LONGEST = 0.1, 1.0
+
+
+def assert_prompt(waits):
+    waits = sorted(waits)
+    assert waits[len(waits) // 2] < PROMPT and waits[-1] < LONGEST, waits
+
+
+def answer_seconds(good, after):
+    """How long a connection that is kept open waits for an answer, after so many strangers."""
+    begun = time.monotonic()
+    good.sendall(GET)
+    assert good.recv(65_536).startswith(b"HTTP/1.1 200"), f"the good client was closed after {after} strangers"
+    return time.monotonic() - begun
+
+
+def test_idle_connections_are_closed_for_new_ones(server):
+    strangers, waits = [], []
     good = connect(server)
     try:
         for count in range(2_000):
             strangers.append(connect(server))
             if count % 100 == 0:
-                begun = time.time()
-                good.sendall(GET)
-                assert good.recv(65_536).startswith(b"HTTP/1.1 200"), (
-                    f"the good client was closed after {count} strangers"
-                )
-                assert time.time() - begun < allowed(0.1)
-        # Half of them tell; a single one may meet a machine that stands still.
-        waits = sorted(is_well(server) for _ in range(20))
-        assert waits[10] < 0.1 and waits[-1] < allowed(0.1), waits
-        begun = time.time()
-        good.sendall(GET)
-        assert good.recv(65_536).startswith(b"HTTP/1.1 200") and time.time() - begun < allowed(0.1)
+                waits.append(answer_seconds(good, after=count))
+        assert_prompt(waits)
+        assert_prompt(is_well(server) for _ in range(20))
+        answer_seconds(good, after=2_000)
         # Half requests take up no more room than none.
         for stranger in strangers[-500:]:
             try:
                 stranger.sendall(b"POST /y HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500000\r\n\r\nab")
             except OSError:
                 pass
-        waits = sorted(is_well(server) for _ in range(20))
-        assert waits[10] < 0.1 and waits[-1] < allowed(0.1), waits
+        assert_prompt(is_well(server) for _ in range(20))
     finally:
         for stranger in strangers + [good]:
             stranger.close()
     assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 1_500
 
 
-def test_idle_connections_of_many_sources_are_closed_for_new_ones(server, allowed):
+def test_idle_connections_of_many_sources_are_closed_for_new_ones(server):
     """No source has more than its share: together they have, and the longest idle go first."""
-    strangers, good = {}, connect(server, "127.0.0.99")
+    strangers, waits, good = {}, [], connect(server, "127.0.0.99")
     try:
         good.sendall(GET)
         assert good.recv(65_536).startswith(b"HTTP/1.1 200")
         for number in range(2_000):
             strangers[number] = connect(server, f"127.0.1.{number % 40 + 1}")
             if number % 200 == 199:
-                begun = time.time()
-                good.sendall(GET)
-                assert good.recv(65_536).startswith(b"HTTP/1.1 200"), f"closed after {number} strangers"
-                assert time.time() - begun < allowed(0.1)
-        waits = sorted(is_well(server) for _ in range(20))
-        assert waits[10] < 0.1 and waits[-1] < allowed(0.1), waits
+                waits.append(answer_seconds(good, after=number))
+        assert_prompt(waits)
+        assert_prompt(is_well(server) for _ in range(20))
         time.sleep(1.5)  # so long everybody may wait
         closed = set()
         for number, stranger in strangers.items():
