@@ -2,17 +2,10 @@ import Pipeline
 import Testing
 
 @Suite struct CallerChainTests {
-    private final class Scene: CallScene {
-        var isAISpeaking = false
-        var isInterruptible = true
-        var callerWords: Int?
-        var endOfTurnSilenceMs: Int?
-    }
-
     /// Makes each frame silent: a stage may change what the next one hears.
-    private struct Mute: CallerStage {
+    private final class Mute: CallerStage {
         let name = "mute"
-        mutating func process(_ heard: inout HeardFrame) { heard.frame = EncodedFrame() }
+        func process(_ heard: inout HeardFrame) { heard.frame = EncodedFrame() }
     }
 
     /// A loud tone and silence, as μ-law.
@@ -22,24 +15,25 @@ import Testing
         return frame
     }()
 
-    private static func chain(_ scene: Scene, muted: Bool = false) -> CallerChain {
+    private static func chain(muted: Bool = false) -> CallerChain {
         var stages: [any CallerStage] = [
-            VoiceActivityStage(.init()), TurnStage(.init(silenceMs: 200), scene: scene),
-            BargeInStage(.init(), scene: scene),
+            VoiceActivityStage(.init()), TurnStage(.init(silenceMs: 200)),
+            BargeInStage(.init()),
         ]
         if muted { stages.insert(Mute(), at: 0) }
         return CallerChain(stages)
     }
 
     @Test func theStagesFindTurnsAndInterruptions() {
-        let scene = Scene()
-        scene.isAISpeaking = true
-        var chain = Self.chain(scene)
+        var call = CallMoment()
+        call.isAISpeaking = true
+        call.isInterruptible = true
+        var chain = Self.chain()
         var heard = HeardFrame()
         var turns: [TurnEvent] = []
         var interruptions: [Interruption] = []
         for index in 0..<60 {
-            heard.begin((20..<40).contains(index) ? Self.speech : EncodedFrame())
+            heard.begin((20..<40).contains(index) ? Self.speech : EncodedFrame(), in: call)
             chain.process(&heard)
             turns += heard.turns
             interruptions += heard.interruptions
@@ -52,8 +46,7 @@ import Testing
     }
 
     @Test func aStageChangesWhatTheNextOneHears() {
-        let scene = Scene()
-        var chain = Self.chain(scene, muted: true)
+        var chain = Self.chain(muted: true)
         var heard = HeardFrame()
         for _ in 0..<30 {
             heard.begin(Self.speech)
@@ -64,13 +57,13 @@ import Testing
     }
 
     @Test func theConversationMayShortenTheEndOfATurn() {
-        let scene = Scene()
-        var chain = Self.chain(scene)
+        var call = CallMoment()
+        var chain = Self.chain()
         var heard = HeardFrame()
         var silence = 0
         for index in 0..<80 {
-            heard.begin((20..<40).contains(index) ? Self.speech : EncodedFrame())
-            if heard.isInTurn { scene.endOfTurnSilenceMs = 400 }
+            if heard.isInTurn { call.endOfTurnSilenceMs = 400 }
+            heard.begin((20..<40).contains(index) ? Self.speech : EncodedFrame(), in: call)
             chain.process(&heard)
             if heard.turns.contains(where: { if case .speechEnded = $0 { true } else { false } }) {
                 silence = heard.silentMs

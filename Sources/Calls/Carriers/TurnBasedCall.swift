@@ -67,7 +67,6 @@ public actor TurnBasedCall: CarriedConversation {
     private let cascade: Cascade
     private let turnEngines: CascadeTurns
     private var feed: RecognizerFeed
-    private let scene = QuietScene()
     private var callerChain: CallerChain
     private var spokenChain = SpokenChain()
     private var meters = CascadeMeters()
@@ -90,15 +89,7 @@ public actor TurnBasedCall: CarriedConversation {
         cascade = Cascade(engines, heard: CallLayout.heardFromFile)
         turnEngines = CascadeTurns(cascade: cascade, limitMs: Self.thinkLimitMs)
         feed = RecognizerFeed(to: cascade.heard, sampleRate: engines.speechToText.sampleRate, prefixMs: 0)
-        callerChain = CallerChain(CallLayout.callerStages(conversation, scene: scene))
-    }
-
-    /// Our turn is a file: nobody cuts it off.
-    private final class QuietScene: CallScene {
-        let isAISpeaking = false
-        let isInterruptible = false
-        let callerWords: Int? = nil
-        let endOfTurnSilenceMs: Int? = nil
+        callerChain = CallerChain(CallLayout.callerStages(conversation))
     }
 
     deinit { services?.cancel() }

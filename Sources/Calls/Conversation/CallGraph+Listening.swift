@@ -46,7 +46,7 @@ extension CallGraph {
             person.send(.media(frame))
             return
         }
-        heardFrame.begin(frame)
+        heardFrame.begin(frame, in: moment)
         callerChain.process(&heardFrame)
         let activity = heardFrame.activity
         levels.far(decibels: activity.level)
@@ -55,6 +55,17 @@ extension CallGraph {
         // Most frames bring neither.
         for event in heardFrame.turns where !isOver { handle(event, at: now) }
         for interruption in heardFrame.interruptions where !isOver { handle(interruption, at: now) }
+    }
+
+    /// How the call stands, for the caller's stages.
+    private var moment: CallMoment {
+        var moment = CallMoment()
+        moment.endOfTurnSilenceMs = endOfTurnSilenceMs
+        guard speaker.isSpeaking, let session else { return moment }
+        moment.isAISpeaking = true
+        moment.isInterruptible = session.isInterruptible
+        moment.callerWords = session.callerWords
+        return moment
     }
 
     private func handle(_ event: TurnEvent, at now: Int) {

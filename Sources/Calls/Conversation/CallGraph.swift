@@ -1,4 +1,3 @@
-// Over 400 lines: one live call: its stages, edges and timers share the state of its loop.
 public import Bridge
 public import Net
 public import Pipeline
@@ -60,7 +59,6 @@ public final class CallGraph {
     private var lastConversation = GraphReading()
 
     // Listening.
-    private let scene = Scene()
     var callerChain: CallerChain
     var heardFrame = HeardFrame()
     var receiving = StageMeter()
@@ -112,18 +110,7 @@ public final class CallGraph {
         self.observer = observer
         choice = ModeChoice(count: modes.count)
         speaker = Speaker(stream: stream, recording: recording)
-        callerChain = CallerChain(CallLayout.callerStages(settings, scene: scene))
-        scene.graph = self
-    }
-
-    /// What the stages may ask about the call. An object of its own, because the graph holds the stages.
-    private final class Scene: CallScene {
-        // The graph owns it.
-        unowned var graph: CallGraph?
-        var isAISpeaking: Bool { graph?.speaker.isSpeaking == true }
-        var isInterruptible: Bool { graph?.session?.isInterruptible == true }
-        var callerWords: Int? { graph?.session?.callerWords }
-        var endOfTurnSilenceMs: Int? { graph?.endOfTurnSilenceMs }
+        callerChain = CallerChain(CallLayout.callerStages(settings))
     }
 
     /// Begins the conversation; the answer is now.

@@ -21,11 +21,11 @@ enum CallLayout {
     static let receive = "receive"
 
     /// In flow order.
-    static func callerStages(_ settings: CallGraph.Settings, scene: any CallScene) -> [any CallerStage] {
+    static func callerStages(_ settings: CallGraph.Settings) -> [any CallerStage] {
         [
             VoiceActivityStage(settings.voiceActivity, trained: settings.trainedDetector?()),
-            TurnStage(settings.detector, scene: scene),
-            BargeInStage(settings.bargeIn, scene: scene),
+            TurnStage(settings.detector),
+            BargeInStage(settings.bargeIn),
         ]
     }
 

@@ -44,7 +44,7 @@ final class HTTPConnection {
         case answering
         case writing(HTTPResponse, sent: Int)
         case lingering(left: Int)
-        case webSocket(WebSocket)
+        case webSocket
         case closed
     }
 
@@ -55,6 +55,8 @@ final class HTTPConnection {
     private let server: HTTPServer
     private var wsi: OpaquePointer?
     private var phase = Phase.waiting
+    /// In `.webSocket`. Not with the phase: a look at that would copy it for each message.
+    private var socket: WebSocket?
     private var parser = HTTPRequestParser()
     private var head: HTTPRequestHead?
     /// When the head or the body of the current request began to come.
@@ -82,9 +84,9 @@ final class HTTPConnection {
     func received(_ bytes: UnsafeMutableRawBufferPointer) -> Int32 {
         guard let wsi else { return -1 }
         host.loop.begins(.requests)
+        if let socket { return socket.received(bytes) }
         switch phase {
-        case .closed: return -1
-        case .webSocket(let socket): return socket.received(bytes)
+        case .closed, .webSocket: return -1
         case .lingering(let left):
             guard bytes.count <= left else { return -1 }
             phase = .lingering(left: left - bytes.count)
@@ -107,11 +109,11 @@ final class HTTPConnection {
     func writable() -> Int32 {
         guard let wsi else { return -1 }
         host.loop.begins(.requests)
+        if let socket { return socket.writable() }
         switch phase {
         case .writing: return pump(wsi)
-        case .webSocket(let socket): return socket.writable()
         case .lingering: return lws_partial_buffered(wsi) == 0 ? halfClose(wsi) : 0
-        case .waiting, .answering, .closed: return 0
+        case .waiting, .answering, .webSocket, .closed: return 0
         }
     }
 
@@ -121,7 +123,8 @@ final class HTTPConnection {
     func destroyed() {
         wsi = nil
         task?.cancel()
-        if case .webSocket(let socket) = phase { socket.closed() }
+        socket?.closed()
+        socket = nil
         phase = .closed
     }
 
@@ -303,6 +306,7 @@ final class HTTPConnection {
     /// Nothing more is said; what the client still sends is thrown away until it closes too.
     private func linger() -> Int32 {
         guard let wsi else { return -1 }
+        socket = nil
         phase = .lingering(left: Self.lingerLimit)
         deadlineMs = EventLoop.nowMs() + Deadline.linger
         resumeReading()
@@ -351,7 +355,8 @@ final class HTTPConnection {
             role: .server)
         guard server.accept(socket) else { return refuse(HTTPFailure(403, "this WebSocket was not let in")) }
         guard write(ResponseHead.bytes(handshake.response, closes: false, at: 0)) else { return -1 }
-        phase = .webSocket(socket)
+        phase = .webSocket
+        self.socket = socket
         let unread = parser.takeUnread()
         socket.onFinished = { [unowned self] in self.settle(self.linger()) }
         socket.opened(wsi)

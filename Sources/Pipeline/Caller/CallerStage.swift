@@ -1,17 +1,20 @@
 /// A stage of the caller's side: looks at each frame, may change it, and writes down what it finds.
 ///
 /// A call's stages are a list (`CallLayout.callerStages`); they run one after the other within the socket's callback.
-public protocol CallerStage {
+/// A stage is a class: a struct behind a protocol costs a uniqueness check and a copy for each frame.
+public protocol CallerStage: AnyObject {
     /// Unique within a call; the call's graph shows it.
     var name: String { get }
     /// One frame of 20 ms. Must not wait.
-    mutating func process(_ heard: inout HeardFrame)
+    func process(_ heard: inout HeardFrame)
 }
 
 /// One frame of the caller on its way through the stages, and what they found.
 public struct HeardFrame {
     /// 20 ms of sound, as the next stage is to hear it.
     public var frame = EncodedFrame()
+    /// How the call stands.
+    public private(set) var call = CallMoment()
     public var activity = VoiceActivity(isSpeech: false, level: -96)
     /// The caller has a turn that has not ended.
     public var isInTurn = false
@@ -23,23 +26,26 @@ public struct HeardFrame {
     public init() {}
 
     /// The next frame; what was found in the last one is forgotten.
-    public mutating func begin(_ frame: EncodedFrame) {
+    public mutating func begin(_ frame: EncodedFrame, in call: CallMoment = CallMoment()) {
         self.frame = frame
+        self.call = call
         if !turns.isEmpty { turns.removeAll(keepingCapacity: true) }
         if !interruptions.isEmpty { interruptions.removeAll(keepingCapacity: true) }
     }
 }
 
-/// What stages of the caller's side may ask about the call. Confined to its loop.
-public protocol CallScene: AnyObject {
+/// What the stages of the caller's side know about the call while they look at a frame.
+public struct CallMoment: Sendable {
     /// Our speech is being played, or held back by a pause.
-    var isAISpeaking: Bool { get }
+    public var isAISpeaking = false
     /// Our speech may be cut off now.
-    var isInterruptible: Bool { get }
-    /// Words of the caller so far, backchannels not counted; nil where no recogniser tells before the turn's end.
-    var callerWords: Int? { get }
+    public var isInterruptible = false
+    /// Words of the caller so far, backchannels not counted, while our speech is played; nil where no recogniser tells
+    /// before the turn's end.
+    public var callerWords: Int?
     /// Silence that ends the turn in progress, ms; nil: as configured.
-    var endOfTurnSilenceMs: Int? { get }
+    public var endOfTurnSilenceMs: Int?
+    public init() {}
 }
 
 /// The stages of the caller's side in their order, each with its meter. All frames are counted; one in `timedEvery` is
@@ -48,7 +54,7 @@ public struct CallerChain {
     /// A power of two.
     static let timedEvery = 4
 
-    private var stages: [any CallerStage]
+    private let stages: [any CallerStage]
     private var meters: [StageMeter]
     private var frames = 0
 

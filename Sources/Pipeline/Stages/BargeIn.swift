@@ -105,21 +105,17 @@ public struct BargeIn: Processor {
 }
 
 /// Whether the caller takes the turn from us.
-public struct BargeInStage: CallerStage {
+public final class BargeInStage: CallerStage {
     public let name = "barge-in"
     private var bargeIn: BargeIn
-    private unowned let scene: any CallScene
 
-    public init(_ configuration: BargeIn.Configuration, scene: any CallScene) {
-        bargeIn = BargeIn(configuration)
-        self.scene = scene
-    }
+    public init(_ configuration: BargeIn.Configuration) { bargeIn = BargeIn(configuration) }
 
-    public mutating func process(_ heard: inout HeardFrame) {
+    public func process(_ heard: inout HeardFrame) {
         bargeIn.process(
             BargeInInput(
-                isCallerSpeech: heard.activity.isSpeech, isAISpeaking: scene.isAISpeaking,
-                isMuted: !scene.isInterruptible, words: bargeIn.isUndecided ? scene.callerWords : nil),
+                isCallerSpeech: heard.activity.isSpeech, isAISpeaking: heard.call.isAISpeaking,
+                isMuted: !heard.call.isInterruptible, words: heard.call.callerWords),
             into: &heard.interruptions)
     }
 }

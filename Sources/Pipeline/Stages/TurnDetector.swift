@@ -90,18 +90,14 @@ public struct TurnDetector: Processor, Sendable {
 }
 
 /// Turns of the caller, from the activity that was found before.
-public struct TurnStage: CallerStage {
+public final class TurnStage: CallerStage {
     public let name = "turns"
     private var detector: TurnDetector
-    private unowned let scene: any CallScene
 
-    public init(_ configuration: TurnDetector.Configuration, scene: any CallScene) {
-        detector = TurnDetector(configuration)
-        self.scene = scene
-    }
+    public init(_ configuration: TurnDetector.Configuration) { detector = TurnDetector(configuration) }
 
-    public mutating func process(_ heard: inout HeardFrame) {
-        if detector.isInTurn, let silenceMs = scene.endOfTurnSilenceMs { detector.silenceMs = silenceMs }
+    public func process(_ heard: inout HeardFrame) {
+        if detector.isInTurn, let silenceMs = heard.call.endOfTurnSilenceMs { detector.silenceMs = silenceMs }
         detector.process(heard.activity, into: &heard.turns)
         heard.isInTurn = detector.isInTurn
         heard.silentMs = detector.silentMs

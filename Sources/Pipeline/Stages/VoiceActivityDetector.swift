@@ -100,7 +100,7 @@ public struct VoiceActivityDetector: Processor {
 }
 
 /// Speech or not: by the built-in detector, or by a trained one in its place.
-public struct VoiceActivityStage: CallerStage {
+public final class VoiceActivityStage: CallerStage {
     public let name = "voice-activity"
     private var detector: VoiceActivityDetector
     private let trained: (any TrainedDetector)?
@@ -110,7 +110,7 @@ public struct VoiceActivityStage: CallerStage {
         self.trained = trained
     }
 
-    public mutating func process(_ heard: inout HeardFrame) {
+    public func process(_ heard: inout HeardFrame) {
         heard.activity = detector.detect(heard.frame)
         guard let trained else { return }
         heard.activity.isSpeech = trained.isSpeech(heard.frame) && !heard.frame.isConcealed
