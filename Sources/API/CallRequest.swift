@@ -1,4 +1,3 @@
-// Over 400 lines: one type reads every field of a call, and its rules refer to each other.
 internal import Calls
 internal import Delivery
 internal import Foundation

@@ -1,4 +1,3 @@
-// Over 400 lines: the routes of one resource, each a short method.
 internal import Bridge
 internal import Calls
 internal import Foundation

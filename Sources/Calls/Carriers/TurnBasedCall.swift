@@ -1,4 +1,3 @@
-// Over 400 lines: one conversation over HTTP requests, from the first request to the last.
 public import Foundation
 public import Pipeline
 public import Realtime

@@ -1,4 +1,3 @@
-// Over 400 lines: one state machine: each event needs all of its state.
 internal import Foundation
 
 /// Decides how a conversation with a speech model goes on. Events in, actions out; it waits for nothing and reads no

@@ -1,4 +1,3 @@
-// Over 400 lines: one session of one protocol: each event needs all of its state.
 internal import Foundation
 public import Net
 internal import Pipeline
