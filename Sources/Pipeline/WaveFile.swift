@@ -78,6 +78,12 @@ public struct WaveFile: Sendable, Equatable {
     /// Bytes in front of the samples.
     public static let headerLength = 44
 
+    /// Hertz, as a header of `headerLength` says it; nil: it is shorter.
+    public static func sampleRate(inHeader bytes: [UInt8]) -> Int? {
+        guard bytes.count >= headerLength else { return nil }
+        return (24..<28).reversed().reduce(0) { $0 << 8 | Int(bytes[$1]) }
+    }
+
     /// What stands in front of so many bytes of 16-bit samples.
     public static func header(sampleRate: Int32, channels: Int32, bytes count: Int) -> [UInt8] {
         var bytes: [UInt8] = []

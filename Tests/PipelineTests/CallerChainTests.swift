@@ -5,7 +5,7 @@ import Testing
     /// Makes each frame silent: a stage may change what the next one hears.
     private final class Mute: CallerStage {
         let name = "mute"
-        func process(_ heard: inout HeardFrame) { heard.frame = EncodedFrame() }
+        func process(_ heard: inout HeardFrame) { heard.change(to: EncodedFrame(), wide: nil) }
     }
 
     /// A loud tone and silence, as μ-law.

@@ -35,6 +35,15 @@ public enum Signals {
         return frames(samples, rate: rate, block: Int(rate) / 1_000)
     }
 
+    /// Amplitude of one frequency in a sound (Goertzel).
+    public static func amplitude(hertz: Double, in samples: some Collection<Int16>, rate: Int32) -> Double {
+        let step = 2 * cos(2 * .pi * hertz / Double(rate))
+        var last = 0.0, before = 0.0
+        for sample in samples { (last, before) = (Double(sample) + step * last - before, last) }
+        let power = last * last + before * before - step * last * before
+        return 2 * max(0, power).squareRoot() / Double(max(1, samples.count))
+    }
+
     public static func encoded(_ frames: [AudioFrame]) -> [EncodedFrame] {
         var encoder = MuLawEncoder()
         var output: [EncodedFrame] = []

@@ -10,9 +10,14 @@ public protocol CallerStage: AnyObject {
 }
 
 /// One frame of the caller on its way through the stages, and what they found.
+///
+/// Stages judge `frame`. A recogniser or a speech model that takes more than 8 kHz hears `wide` in its place. So a
+/// stage that changes the one says what becomes of the other (`change`).
 public struct HeardFrame {
     /// 20 ms of sound, as the next stage is to hear it.
-    public var frame = EncodedFrame()
+    public private(set) var frame = EncodedFrame()
+    /// The same 20 ms at the stream's own rate; empty where that is no wider than a frame, or a stage has dropped it.
+    public private(set) var wide = WideSound()
     /// How the call stands.
     public private(set) var call = CallMoment()
     public var activity = VoiceActivity(isSpeech: false, level: -96)
@@ -26,11 +31,27 @@ public struct HeardFrame {
     public init() {}
 
     /// The next frame; what was found in the last one is forgotten.
+    /// - Parameter wide: its wide sound, which is taken out.
+    public mutating func begin(_ frame: EncodedFrame, wide: inout WideSound, in call: CallMoment) {
+        begin(frame, in: call)
+        self.wide.take(&wide)
+    }
+
+    /// The next frame, without wide sound.
     public mutating func begin(_ frame: EncodedFrame, in call: CallMoment = CallMoment()) {
         self.frame = frame
         self.call = call
+        wide.drop()
         if !turns.isEmpty { turns.removeAll(keepingCapacity: true) }
         if !interruptions.isEmpty { interruptions.removeAll(keepingCapacity: true) }
+    }
+
+    /// What everybody behind this stage hears in place of the frame.
+    /// - Parameter sound: the wide sound, changed likewise, as long as it was; nil: there is none any more, and who
+    ///   takes wide sound gets the frame.
+    public mutating func change(to frame: EncodedFrame, wide sound: AudioFrame?) {
+        self.frame = frame
+        if let sound { wide.set(sound) } else { wide.drop() }
     }
 }
 
