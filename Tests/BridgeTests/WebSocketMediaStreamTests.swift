@@ -116,14 +116,14 @@ import Testing
         let bytes = (0..<16_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 5) }
         func read(_ step: Int) throws -> [MediaStreamMessage] {
             let reader = try SoundReader(format)
-            var messages: [MediaStreamMessage] = []
+            var news = WireNews()
             try bytes.withUnsafeBufferPointer { bytes in
                 for start in stride(from: 0, to: bytes.count, by: step) {
                     let part = UnsafeBufferPointer(rebasing: bytes[start..<min(start + step, bytes.count)])
-                    try reader.read(part, timestampMs: nil, into: &messages)
+                    try reader.read(part, timestampMs: nil, into: &news)
                 }
             }
-            return messages
+            return news.messages
         }
         let whole = try read(640), cut = try read(step)
         #expect(zip(whole, cut).allSatisfy { $0 == $1 } && abs(whole.count - cut.count) <= 1)
@@ -138,14 +138,14 @@ import Testing
     func everyFormatIsWrittenAndReadBack(format: WireFormat) throws {
         let terms = WireTerms(incoming: format, outgoing: format, chunks: .any(frames: 5))
         let writer = try SoundWriter(terms), reader = try SoundReader(format)
-        var messages: [MediaStreamMessage] = []
+        var news = WireNews()
         for index in 0..<50 {
             writer.append(Line.tone(index))
             _ = writer.emit { sound, _ in
-                (try? reader.read(sound, timestampMs: nil, into: &messages)) != nil
+                (try? reader.read(sound, timestampMs: nil, into: &news)) != nil
             }
         }
-        let frames = Self.frames(messages)
+        let frames = Self.frames(news.messages)
         #expect((46...50).contains(frames.count))
         let loudest = frames.dropFirst(3).map(\.peak)
         #expect(loudest.allSatisfy { (7_000...9_500).contains($0) }, "\(loudest)")
@@ -153,23 +153,87 @@ import Testing
 
     @Test func widerSoundIsHeardAtItsOwnRate() throws {
         let line = try Line(BigEndianDialect.self)
-        var wide: [AudioFrame] = []
-        line.application.onWideSound = { wide.append($0) }
-        #expect(line.application.soundRate == 16_000)
+        var order = "", wide: [AudioFrame] = []
+        line.application.onWideSound = {
+            wide.append($0)
+            order += "w"
+        }
+        line.application.onMessage = { [unowned line] in
+            line.atApplication.append($0)
+            order += "f"
+        }
+        #expect(line.application.soundRate == 16_000 && line.application.isWide)
         line.speak(30) { line.tell($0) }
         #expect(wide.allSatisfy { $0.sampleRate == 16_000 && $0.count == 320 })
-        #expect((26...30).contains(wide.count) && wide.count >= Self.frames(line.atApplication).count)
+        let frames = Self.frames(line.atApplication).count
+        #expect((26...30).contains(frames) && wide.count == frames)
+        #expect(order == String(repeating: "wf", count: frames), "each just before its frame")
     }
 
-    @Test func soundWiderThanAFrameIsOfferedAt24kHz() throws {
-        let reader = try SoundReader(WireFormat(.linear16(.little), sampleRate: 48_000))
-        var wide: [AudioFrame] = []
-        reader.onWideSound = { wide.append($0) }
-        var messages: [MediaStreamMessage] = []
-        try [UInt8](repeating: 0, count: 96_000).withUnsafeBufferPointer {
-            try reader.read($0, timestampMs: nil, into: &messages)
+    /// Whatever the rate, the wide sound of a frame is the same 20 ms: a click stands at the same time in both.
+    @Test(arguments: [16_000, 24_000, 12_000, 22_050, 11_025, 32_000, 44_100, 48_000, 64_000] as [Int32])
+    func wideSoundIsThatOfItsFrame(rate: Int32) throws {
+        let reader = try SoundReader(WireFormat(.linear16(.little), sampleRate: rate))
+        var samples = [Int16](repeating: 0, count: Int(rate))
+        let clickMs = [115, 503, 777, 900]
+        for ms in clickMs { for index in 0..<Int(rate) / 2_000 { samples[ms * Int(rate) / 1_000 + index] = 20_000 } }
+        var news = WireNews()
+        news.isWideHeard = true
+        try samples.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: 700) {
+                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + 700, bytes.count)])
+                try reader.read(part.assumingMemoryBound(to: UInt8.self), timestampMs: nil, into: &news)
+            }
         }
-        #expect(wide.allSatisfy { $0.sampleRate == 24_000 && $0.count == 480 } && (48...50).contains(wide.count))
+        let frames = Self.frames(news.messages), wide = news.wide.map(\.sound)
+        #expect((47...50).contains(frames.count) && frames.count == wide.count)
+        #expect(news.wide.map(\.place) == Array(frames.indices))
+        let wideRate = CallerFramer.wideRate(of: rate)
+        #expect(wideRate <= 24_000 && wideRate > 8_000)
+        #expect(wide.allSatisfy { $0.sampleRate == wideRate && $0.count == Int(wideRate) / 50 })
+        let narrowSound = frames.flatMap { frame in frame.withBytes { $0.map(MuLaw.decode) } }
+        let wideSound = wide.flatMap { frame in frame.withSamples { Array($0) } }
+        for ms in clickMs {
+            func found(_ sound: [Int16], _ perMs: Double) -> Double {
+                let range = Int(Double(ms - 20) * perMs)..<Int(Double(ms + 20) * perMs)
+                let total = range.reduce(0.0) { $0 + abs(Double(sound[$1])) }
+                return range.reduce(0.0) { $0 + abs(Double(sound[$1])) * Double($1) } / total / perMs
+            }
+            let narrow = found(narrowSound, 8), wide = found(wideSound, Double(wideRate) / 1_000)
+            #expect(abs(narrow - wide) < 0.5 && abs(wide - Double(ms)) < 1, "\(narrow) and \(wide) ms, not \(ms)")
+        }
+    }
+
+    @Test func aStreamOfEightKilohertzHasNoWideSound() throws {
+        for format in [WireFormat.muLaw8k, WireFormat(.linear16(.little))] {
+            let reader = try SoundReader(format)
+            var news = WireNews()
+            news.isWideHeard = true
+            try [UInt8](repeating: 0, count: 3_200).withUnsafeBufferPointer {
+                try reader.read($0, timestampMs: nil, into: &news)
+            }
+            #expect(news.messages.count >= 9 && news.wide.isEmpty)
+        }
+        #expect(CallerFramer.wideRate(of: 8_000) == 8_000)
+    }
+
+    /// One message may hold sound of both sides of an agreement.
+    @Test func theWideSoundStaysWithItsFrameAcrossAHandshake() throws {
+        let wide = BinaryDialect.sound(16_000)
+        let narrow = WireTerms(incoming: .muLaw8k, outgoing: .muLaw8k, chunks: .any(frames: 5))
+        let inbox = try DialectInbox(narrow)
+        inbox.isWideHeard = true
+        func tell(_ count: Int) throws {
+            try [UInt8](repeating: 0, count: count).withUnsafeBufferPointer { try inbox.sound($0) }
+        }
+        try tell(320)
+        try inbox.agree(wide)
+        try tell(640 * 6)
+        try inbox.agree(narrow)
+        try tell(320)
+        let messages = inbox.take(), places = inbox.takeWide().map(\.place)
+        #expect((8...10).contains(messages.count) && places == Array(2..<messages.count - 2))
+        #expect(inbox.takeWide().isEmpty)
     }
 
     @Test func tooMuchSoundIsRefusedAndOddFormatsToo() throws {

@@ -10,7 +10,7 @@ public final class DialectInbox {
 
     public private(set) var terms: WireTerms
     private var reader: SoundReader
-    private var messages: [MediaStreamMessage] = []
+    private var news = WireNews()
     private(set) var replies: [[UInt8]] = []
     /// The far end takes no more sound for now.
     private(set) var isPaused = false
@@ -20,9 +20,10 @@ public final class DialectInbox {
     public internal(set) var timeMs: UInt64 = 0
     /// Counts `agree`.
     private(set) var agreements = 0
-    /// Hears sound that is wider than a frame's; see `MediaStream.onWideSound`.
-    var onWideSound: ((AudioFrame) -> Void)? {
-        didSet { reader.onWideSound = onWideSound }
+    /// Somebody hears sound that is wider than a frame's; see `MediaStream.onWideSound`.
+    var isWideHeard: Bool {
+        get { news.isWideHeard }
+        set { news.isWideHeard = newValue }
     }
 
     /// - Throws: for a format that cannot be converted.
@@ -33,14 +34,14 @@ public final class DialectInbox {
 
     // MARK: What a dialect tells
 
-    public func say(_ message: MediaStreamMessage) { messages.append(message) }
+    public func say(_ message: MediaStreamMessage) { news.messages.append(message) }
 
     /// Sound in `WireTerms.incoming`, of any length: samples and frames may be cut anywhere.
     ///
     /// - Parameter timestampMs: of its first sample, since the stream began; nil: it follows what came before.
     public func sound(_ bytes: UnsafeBufferPointer<UInt8>, timestampMs: UInt32? = nil) throws(MediaStreamError) {
         guard bytes.count <= terms.incoming.bytes(ofMs: terms.longestMs) else { throw tooLong }
-        try reader.read(bytes, timestampMs: timestampMs, into: &messages)
+        try reader.read(bytes, timestampMs: timestampMs, into: &news)
     }
 
     private var tooLong: MediaStreamError { MediaStreamError("a message has more than \(terms.longestMs) ms of sound") }
@@ -95,11 +96,7 @@ public final class DialectInbox {
     public func agree(_ terms: WireTerms) throws(MediaStreamError) {
         guard terms != self.terms else { return }
         guard terms.outgoing.isSupported else { throw SoundReader.unsupported }
-        if terms.incoming != self.terms.incoming {
-            let reader = try SoundReader(terms.incoming)
-            reader.onWideSound = onWideSound
-            self.reader = reader
-        }
+        if terms.incoming != self.terms.incoming { reader = try SoundReader(terms.incoming) }
         self.terms = terms
         agreements += 1
     }
@@ -120,18 +117,36 @@ public final class DialectInbox {
     /// What has been said, in order; to be given back afterwards, so that its storage is used again.
     public func take() -> [MediaStreamMessage] {
         var taken: [MediaStreamMessage] = []
-        swap(&taken, &messages)
+        swap(&taken, &news.messages)
         return taken
     }
 
     public func giveBack(_ taken: inout [MediaStreamMessage]) {
-        guard messages.isEmpty, messages.capacity < taken.capacity else { return }
+        guard news.messages.isEmpty, news.messages.capacity < taken.capacity else { return }
         taken.removeAll(keepingCapacity: true)
-        swap(&taken, &messages)
+        swap(&taken, &news.messages)
+    }
+
+    var hasWide: Bool { !news.wide.isEmpty }
+
+    /// The wide sound of the frames among them, by their places; to be given back likewise.
+    func takeWide() -> [(place: Int, sound: AudioFrame)] {
+        var taken: [(place: Int, sound: AudioFrame)] = []
+        swap(&taken, &news.wide)
+        return taken
+    }
+
+    func giveBack(wide taken: inout [(place: Int, sound: AudioFrame)]) {
+        guard news.wide.isEmpty, news.wide.capacity < taken.capacity else { return }
+        taken.removeAll(keepingCapacity: true)
+        swap(&taken, &news.wide)
     }
 
     /// A message was refused: what it said before it was is forgotten.
-    func forget() { messages.removeAll(keepingCapacity: true) }
+    func forget() {
+        news.messages.removeAll(keepingCapacity: true)
+        news.wide.removeAll(keepingCapacity: true)
+    }
 
     func takePlaying() -> Bool? {
         defer { playing = nil }

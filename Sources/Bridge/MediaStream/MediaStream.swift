@@ -44,11 +44,10 @@ public protocol MediaStream: AnyObject {
     var framesPerMessage: Int { get }
     /// Frames that may wait for a message to be full; speech is to be sent so much further ahead.
     var heldFrames: Int { get }
-    /// Hertz of the sound that comes; frames have 8 000.
+    /// Hertz of the sound that `onWideSound` hears; 8 000, a frame's: it hears none. A handshake may change it.
     var soundRate: Int32 { get }
-    /// Hears the sound that comes at its own rate, at most 24 kHz, where `soundRate` is more than a frame's: 20 ms at a
-    /// time, just before the frames of the same message. A frame is the same sound, later by the resampler's delay
-    /// (≤ 15 ms). Frames come whether somebody hears this or not.
+    /// Hears wide sound: the 20 ms of the frame that `onMessage` hears next, at the stream's own rate, at most 24 kHz.
+    /// Each frame of a wide stream has it. A call without a listener has the same frames at the same times.
     var onWideSound: ((AudioFrame) -> Void)? { get set }
     /// False: closed, or the far end takes nothing more at the moment.
     @discardableResult
@@ -62,6 +61,8 @@ extension MediaStream {
     public var framesPerMessage: Int { 1 }
     public var heldFrames: Int { 0 }
     public var soundRate: Int32 { 8_000 }
+    /// Its sound is wider than a frame's.
+    public var isWide: Bool { soundRate > 8_000 }
     public var onWideSound: ((AudioFrame) -> Void)? {
         get { nil }
         set {}

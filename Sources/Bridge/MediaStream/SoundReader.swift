@@ -1,17 +1,21 @@
 internal import Pipeline
 
-/// Sound of the wire → frames of 20 ms at 8 kHz.
+/// What one message of the wire has become.
+struct WireNews {
+    var messages: [MediaStreamMessage] = []
+    /// The wide sound of frames among them, by their places; empty where nobody hears it.
+    var wide: [(place: Int, sound: AudioFrame)] = []
+    var isWideHeard = false
+}
+
+/// Sound of the wire → frames of 20 ms at 8 kHz, and their wide sound.
 ///
-/// G.711 at 8 kHz passes as it is. All else is decoded, resampled where its rate is another, and becomes μ-law; wider
-/// sound is offered at its own rate beside that. Confined to its loop.
+/// G.711 at 8 kHz passes as it is. All else is decoded, resampled where its rate is another, and becomes μ-law
+/// (`CallerFramer`). Confined to its loop.
 final class SoundReader {
-    /// Hertz of the widest sound that is offered; what is wider is brought down to it. The largest `AudioFrame`'s.
-    static let widestRate: Int32 = 24_000
     static let unsupported = MediaStreamError("the sound's rate or channels cannot be converted", refusal: .format)
 
     private let format: WireFormat
-    /// Hears 20 ms of sound wider than 8 kHz, before the frame that it becomes.
-    var onWideSound: ((AudioFrame) -> Void)?
 
     // Of G.711: what does not fill a frame yet.
     private var partial: EncodedFrame
@@ -20,14 +24,9 @@ final class SoundReader {
     // Of all else: bytes that do not fill a sample yet, and the stages.
     private var odd: [UInt8] = []
     private var decoded: [AudioFrame] = []
-    private var narrowed: [AudioFrame] = []
-    private var framed: [AudioFrame] = []
-    private var encoded: [EncodedFrame] = []
-    private var narrower: Resampler? = nil
-    private var framer = Framer(sampleRate: 8_000)
-    private var encoder = MuLawEncoder()
-    private var wideNarrower: Resampler? = nil
-    private var wideFramer: Framer?
+    private var framer: CallerFramer?
+    private var framed: [EncodedFrame] = []
+    private var wide: [AudioFrame] = []
 
     /// Time of the next frame.
     private var nextMs: UInt32 = 0
@@ -36,23 +35,17 @@ final class SoundReader {
         guard format.isSupported else { throw Self.unsupported }
         self.format = format
         partial = EncodedFrame(law: format.law ?? .muLaw)
-        guard format.sampleRate > 8_000 else { return }
-        do {
-            narrower = try Resampler(from: format.sampleRate, to: 8_000)
-            if format.sampleRate > Self.widestRate {
-                wideNarrower = try Resampler(from: format.sampleRate, to: Self.widestRate)
-            }
-        } catch { throw Self.unsupported }
-        wideFramer = Framer(sampleRate: min(format.sampleRate, Self.widestRate))
+        guard format.law == nil else { return }
+        do { framer = try CallerFramer(sampleRate: format.sampleRate) } catch { throw Self.unsupported }
     }
 
     func read(
-        _ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32?, into messages: inout [MediaStreamMessage]
+        _ sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32?, into news: inout WireNews
     ) throws(MediaStreamError) {
         if let timestampMs { nextMs = timestampMs }
-        guard let law = format.law else { return try convert(sound, into: &messages) }
+        guard let law = format.law else { return try convert(sound, into: &news) }
         if partialCount == 0, sound.count == EncodedFrame.byteCount {
-            messages.append(.media(EncodedFrame(copying: sound, law: law, timestampMs: nextMs)))
+            news.messages.append(.media(EncodedFrame(copying: sound, law: law, timestampMs: nextMs)))
             nextMs &+= UInt32(EncodedFrame.milliseconds)
             return
         }
@@ -66,41 +59,28 @@ final class SoundReader {
             partialCount = 0
             partial.timestampMs = nextMs
             nextMs &+= UInt32(EncodedFrame.milliseconds)
-            messages.append(.media(partial))
+            news.messages.append(.media(partial))
         }
     }
 
     private func convert(
-        _ sound: UnsafeBufferPointer<UInt8>, into messages: inout [MediaStreamMessage]
+        _ sound: UnsafeBufferPointer<UInt8>, into news: inout WireNews
     ) throws(MediaStreamError) {
         decoded.removeAll(keepingCapacity: true)
         decode(sound)
         for piece in decoded {
-            do {
-                if let onWideSound, wideFramer != nil { try widen(piece, onWideSound) }
-                narrowed.removeAll(keepingCapacity: true)
-                if narrower == nil { narrowed.append(piece) } else { try narrower?.process(piece, into: &narrowed) }
-                for narrow in narrowed {
-                    framed.removeAll(keepingCapacity: true)
-                    framer.process(narrow, into: &framed)
-                    encoded.removeAll(keepingCapacity: true)
-                    for frame in framed { encoder.process(frame, into: &encoded) }
-                    for var frame in encoded {
-                        frame.timestampMs = nextMs
-                        nextMs &+= UInt32(EncodedFrame.milliseconds)
-                        messages.append(.media(frame))
-                    }
-                }
-            } catch { throw MediaStreamError("the sound cannot be resampled") }
+            framed.removeAll(keepingCapacity: true)
+            wide.removeAll(keepingCapacity: true)
+            do { try framer?.process(piece, into: &framed, wide: &wide) } catch {
+                throw MediaStreamError("the sound cannot be resampled")
+            }
+            for index in framed.indices {
+                if news.isWideHeard, index < wide.count { news.wide.append((news.messages.count, wide[index])) }
+                framed[index].timestampMs = nextMs
+                nextMs &+= UInt32(EncodedFrame.milliseconds)
+                news.messages.append(.media(framed[index]))
+            }
         }
-    }
-
-    private func widen(_ piece: AudioFrame, _ hear: (AudioFrame) -> Void) throws {
-        narrowed.removeAll(keepingCapacity: true)
-        if wideNarrower == nil { narrowed.append(piece) } else { try wideNarrower?.process(piece, into: &narrowed) }
-        framed.removeAll(keepingCapacity: true)
-        for part in narrowed { wideFramer?.process(part, into: &framed) }
-        for frame in framed { hear(frame) }
     }
 
     // MARK: Samples

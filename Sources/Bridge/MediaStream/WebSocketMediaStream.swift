@@ -89,7 +89,7 @@ public final class WebSocketMediaStream: MediaStream {
             self.keeper?.cancel()
             self.onMessage = nil
             self.onClose = nil
-            self.inbox.onWideSound = nil
+            self.onWideSound = nil
             report?(reason.isEmpty ? "the stream's WebSocket closed with \(code)" : reason)
         }
         if case .word(let everyMs) = traits.keepAlive { keepAlive(every: everyMs) }
@@ -103,10 +103,9 @@ public final class WebSocketMediaStream: MediaStream {
 
     // MARK: What comes
 
-    public var soundRate: Int32 { inbox.terms.incoming.sampleRate }
+    public var soundRate: Int32 { CallerFramer.wideRate(of: inbox.terms.incoming.sampleRate) }
     public var onWideSound: ((AudioFrame) -> Void)? {
-        get { inbox.onWideSound }
-        set { inbox.onWideSound = newValue }
+        didSet { inbox.isWideHeard = onWideSound != nil }
     }
 
     private func received(_ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind) {
@@ -126,14 +125,30 @@ public final class WebSocketMediaStream: MediaStream {
         }
         if !inbox.replies.isEmpty { for reply in inbox.takeReplies() { say(reply) } }
         if let isPlaying = inbox.takePlaying() { played(isPlaying) }
-        // Whoever gets a message may send one: the inbox is free again by then.
+        // Who gets a message may send one: the inbox is free again by then.
         var messages = inbox.take()
         defer { inbox.giveBack(&messages) }
-        for message in messages {
-            if forgetsMarks { note(message) }
-            onMessage?(message)
-        }
+        if inbox.hasWide { tellWide(messages) } else { for message in messages { tell(message) } }
         if writer.isHolding, !inbox.isPaused { emit() }
+    }
+
+    private func tell(_ message: MediaStreamMessage) {
+        if forgetsMarks { note(message) }
+        onMessage?(message)
+    }
+
+    /// Each frame's wide sound just before the frame.
+    private func tellWide(_ messages: [MediaStreamMessage]) {
+        var wide = inbox.takeWide()
+        defer { inbox.giveBack(wide: &wide) }
+        var next = 0
+        for (place, message) in messages.enumerated() {
+            if next < wide.count, wide[next].place == place {
+                onWideSound?(wide[next].sound)
+                next += 1
+            }
+            tell(message)
+        }
     }
 
     private func agreed() throws(MediaStreamError) {
