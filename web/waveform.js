@@ -4,7 +4,8 @@ import { t } from "./text.js";
 import { duration } from "./view.js";
 
 const headerLength = 44;
-const longest = 64 << 20;
+// Bytes that are drawn: 35 minutes at 16 kHz.
+const longest = 128 << 20;
 
 /** The loudest sample of each column, for both sides: [left, right]. Null unless the file is stereo WAV of 16 bits. */
 export function peaks(buffer, columns) {
@@ -32,10 +33,12 @@ export async function waveform(canvas, audio, url, turns) {
   const answer = await fetch(url, { credentials: "same-origin" });
   if (!answer.ok || Number(answer.headers.get("content-length")) > longest) return () => {};
   const buffer = await answer.arrayBuffer();
-  const seconds = (buffer.byteLength - headerLength) / 4 / 8000;
   const columns = 480;
   const levels = peaks(buffer, columns);
-  if (!levels || seconds <= 0) return () => {};
+  if (!levels) return () => {};
+  const rate = new DataView(buffer).getUint32(24, true);
+  const seconds = (buffer.byteLength - headerLength) / 4 / rate;
+  if (!(seconds > 0)) return () => {};
   canvas.hidden = false;
   canvas.setAttribute("aria-label", t("Sound of {time}: the far end above, the AI below", { time: duration(seconds) }));
   const scale = window.devicePixelRatio || 1;

@@ -9,6 +9,25 @@ from playwright.sync_api import expect
 
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 AXE = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+# The length that the waveform of 3 s tells, at each rate.
+WAVES = """async (rates) => {
+  const { waveform } = await import("/web/waveform.js");
+  const lengths = [], real = window.fetch;
+  for (const rate of rates) {
+    const file = new DataView(new ArrayBuffer(44 + 3 * 4 * rate));
+    file.setUint32(0, 0x52494646);
+    file.setUint16(22, 2, true);
+    file.setUint32(24, rate, true);
+    file.setUint16(34, 16, true);
+    const canvas = document.createElement("canvas");
+    window.fetch = async () => new Response(file.buffer);
+    const leave = await waveform(canvas, document.createElement("audio"), "/", []);
+    leave();
+    lengths.push(canvas.getAttribute("aria-label").match(/\\d:\\d\\d/)[0]);
+  }
+  window.fetch = real;
+  return lengths;
+}"""
 
 
 def shots(browser, server, **pages):

@@ -5,7 +5,7 @@ import datetime
 import re
 
 from conftest import ATTEND, KEY, MOVED, mocks
-from dashboard_pages import logged_in, shots
+from dashboard_pages import WAVES, logged_in, shots
 from inbound_calls import NUMBER, REFUSED, Phone, inbound
 from playwright.sync_api import expect
 from test_webhooks import FAST, Receiver
@@ -86,6 +86,8 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     assert all(0.02 < share < 0.9 for share in drawn), drawn
     page.locator("canvas").click(position={"x": 150, "y": 40})
     page.wait_for_function("document.querySelector('audio').currentTime > 1")
+    # The recording of a wide stream has twice the samples a second.
+    assert page.evaluate(WAVES, [8_000, 16_000]) == ["0:03", "0:03"]
     assert page.locator(".transcript li").count() >= 5
     # Where each answer's time went, one bar an answer, at the time of that answer.
     each = server.result(page.url[-11:])["latency"]["each"]

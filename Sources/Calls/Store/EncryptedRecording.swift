@@ -4,14 +4,14 @@ internal import Pipeline
 internal import Problems
 public import Store
 
-/// An encrypted recording: pieces of PCM, each encrypted for its place in its file. The WAV header is made when the
-/// recording is read.
+/// An encrypted recording: pieces of PCM, each encrypted for its place in its file and for the rate of its samples. The
+/// WAV header is made when the recording is read.
 ///
 ///     │ piece 0, 8 192 bytes and what encrypting adds │ piece 1 │ … │ the last one, shorter │
 public struct EncryptedRecording: ByteSource {
     /// What its file name ends with.
     public static let suffix = ".sealed"
-    /// Bytes of PCM: a quarter of a second.
+    /// Bytes of PCM: a quarter of a second at 8 kHz.
     static let pieceLength = 8_192
     private static let encryptedLength = pieceLength + Vault.overhead
 
@@ -19,6 +19,8 @@ public struct EncryptedRecording: ByteSource {
     private let name: String
     private let vault: Vault
     private let pcmLength: Int
+    /// Hertz.
+    private let sampleRate: Int
 
     /// nil: there is no such file.
     public init?(folder: String, name: String, vault: Vault) {
@@ -29,15 +31,28 @@ public struct EncryptedRecording: ByteSource {
         let rest = file.count % Self.encryptedLength
         // What a crash left of a last piece cannot be opened.
         pcmLength = file.count / Self.encryptedLength * Self.pieceLength + max(0, rest - Vault.overhead) / 4 * 4
+        sampleRate = Self.isWide(file, name, vault) ? Recording.wideRate : Recording.narrowRate
     }
 
-    static func row(_ name: String, _ piece: Int) -> String { "recordings/\(name)/\(piece)" }
+    /// The rate stands in no header that could be changed: only with its own rate can a piece be opened.
+    private static func isWide(_ file: FileSource, _ name: String, _ vault: Vault) -> Bool {
+        guard let first = try? file.read(0..<min(encryptedLength, file.count)), Vault.isEncrypted(first) else {
+            return false
+        }
+        return (try? vault.bytes(Data(first), row: row(name, 0, sampleRate: Recording.wideRate))) != nil
+    }
+
+    /// What a piece is encrypted for.
+    static func row(_ name: String, _ piece: Int, sampleRate: Int) -> String {
+        sampleRate == Recording.narrowRate
+            ? "recordings/\(name)/\(piece)" : "recordings/\(name)/\(sampleRate)/\(piece)"
+    }
 
     public var count: Int { WaveFile.headerLength + pcmLength }
 
     public func read(_ range: Range<Int>) throws -> [UInt8] {
         let range = range.clamped(to: 0..<count)
-        let header = WaveFile.header(sampleRate: Int32(Recording.sampleRate), channels: 2, bytes: pcmLength)
+        let header = WaveFile.header(sampleRate: Int32(sampleRate), channels: 2, bytes: pcmLength)
         var bytes = Array(header[range.clamped(to: 0..<header.count)])
         let pcm = max(0, range.lowerBound - header.count)..<max(0, range.upperBound - header.count)
         guard !pcm.isEmpty else { return bytes }
@@ -47,7 +62,7 @@ public struct EncryptedRecording: ByteSource {
             guard Vault.isEncrypted(encrypted) else {
                 throw StoreError(.unavailable, .encryptedRecordingDamaged)
             }
-            let open = try vault.bytes(Data(encrypted), row: Self.row(name, piece))
+            let open = try vault.bytes(Data(encrypted), row: Self.row(name, piece, sampleRate: sampleRate))
             let wanted = (pcm.lowerBound - piece * Self.pieceLength..<pcm.upperBound - piece * Self.pieceLength)
                 .clamped(to: 0..<open.count)
             bytes += open[open.startIndex + wanted.lowerBound..<open.startIndex + wanted.upperBound]
@@ -56,10 +71,11 @@ public struct EncryptedRecording: ByteSource {
     }
 
     /// The pieces of a whole recording.
-    static func encrypt(_ pcm: Data, name: String, vault: Vault) throws -> Data {
+    static func encrypt(_ pcm: Data, sampleRate: Int, name: String, vault: Vault) throws -> Data {
         var encrypted = Data()
         for (piece, start) in stride(from: 0, to: pcm.count, by: pieceLength).enumerated() {
-            encrypted += try vault.encrypt(Data(pcm.dropFirst(start).prefix(pieceLength)), row: row(name, piece))
+            encrypted += try vault.encrypt(
+                Data(pcm.dropFirst(start).prefix(pieceLength)), row: row(name, piece, sampleRate: sampleRate))
         }
         return encrypted
     }
@@ -90,7 +106,10 @@ extension CallStore {
             let newName = isEncrypted ? name : name + EncryptedRecording.suffix
             do {
                 let pcm = Data(try source.read(WaveFile.headerLength..<max(WaveFile.headerLength, source.count)))
-                let encrypted = try EncryptedRecording.encrypt(pcm, name: newName, vault: vault)
+                let header = try source.read(0..<WaveFile.headerLength)
+                let isWide = WaveFile.sampleRate(inHeader: header) == Recording.wideRate
+                let encrypted = try EncryptedRecording.encrypt(
+                    pcm, sampleRate: isWide ? Recording.wideRate : Recording.narrowRate, name: newName, vault: vault)
                 try PrivateFiles.write(encrypted, to: folder + "/" + newName)
             } catch {
                 count.failed += 1
