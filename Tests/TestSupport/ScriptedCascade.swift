@@ -1,4 +1,4 @@
-internal import Pipeline
+public import Pipeline
 public import Realtime
 internal import Synchronization
 
@@ -12,14 +12,20 @@ public final class ScriptedCascade: Sendable {
         var isRecognizerStuck = false
         var recognizer: CheckedContinuation<Void, Never>?
         var frames = 0
+        var sound: [AudioFrame] = []
         var hints: [AnswerHints] = []
         var transcripts: Edge<TranscriptEvent>?
     }
     private let state = Mutex(State())
     /// Milliseconds of sound for a character of text.
     private let msPerCharacter: Int
+    /// Of the recogniser, hertz.
+    private let sampleRate: Int32
 
-    public init(msPerCharacter: Int = 40) { self.msPerCharacter = msPerCharacter }
+    public init(msPerCharacter: Int = 40, sampleRate: Int32 = 8_000) {
+        self.msPerCharacter = msPerCharacter
+        self.sampleRate = sampleRate
+    }
 
     public var engines: SpeechEngines {
         SpeechEngines(
@@ -54,10 +60,12 @@ public final class ScriptedCascade: Sendable {
     public var cancelled: Int { state.withLock { $0.cancelled } }
     /// Frames that the recogniser took.
     public var recognizedFrames: Int { state.withLock { $0.frames } }
+    /// What they held.
+    public var recognizedSound: [AudioFrame] { state.withLock { $0.sound } }
 
     private struct Recognizer: SpeechToText {
         let script: ScriptedCascade
-        var sampleRate: Int32 { 8_000 }
+        var sampleRate: Int32 { script.sampleRate }
         func recognizes(language: String) -> Bool { true }
         func run(from input: Edge<RecognizerInput>, to output: Edge<TranscriptEvent>) async throws {
             script.state.withLock { $0.transcripts = output }
@@ -66,7 +74,11 @@ public final class ScriptedCascade: Sendable {
                     await withCheckedContinuation { stuck in script.state.withLock { $0.recognizer = stuck } }
                 }
                 switch signal {
-                case .data(.audio): script.state.withLock { $0.frames += 1 }
+                case .data(.audio(let frame)):
+                    script.state.withLock {
+                        $0.frames += 1
+                        $0.sound.append(frame)
+                    }
                 case .data(.expect(let hints)): script.state.withLock { $0.hints.append(hints) }
                 case .data(.turnEnded):
                     let text = script.state.withLock { $0.texts.isEmpty ? "" : $0.texts.removeFirst() }

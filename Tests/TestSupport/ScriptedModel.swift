@@ -11,13 +11,17 @@ public final class ScriptedModel: SpeechModel, @unchecked Sendable {
     /// Sessions are ready as soon as they are opened.
     public var isReadyAtOnce = true
     private let detection: SpeechTurnDetection
+    private let format: SpeechFormat
 
-    public init(detection: SpeechTurnDetection = .manual) { self.detection = detection }
+    public init(detection: SpeechTurnDetection = .manual, format: SpeechFormat = .muLaw) {
+        self.detection = detection
+        self.format = format
+    }
 
     public var session: ScriptedSession? { sessions.last }
 
     public func open(_ setup: SpeechSessionSetup, on loop: EventLoop) -> any SpeechSession {
-        let session = ScriptedSession(detection)
+        let session = ScriptedSession(detection, format)
         sessions.append(session)
         setups.append(setup)
         if isReadyAtOnce {
@@ -42,22 +46,26 @@ public final class ScriptedSession: SpeechSession {
 
     public var onEvent: ((SpeechSessionEvent) -> Void)?
     public var onAudio: ((UnsafeBufferPointer<UInt8>, Int) -> Void)?
-    public let format = SpeechFormat.muLaw
+    public let format: SpeechFormat
     public let turnDetection: SpeechTurnDetection
     public var reportsSpeech: Bool { turnDetection != .manual }
     public var resumptionHandle: String?
     public var isCongested = false
     public private(set) var isPaused = false
     public private(set) var told: [Told] = []
-    public private(set) var heardBytes = 0
+    public private(set) var heard: [UInt8] = []
+    public var heardBytes: Int { heard.count }
     private var items = 0
 
-    init(_ detection: SpeechTurnDetection) { turnDetection = detection }
+    init(_ detection: SpeechTurnDetection, _ format: SpeechFormat) {
+        turnDetection = detection
+        self.format = format
+    }
 
     public func tell(_ event: SpeechSessionEvent) { onEvent?(event) }
     public func pauseReading() { isPaused = true }
     public func resumeReading() { isPaused = false }
-    public func hear(_ bytes: UnsafeBufferPointer<UInt8>) { heardBytes += bytes.count }
+    public func hear(_ bytes: UnsafeBufferPointer<UInt8>) { heard += bytes }
     public func commitTurn() { told.append(.commit) }
     public func respond(_ instructions: String?) { told.append(.respond(instructions)) }
     public func cancelResponse() { told.append(.cancel) }

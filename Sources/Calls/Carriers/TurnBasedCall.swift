@@ -196,17 +196,19 @@ public actor TurnBasedCall: CarriedConversation {
     }
 
     private func listen(to file: WaveFile, _ latency: inout TurnLatency) async {
-        let frames = Self.frames(file)
+        let (frames, wideSound) = Self.frames(file)
         var heard = HeardFrame()
+        var wide = WideSound()
         var speech: [Int] = []
-        var sound: [EncodedFrame] = []
+        var sound: [HeardFrame] = []
         let start = clock
         for (index, frame) in frames.enumerated() {
             clock += EncodedFrame.milliseconds
             recording?.caller(frame, now: clock)
-            heard.begin(frame)
+            if index < wideSound.count { wide.set(wideSound[index]) }
+            heard.begin(frame, wide: &wide)
             callerChain.process(&heard)
-            sound.append(heard.frame)
+            sound.append(heard)
             if heard.activity.isSpeech { speech.append(index) }
         }
         recording?.flush(now: clock)
@@ -228,22 +230,23 @@ public actor TurnBasedCall: CarriedConversation {
         await perform(machine.transcript(.final(text: text, confidence: nil), at: clock), &latency)
     }
 
-    /// 20 ms frames at 8 kHz; what is no whole frame at the end is dropped.
-    private static func frames(_ file: WaveFile) -> [EncodedFrame] {
-        guard var chain = try? Resampler(from: file.sampleRate, to: 8_000).then(Framer(sampleRate: 8_000)) else {
-            return []
+    /// 20 ms frames at 8 kHz, and the wide sound of each where the file has more; what is no whole frame at the end is
+    /// dropped.
+    private static func frames(_ file: WaveFile) -> (frames: [EncodedFrame], wide: [AudioFrame]) {
+        guard var framer = try? CallerFramer(sampleRate: file.sampleRate) else { return ([], []) }
+        var frames: [EncodedFrame] = []
+        var wide: [AudioFrame] = []
+        for start in stride(from: 0, to: file.samples.count, by: AudioFrame.capacity) {
+            var piece = AudioFrame(sampleRate: file.sampleRate)
+            file.samples[start...].prefix(AudioFrame.capacity).withUnsafeBufferPointer { _ = piece.append($0) }
+            try? framer.process(piece, into: &frames, wide: &wide)
         }
-        var frames: [AudioFrame] = []
-        try? chain.process(samples: file.samples[...], sampleRate: file.sampleRate, into: &frames)
-        var encoder = MuLawEncoder()
-        var encoded: [EncodedFrame] = []
-        for frame in frames where frame.count == EncodedFrame.byteCount { encoder.process(frame, into: &encoded) }
-        return encoded
+        return (frames, wide)
     }
 
-    private func recognize(_ frames: ArraySlice<EncodedFrame>) async -> String? {
+    private func recognize(_ frames: ArraySlice<HeardFrame>) async -> String? {
         var sound: [AudioFrame] = []
-        for frame in frames { feed.convert(frame, into: &sound) }
+        for heard in frames { feed.convert(heard.frame, wide: heard.wide, into: &sound) }
         feed.forget()
         meters.speechToText.count(frames.count)
         let began = ContinuousClock.now

@@ -19,6 +19,8 @@ extension CallGraph {
     }
 
     func mediaStarted() {
+        // Its handshake may have made the stream wide.
+        if stream.isWide { recording?.widen() }
         guard !hasMedia else { return }
         hasMedia = true
         session?.mediaStarted(at: now)
@@ -36,7 +38,8 @@ extension CallGraph {
         let now = now
         lastFrameAt = now
         receiving.count()
-        recording?.caller(frame, now: now)
+        heardFrame.begin(frame, wide: &wideSound, in: moment)
+        recording?.caller(frame, wide: heardFrame.wide, now: now)
         tell(frame, .inbound)
         switch floor {
         case .agent: break
@@ -46,7 +49,6 @@ extension CallGraph {
             person.send(.media(frame))
             return
         }
-        heardFrame.begin(frame, in: moment)
         callerChain.process(&heardFrame)
         let activity = heardFrame.activity
         levels.far(decibels: activity.level)

@@ -61,6 +61,8 @@ public final class CallGraph {
     // Listening.
     var callerChain: CallerChain
     var heardFrame = HeardFrame()
+    /// Of the frame that comes next.
+    var wideSound = WideSound()
     var receiving = StageMeter()
     /// Silence that ends the caller's turn in progress, ms; nil: as configured.
     var endOfTurnSilenceMs: Int?
@@ -120,6 +122,7 @@ public final class CallGraph {
         speaker.onPlayed = { [unowned self] in self.played($0) }
         // `finish` takes these back before the graph is given up: `unowned` costs less than `weak`.
         stream.onMessage = { [unowned self] in self.received($0) }
+        stream.onWideSound = { [unowned self] in self.wideSound.set($0) }
         stream.onClose = { [unowned self] _ in self.farEndLeft() }
         ticker = loop.addTicker { [unowned self] _ in self.tick() }
         guard let person else { return nextSession(tracker: nil) }
@@ -233,6 +236,7 @@ public final class CallGraph {
         ticker?.cancel()
         ticker = nil
         stream.onMessage = nil
+        stream.onWideSound = nil
         stream.onClose = nil
         music = nil
         dismissPerson()

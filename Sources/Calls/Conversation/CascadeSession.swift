@@ -93,7 +93,7 @@ final class CascadeSession: AgentSession {
     func heard(_ heard: borrowing HeardFrame, at now: Int) {
         guard machine.conversation.canRecognizeSpeech else { return }
         if heard.isInTurn { meters.speechToText.count() }
-        feed.hear(heard.frame, isSpeech: heard.activity.isSpeech, isInTurn: heard.isInTurn)
+        feed.hear(heard)
     }
 
     func speechStarted(at now: Int) { perform(machine.speechStarted(at: now)) }

@@ -4,8 +4,7 @@ internal import Pipeline
 internal import Realtime
 
 /// A conversation with a speech model: `RealtimeMachine` decides, `SessionKeeper` keeps the connection, and this
-/// session
-/// carries sound and actions between them and the graph. It decides nothing.
+/// session carries sound and actions between them and the graph. It decides nothing.
 ///
 ///     frame ─▶ │heard│ ─▶ (resample) ─▶ SpeechSession ─▶ resample, frame, encode ─▶ │speech│ ─▶ pacer
 final class RealtimeSession: AgentSession {
@@ -25,8 +24,9 @@ final class RealtimeSession: AgentSession {
     // The caller's sound.
     private var isReady = false
     /// Frames that no session has taken: there is none yet, or its connection is congested.
-    private var waiting = LocalEdge<EncodedFrame>(CallLayout.heardByModel)
-    private var upward: Chain<MuLawDecoder, Resampler>?
+    private var waiting = LocalEdge<HeardFrame>(CallLayout.heardByModel)
+    /// To the model's rate; nil: it takes μ-law.
+    private var upward: RateConverter?
     private var resampled: [AudioFrame] = []
     private var sound: [UInt8] = []
     private var waitingFrames = 0
@@ -88,7 +88,7 @@ final class RealtimeSession: AgentSession {
                 language: brief.language, history: graph.transcript.history, resumptionHandle: resumptionHandle),
             on: graph.loop)
         if case .pcm(let input, _) = session.format {
-            upward = try? MuLawDecoder().then(Resampler(from: 8_000, to: input))
+            upward = RateConverter(to: input)
         }
         if let chain = try? SpokenChain(session.format) { spokenChain = chain }
         return session
@@ -139,7 +139,7 @@ final class RealtimeSession: AgentSession {
     func heard(_ heard: borrowing HeardFrame, at now: Int) {
         meter.count()
         guard let session = keeper.session, isReady, waiting.isEmpty, !session.isCongested else {
-            waiting.push(heard.frame, at: now)
+            waiting.push(copy heard, at: now)
             return
         }
         waiting.passed()
@@ -152,7 +152,7 @@ final class RealtimeSession: AgentSession {
             if soundBeganAt == nil { soundBeganAt = now - EncodedFrame.milliseconds }
             return heard.frame.withBytes { session.hear($0) }
         }
-        take(heard.frame, at: now)
+        take(heard, at: now)
         waitingFrames += 1
         if !isQuiet || waitingFrames >= Self.quietFrames { sendSound() }
     }
@@ -160,20 +160,21 @@ final class RealtimeSession: AgentSession {
     /// What waited for a session, or for room on its connection.
     private func sendWaiting(at now: Int) {
         guard isReady else { return }
-        while keeper.session?.isCongested == false, let frame = waiting.popFirst() {
-            take(frame, at: now)
+        while keeper.session?.isCongested == false, let heard = waiting.popFirst() {
+            take(heard, at: now)
             sendSound()
         }
     }
 
-    /// Adds a frame to what goes to the model, in its format.
-    private func take(_ frame: EncodedFrame, at now: Int) {
+    /// Adds a frame to what goes to the model, in its format: its wide sound where the model takes that.
+    private func take(_ heard: borrowing HeardFrame, at now: Int) {
         guard let session = keeper.session else { return }
         if soundBeganAt == nil { soundBeganAt = now - EncodedFrame.milliseconds }
-        let spoken = frame.law == .muLaw ? frame : G711.transcode(frame, to: .muLaw)
-        guard case .pcm = session.format else { return spoken.withBytes { sound.append(contentsOf: $0) } }
+        guard case .pcm = session.format else {
+            return G711.transcode(heard.frame, to: .muLaw).withBytes { sound.append(contentsOf: $0) }
+        }
         resampled.removeAll(keepingCapacity: true)
-        try? upward?.process(spoken, into: &resampled)
+        upward?.process(heard.frame, wide: heard.wide, into: &resampled)
         for piece in resampled {
             // The models' PCM is little-endian, and so is every machine that Swift runs on.
             piece.withSamples { sound.append(contentsOf: UnsafeRawBufferPointer($0)) }
