@@ -32,7 +32,7 @@ public struct HeardFrame {
 
     /// The next frame; what was found in the last one is forgotten.
     /// - Parameter wide: its wide sound, which is taken out.
-    public mutating func begin(_ frame: EncodedFrame, wide: inout WideSound, in call: CallMoment) {
+    public mutating func begin(_ frame: EncodedFrame, wide: inout WideSound, in call: CallMoment = CallMoment()) {
         begin(frame, in: call)
         self.wide.take(&wide)
     }
