@@ -152,6 +152,25 @@ import Testing
         }
     }
 
+    @Test func prefixAndHeldSilenceKeepTheBand() throws {
+        let edge = Edge<RecognizerInput>(CallLayout.heard)
+        var feed = RecognizerFeed(to: edge, sampleRate: 24_000, prefixMs: 300)
+        // 300 ms before the turn, 200 ms of speech, a second of silence of which 800 ms are held, and speech again.
+        for (index, sound) in Signals.tone(hertz: 6_000, amplitude: 8_000, ms: 1_600, rate: 16_000).enumerated() {
+            feed.hear(
+                Self.heard(EncodedFrame(), sound, isSpeech: index < 25 || index >= 75, isInTurn: index >= 15))
+        }
+        var batch: [RecognizerInput] = []
+        edge.drain(into: &batch)
+        var sound: [Int16] = []
+        for case .audio(let piece) in batch { sound += Self.samples([piece]) }
+        #expect((1_585...1_600).contains(sound.count / 24))
+        for start in stride(from: 100, to: 1_500, by: 100) {
+            let part = Array(sound[start * 24..<(start + 80) * 24])
+            #expect(Self.amplitude(6_000, part, 24_000) > 7_500, "at \(start) ms")
+        }
+    }
+
     /// A stage that leaves the wide sound out is not bypassed.
     @Test func theFeedHearsWhatTheStagesLeave() throws {
         let edge = Edge<RecognizerInput>(CallLayout.heard)
