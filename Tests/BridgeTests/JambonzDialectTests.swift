@@ -176,7 +176,7 @@ import Testing
         let start = StreamStart(streamID: "c1", callID: "c1", parameters: ["brief": "{}"])
         line.tell(.start(start))
         line.loop.advance(ms: 20)
-        #expect(line.atApplication == [.start(start)] && line.application.soundRate == rate)
+        #expect(line.atApplication == [.start(start)] && line.application.soundRate == min(rate, 24_000))
         let limit = line.sockets.application.configuration.sendQueueLimit
         #expect(limit >= Int(rate) * 4, "two seconds of what was agreed may wait")
         line.speak(60) { line.tell($0) }

@@ -39,9 +39,10 @@ import Testing
 
     /// No stage is bypassed: it says what becomes of the wide sound.
     @Test func aStageThatChangesTheFrameChangesOrDropsTheWideSound() {
-        struct Gate: CallerStage {
+        final class Gate: CallerStage {
             let name = "gate"
             let keepsWide: Bool
+            init(keepsWide: Bool) { self.keepsWide = keepsWide }
             func process(_ heard: inout HeardFrame) {
                 let silence = heard.wide.sound.map { AudioFrame(sampleRate: $0.sampleRate) }
                 heard.change(to: EncodedFrame(), wide: keepsWide ? silence : nil)
