@@ -38,6 +38,10 @@ import Testing
         for text in ["119", "112", "911", "02-119", "+82 2 119", "031 112"] {
             #expect(korea.isEmergency(text), "\(text)")
         }
+        // The way abroad leads back home.
+        for text in ["00182 2 119", "0082-2-119", "006821 19"] { #expect(korea.isEmergency(text), "\(text)") }
+        #expect(NumberingPlan(home: "US").isEmergency("011 82 2 119"))
+        #expect(!NumberingPlan(home: "US").isEmergency("011 82 2 555 0119"))
         for text in ["02-555-0119", "1588-0119", "+82 2 555 0112"] { #expect(!korea.isEmergency(text), "\(text)") }
         for text in ["060-700-1234", "+1 900 555 0123", "+44 9098 790000", "+8816 1234 5678", "+979 1234 5678"] {
             #expect(korea.isPremium(text), "\(text)")

@@ -199,10 +199,18 @@ public struct NumberingPlan: Sendable, Equatable {
 
     func isEmergency(_ text: String) -> Bool {
         guard let number = Self.stripped(text) else { return false }
+        if isEmergency(stripped: number[...]) { return true }
+        // "00182 2 119" is "+82 2 119".
+        return (Self.country(named: home)?.internationalPrefixes ?? ["00"]).contains {
+            number.hasPrefix($0) && isEmergency(stripped: "+" + number.dropFirst($0.count))
+        }
+    }
+
+    private func isEmergency(stripped number: Substring) -> Bool {
         if Self.emergencyNumbers.contains(number.filter { $0 != "+" }) { return true }
         // "+82 2 119" and "02-119" reach the fire brigade too.
         let national: Substring
-        if let country = Self.country(of: number) {
+        if let country = Self.country(of: String(number)) {
             national = number.dropFirst(1 + country.code.count)
         } else if let home = Self.country(named: home), !home.trunkPrefix.isEmpty, number.hasPrefix(home.trunkPrefix) {
             national = number.dropFirst(home.trunkPrefix.count)
