@@ -10,6 +10,7 @@ import time
 import pytest
 from conftest import KEY, Server
 from http_wire import GET, LAST, connect, exchange, frame, frames, is_well, last, read_all, statuses, upgrade
+from sip_wire import memory
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +198,26 @@ def test_idle_connections_are_closed_for_new_ones(server):
         for stranger in strangers + [good]:
             stranger.close()
     assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 1_500
+
+
+def test_half_bodies_of_strangers_take_bounded_memory(server):
+    """Bodies come before a key is asked for. Those of one event loop have 64 MiB together."""
+    before, strangers = memory(server), []
+    head = b"POST /api/knowledge HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4000000\r\n\r\n"
+    try:
+        for number in range(160):
+            stranger = connect(server, f"127.0.2.{number % 8 + 1}")
+            strangers.append(stranger)
+            try:
+                stranger.sendall(head + b"x" * 3_900_000)
+            except OSError:
+                pass
+        assert memory(server) - before < 300, "600 MB were sent"
+        is_well(server)
+    finally:
+        for stranger in strangers:
+            stranger.close()
+    is_well(server)
 
 
 def test_idle_connections_of_many_sources_are_closed_for_new_ones(server):

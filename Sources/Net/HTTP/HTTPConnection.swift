@@ -62,6 +62,9 @@ final class HTTPConnection {
     /// When the head or the body of the current request began to come.
     private var begunMs: UInt64?
     private var deadlineMs: UInt64?
+    /// As `ServerLoop` counts it.
+    var heldBytes = 0
+    var requestBegunMs: UInt64 { begunMs ?? .max }
     private var isPersistent = true
     private var isHeadRequest = false
     private var isReadingPaused = false
@@ -102,6 +105,7 @@ final class HTTPConnection {
             // After its handshake libwebsockets would give TLS a time of its own.
             if server.configuration.tls != nil { lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0) }
             parser.append(UnsafeRawBufferPointer(bytes))
+            defer { host.holds(parser.heldCount, self) }
             return advance()
         }
     }

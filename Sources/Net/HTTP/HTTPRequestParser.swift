@@ -57,6 +57,8 @@ public struct HTTPRequestParser: Sendable {
 
     /// Bytes that have come and are not read yet.
     public var unreadCount: Int { buffer.count - start }
+    /// Bytes that are kept: of a body that is not complete, and those that are not read yet.
+    public var heldCount: Int { body.count + unreadCount }
     /// A request has begun and is not complete.
     public var isInsideRequest: Bool {
         if case .requestLine = state { return unreadCount > 0 }

@@ -16,6 +16,10 @@ final class ServerLoop: @unchecked Sendable {
     private var live: [ConnectionTable.ID: HTTPConnection] = [:]
     private var lastID: ConnectionTable.ID = 0
     private var ticker: EventLoop.Ticker?
+    /// Bytes of requests that are not complete, of all connections together; more, and those that have waited longest
+    /// for their rest give way. Bodies come before anybody has asked for a key.
+    static let heldLimit = 64 << 20
+    private var heldBytes = 0
 
     init(loop: EventLoop, server: HTTPServer, vhost: OpaquePointer) {
         self.loop = loop
@@ -61,11 +65,27 @@ final class ServerLoop: @unchecked Sendable {
         connection.adopted(wsi)
     }
 
+    /// - Parameter bytes: that a connection keeps of a request that is not complete.
+    func holds(_ bytes: Int, _ connection: HTTPConnection) {
+        heldBytes += bytes - connection.heldBytes
+        connection.heldBytes = bytes
+        guard heldBytes > Self.heldLimit else { return }
+        let others = live.values.filter { $0.heldBytes > 0 && $0 !== connection }
+        for other in others.sorted(by: { ($0.requestBegunMs, $0.id) < ($1.requestBegunMs, $1.id) }) {
+            guard heldBytes > Self.heldLimit else { return }
+            heldBytes -= other.heldBytes
+            other.heldBytes = 0
+            other.kill()
+        }
+    }
+
     /// Connections that give way to others.
     private func close(_ ids: [ConnectionTable.ID]) { for id in ids { live[id]?.kill() } }
 
     func ended(_ connection: HTTPConnection) {
         connection.destroyed()
+        heldBytes -= connection.heldBytes
+        connection.heldBytes = 0
         guard live.removeValue(forKey: connection.id) != nil else { return }
         table.remove(connection.id)
         connections.subtract(1, ordering: .relaxed)
