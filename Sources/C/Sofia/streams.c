@@ -242,7 +242,8 @@ static int is_overfull(msg_t *message) {
     if (!text || msg_get_flags(message, MSG_FLG_BODY)) return 0;
     if (!msg_get_flags(message, MSG_FLG_HEADERS))
         while (i < length && (is_line_end(text[i]) || text[i] == ' ' || text[i] == '\t')) i++;
-    for (int is_empty = 0; i < length; i++) {
+    /* What is unread begins at a line. */
+    for (int is_empty = 1; i < length; i++) {
         if (is_line_end(text[i])) {
             if (text[i] == '\r' && i + 1 < length && text[i + 1] == '\n') i++;
             if (is_empty) return 0;
