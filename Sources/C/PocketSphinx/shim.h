@@ -17,3 +17,7 @@ static inline int cps_cepstral_mean(ps_decoder_t *ps, mfcc_t *mean) {
     cmn_live_get(feat->cmn_struct, mean);
     return 0;
 }
+/* A file without a name, in memory, closed on exec. glibc declares memfd_create only with _GNU_SOURCE, which comes too
+ * late here. -1: there is no memory. */
+extern int memfd_create(const char *name, unsigned int flags);
+static inline int cps_memory_file(void) { return memfd_create("dictionary", 1U /* MFD_CLOEXEC */); }

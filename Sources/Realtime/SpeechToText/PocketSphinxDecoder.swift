@@ -50,14 +50,15 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
         throws(SpeechError)
     {
         err_set_logfp(nil)
-        let path = NSTemporaryDirectory() + "trunkline-\(getpid())-\(UInt64.random(in: .min ... .max)).dict"
-        guard
-            FileManager.default.createFile(
-                atPath: path, contents: Data((model.dictionary.lines(for: words) + extraDictionary).utf8))
-        else {
-            throw SpeechError("cannot write the recogniser's dictionary to \(path)")
-        }
-        defer { unlink(path) }
+        // It reads a file: one in memory, for the words are those of a call.
+        let descriptor = cps_memory_file()
+        guard descriptor >= 0 else { throw SpeechError("no memory for the recogniser's dictionary") }
+        defer { close(descriptor) }
+        let path = "/proc/self/fd/\(descriptor)"
+        do {
+            let file = FileHandle(fileDescriptor: descriptor)
+            try file.write(contentsOf: Data((model.dictionary.lines(for: words) + extraDictionary).utf8))
+        } catch { throw SpeechError("no memory for the recogniser's dictionary") }
         var arguments = [
             "trunkline", "-hmm", model.folder + "/en-us", "-dict", path, "-samprate", "16000", "-bestpath", "no",
             "-fwdflat", "no",
