@@ -253,14 +253,15 @@ final class Server: Sendable {
     /// What was interrupted is put in order, then the doors are opened.
     private func begin() async throws {
         try await dialler.recover()
+        // Before the port is open: /ready means that calls are taken. Who called before was told to try again.
+        inbound.open(line)
         do { try http.start() } catch {
+            inbound.close()
             userAgent.stop()
             throw error
         }
         await dialler.start()
         await webhooks.start()
-        // Only now: who called before was told to try again.
-        inbound.open(line)
         keeper.start()
         await analyst.start()
         await alerts?.start()
