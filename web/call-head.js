@@ -1,5 +1,6 @@
 // The head of a call's page: what it is about, how it stands, its buttons and facts.
 import * as api from "./api.js";
+import { wayOf } from "./carriers.js";
 import { isDrafted } from "./new.js";
 import { t } from "./text.js";
 import { cell, duration, endReason, fact, isEnded, part, plain, showState, toast, when } from "./view.js";
@@ -49,6 +50,7 @@ function showFacts({ root, callID, call, result, isInbound }) {
   fact(facts, t("Summary"), result.summary);
   fact(facts, t("Sentiment"), plain(result.sentiment));
   fact(facts, t("Cost"), costText(result.cost));
+  fact(facts, t("Carrier"), wayOf(call));
   fact(facts, t("Requested operator"), call.operator_name);
   fact(facts, t("Line"), lineText(result.media));
   fact(facts, t("Id"), callID);

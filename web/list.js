@@ -1,5 +1,6 @@
 // The list of calls with its five figures. Rows change as events arrive.
 import * as api from "./api.js";
+import { fillWays } from "./carriers.js";
 import { keepFresh } from "./fresh.js";
 import { exportCSV } from "./list-export.js";
 import { rowsPart } from "./list-rows.js";
@@ -21,7 +22,7 @@ function adaptToInbound(root) {
   cell(root, "about", t("Called"));
   part(root, "figures").hidden = true;
   root.querySelector('[href="/outbound/new"]').hidden = true;
-  for (const option of root.querySelectorAll("select option")) {
+  for (const option of root.querySelectorAll("select[name=state] option")) {
     if (!inboundStates.includes(option.value)) option.remove();
   }
   root.querySelector('input[name="q"]').placeholder = t("Search number or id");
@@ -37,6 +38,8 @@ function midnight({ value, validity }, daysLater) {
 const filterOf = (form) => ({
   q: form.q.value.trim(),
   state: form.state.value,
+  carrier: form.carrier.value,
+  dialect: form.dialect.value,
   from: midnight(form.elements.from, 0),
   to: midnight(form.elements.to, 1),
 });
@@ -106,6 +109,7 @@ export async function listPage(root, kind) {
   const table = part(root, "rows");
   const more = root.querySelector('[data-action="more"]');
   const form = root.querySelector("form");
+  fillWays(form);
   const filter = () => filterOf(form);
   const figures = async () => { if (!isInbound) await showFigures(root); };
   // The newest calls are first, as the server sends them, until a column is chosen.

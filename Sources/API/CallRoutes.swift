@@ -148,6 +148,8 @@ struct CallRoutes: Sendable {
         var filter = CallFilter()
         filter.direction = direction
         filter.state = query.choice("state", as: CallState.self)
+        filter.carrier = query.text("carrier")
+        filter.dialect = query.text("dialect")
         filter.search = query.text("q")
         filter.from = query.time("from")
         filter.to = query.time("to")

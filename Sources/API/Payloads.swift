@@ -38,6 +38,8 @@ enum Payloads {
             "duration_seconds": .optional(call.duration(at: now).map { ($0 * 10).rounded() / 10 }),
             "task_completed": .bool(call.isTaskCompleted), "recording_url": .optional(recordingURL(call)),
         ]
+        members["carrier"] = .optional(call.carrier)
+        members["dialect"] = .optional(call.dialect)
         members["webhook_url"] = .optional(isMasked ? nil : call.webhookURL)
         members["agent"] = "default"
         members["voicemail"] = .optional(call.voicemail?.action?.rawValue)

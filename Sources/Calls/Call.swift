@@ -40,6 +40,11 @@ public struct Call: Sendable, Equatable, Codable {
     // What became of it.
     /// The Call-ID in SIP, or the id at the provider.
     public var providerCallID: String?
+    /// What carries its sound to us, one of `Carriers.recorded`; of all attempts the last. nil: not dialled yet, or
+    /// older than this.
+    public var carrier: String?
+    /// Dialect of its media stream; nil: there was none to another server.
+    public var dialect: String?
     public var state: CallState = .queued
     public var createdAt: Date
     public var startedAt: Date?

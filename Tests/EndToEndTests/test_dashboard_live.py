@@ -169,6 +169,11 @@ def test_a_long_list_keeps_its_pages_when_a_call_changes(server, page):
     expect(page.locator("tbody tr")).to_have_count(1)
     page.locator("select[name=state]").select_option("")
     expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_label("Carrier").select_option(label="Another server")
+    expect(page.get_by_text("No calls match the filter.")).to_be_visible()
+    page.get_by_label("Carrier").select_option("")
+    page.get_by_label("Dialect").select_option(label="Genesys")
+    expect(page.get_by_text("No calls match the filter.")).to_be_visible()
 
 
 def test_a_form_is_checked_while_it_is_filled_in(server, page):

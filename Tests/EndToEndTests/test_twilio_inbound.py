@@ -67,6 +67,10 @@ def check_whole_call(server, call, phone):
         result,
     )
     assert (call["caller_number"], call["called_number"], call["purpose"]) == (CALLER, OURS, "You take reservations.")
+    assert call["carrier"] == "twilio" and call["dialect"] in ("twilio", None)
+    streamed = int(call["dialect"] == "twilio")
+    for query, total in [("carrier=twilio", 1), ("dialect=twilio", streamed), ("carrier=sip", 0), ("dialect=plivo", 0)]:
+        assert server.request("GET", f"/api/inbound/?{query}")[1]["total"] == total, query
     entries = result["transcript"]
     assert entries[0]["speaker"] == "ai" and entries[0]["text"].startswith(
         "Riverside Restaurant, good day. Shall we call you back?"
@@ -98,6 +102,7 @@ def test_a_streamed_call(make_server, carrier):
     phone.carrier.say_file(spoken("Yes, please."))
     call = record(server)
     check_whole_call(server, call, phone)
+    assert call["dialect"] == "twilio"
     # What was played is what was said: nothing of the goodbye was left in a buffer.
     said = sum(
         entry["end"] - entry["timestamp"] for entry in result_of(server, call)["transcript"] if entry["speaker"] == "ai"

@@ -1,3 +1,4 @@
+internal import Bridge
 internal import Calls
 internal import Problems
 internal import Realtime
@@ -45,6 +46,8 @@ extension OpenAPI {
                 "blocked": Schema.list(Schema.reference("Block")),
                 "result": Schema.nullable(Schema.reference("Result")), "requested_by": Schema.text,
                 "priority": Schema.whole(1...10),
+                "carrier": Schema.nullable(Schema.choice(Carriers.recorded)),
+                "dialect": Schema.nullable(Schema.choice(Dialects.names)),
             ],
             required: [
                 "outbound_id", "state", "caller_number", "callee_number", "purpose", "questions", "created_at",
@@ -57,6 +60,8 @@ extension OpenAPI {
                 "called_number": Schema.text, "created_at": Schema.time, "answered_at": Schema.nullable(Schema.time),
                 "completed_at": Schema.nullable(Schema.time), "failure_reason": Schema.nullable(Schema.text),
                 "end_reason": Schema.nullable(Schema.text),
+                "carrier": Schema.nullable(Schema.choice(Carriers.recorded)),
+                "dialect": Schema.nullable(Schema.choice(Dialects.names)),
                 "result": Schema.nullable(Schema.reference("InboundResult")),
             ], required: ["inbound_id", "state", "caller_number", "called_number", "created_at"]),
         "InboundResult": Schema.object(

@@ -1,3 +1,4 @@
+internal import Bridge
 internal import Calls
 internal import Store
 
@@ -17,6 +18,8 @@ enum ListQuery {
 
     static let calls = [
         Field("state", .choice(CallState.allCases.map(\.rawValue)), "in this state"),
+        Field("carrier", .choice(Carriers.recorded), "carried by this one"),
+        Field("dialect", .choice(Dialects.names), "whose media stream speaks this dialect"),
         search("words of a purpose, an id, a number whole or its last four digits"),
         Field("from", .time, "created at or after"), Field("to", .time, "created before"), limit(), cursor,
     ]

@@ -39,6 +39,8 @@ public protocol MediaStream: AnyObject {
     var onClose: ((_ reason: String) -> Void)? { get set }
     /// What is sent takes time to arrive, and so does the answer: the far end is behind a network.
     var isRemote: Bool { get }
+    /// Name of the dialect that is spoken; nil: the far end is in this process.
+    var dialectName: String? { get }
     /// Frames that one message had best hold, where speech is sent ahead of its time: a message costs more than what is
     /// in it.
     var framesPerMessage: Int { get }
@@ -58,6 +60,7 @@ public protocol MediaStream: AnyObject {
 }
 
 extension MediaStream {
+    public var dialectName: String? { nil }
     public var framesPerMessage: Int { 1 }
     public var heldFrames: Int { 0 }
     public var soundRate: Int32 { 8_000 }

@@ -24,6 +24,7 @@ public final class WebSocketMediaStream: MediaStream {
     public var onMessage: ((MediaStreamMessage) -> Void)?
     public var onClose: ((String) -> Void)?
     public let isRemote = true
+    public var dialectName: String? { traits.name }
     public private(set) var malformed = 0
     /// Messages that found the queue full.
     public private(set) var refused = 0

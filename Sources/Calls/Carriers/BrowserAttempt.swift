@@ -25,7 +25,7 @@ actor BrowserAttempt: CarriedAttempt {
         self.line = line
         self.settings = settings
         journal = CallJournal(
-            call, carrier: "browser", store: line.store, settings: settings, logger: line.logger, now: now)
+            call, carrier: Carriers.browser, store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     func run() async {

@@ -32,7 +32,7 @@ final class CallJournal: Sendable {
     let vault: Vault
     /// What the conversation uses.
     let usage = UsageMeter()
-    /// Who is paid for the line, e.g. `telephony/sip`.
+    /// One of `Carriers.recorded`.
     private let carrier: String
     private let settings: CallSettings
     private let now: @Sendable () -> Date
@@ -42,12 +42,12 @@ final class CallJournal: Sendable {
 
     /// - Parameters:
     ///   - call: as it is with the attempt begun.
-    ///   - carrier: who carries it: `sip`, `browser`, `stream`, or a carrier's name.
+    ///   - carrier: what carries its sound, one of `Carriers.recorded`.
     init(
         _ call: Call, carrier: String, store: CallStore, settings: CallSettings, logger: Logger,
         now: @escaping @Sendable () -> Date
     ) {
-        self.carrier = "telephony/" + carrier
+        self.carrier = carrier
         callID = call.id
         direction = call.direction
         vault = store.vault
@@ -92,8 +92,12 @@ final class CallJournal: Sendable {
     }
 
     private func update(_ change: @escaping @Sendable (inout Call) throws -> [CallEvent]) {
-        let id = callID
-        entries.yield { store in _ = try await store.update(id) { call in try change(&call) } }
+        entries.yield { [callID, carrier] store in
+            _ = try await store.update(callID) { call in
+                call.carrier = carrier
+                return try change(&call)
+            }
+        }
     }
 
     /// True the first time, before the end.
@@ -136,6 +140,15 @@ final class CallJournal: Sendable {
 
     // MARK: The conversation
 
+    /// Its sound goes through a media stream to or from another server; our pages have a protocol of their own.
+    func streams(in dialect: String) {
+        guard carrier != Carriers.browser else { return }
+        update { call in
+            call.dialect = dialect
+            return []
+        }
+    }
+
     func connected() {
         guard once(\.isConnected) else { return }
         let at = now()
@@ -152,6 +165,7 @@ final class CallJournal: Sendable {
         guard once(\.isRinging) else { return }
         let at = now()
         var call = call
+        call.carrier = carrier
         try? call.apply(.dial)
         try? call.apply(.ringing)
         call.startedAt = at
@@ -172,6 +186,7 @@ final class CallJournal: Sendable {
         guard once(\.isConnected) else { return }
         let at = now()
         var call = call
+        call.carrier = carrier
         try? call.apply(.dial)
         try? call.apply(.answered)
         call.startedAt = at
@@ -274,7 +289,7 @@ final class CallJournal: Sendable {
         let at = now()
         let isFailure = reason == .providerError || reason == .mediaTimeout
         let generatesSummary = settings.generatesSummary, prices = settings.prices
-        let meter = usage, carrier = carrier
+        let meter = usage, carrier = "telephony/" + carrier
         logger.info("conversation ended", metadata: ["reason": "\(reason?.rawValue ?? "-")"])
         update { [settings] call in
             if reason == .voicemail, settings.retriesVoicemail(of: call) {

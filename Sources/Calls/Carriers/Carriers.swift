@@ -13,6 +13,10 @@ public struct Carriers: Sendable {
     // MARK: Known
 
     public static var names: [String] { all.map { $0.name } }
+    /// A SIP leg of ours, a user's browser, or a stream of another server or a PBX.
+    static let sip = "sip", browser = "browser", stream = "stream"
+    /// What a call's record may name.
+    public static var recorded: [String] { [sip, browser, stream] + names }
     public static func known(_ name: String) -> (any Carrier.Type)? { all.first { $0.name == name } }
 
     // MARK: Set up

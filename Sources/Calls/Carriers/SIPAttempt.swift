@@ -73,7 +73,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         self.settings = settings
         self.now = now
         journal = CallJournal(
-            call, carrier: "sip", store: line.store, settings: settings, logger: line.logger, now: now)
+            call, carrier: Carriers.sip, store: line.store, settings: settings, logger: line.logger, now: now)
     }
 
     // MARK: Commands

@@ -37,10 +37,11 @@ actor StreamedCall: CarriedConversation, GraphCall {
         let journal =
             attempt
             ?? CallJournal(
-                call, carrier: carrier?.name ?? "stream", store: line.store,
+                call, carrier: carrier?.name ?? Carriers.stream, store: line.store,
                 settings: settings, logger: line.logger,
                 now: { Date() })
         if attempt == nil { journal.insert(call) } else { journal.connected() }
+        if let dialect = stream.value.dialectName { journal.streams(in: dialect) }
         let host = ConversationHost(
             loop: loop, call: call, line: line, settings: settings, journal: journal,
             carrier: .init(

@@ -43,6 +43,7 @@ enum StoredCall {
             answeredAt: call.answeredAt, completedAt: call.completedAt, dueAt: call.nextAttemptAt ?? call.createdAt,
             localNumber: call.localNumber, remoteNumber: call.remoteNumber, priority: call.priority,
             purpose: call.brief.purpose, webhook: call.webhookURL,
+            carrier: call.carrier, dialect: call.dialect,
             record: String(decoding: try JSONEncoder().encode(call), as: UTF8.self))
     }
 }

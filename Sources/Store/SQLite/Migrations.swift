@@ -286,6 +286,15 @@ enum Migrations {
         }
         migrator.registerMigration("10 numbers of sip addresses") { db in try rekeyDoNotCall(db, vault, reading) }
         migrator.registerMigration("11 direction, local and remote numbers") { db in try nameDirections(db) }
+        migrator.registerMigration("12 carrier and dialect") { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE calls ADD COLUMN carrier TEXT;
+                    ALTER TABLE calls ADD COLUMN dialect TEXT;
+                    CREATE INDEX calls_by_carrier ON calls(direction, carrier, position) WHERE carrier IS NOT NULL;
+                    CREATE INDEX calls_by_dialect ON calls(direction, dialect, position) WHERE dialect IS NOT NULL;
+                    """)
+        }
         return migrator
     }
 

@@ -17,13 +17,16 @@ public struct CallRow: Sendable {
     public var purpose: String
     /// Where the events of this call are posted.
     public var webhook: String?
+    /// What carries it, and the dialect of its media stream.
+    public var carrier: String?
+    public var dialect: String?
     /// JSON.
     public var record: String
 
     public init(
         id: String, direction: CallDirection, state: CallState, createdAt: Date, answeredAt: Date?, completedAt: Date?,
         dueAt: Date, localNumber: String, remoteNumber: String, priority: Int, purpose: String, webhook: String?,
-        record: String
+        carrier: String? = nil, dialect: String? = nil, record: String
     ) {
         self.id = id
         self.direction = direction
@@ -37,6 +40,8 @@ public struct CallRow: Sendable {
         self.priority = priority
         self.purpose = purpose
         self.webhook = webhook
+        self.carrier = carrier
+        self.dialect = dialect
         self.record = record
     }
 }
@@ -84,24 +89,29 @@ public struct CallRows {
         try transaction.run(
             """
             INSERT INTO calls (id, direction, position, state, created_at, answered_at, completed_at, due_at,
-                remote_key, remote_tail, local_key, purpose, webhook, record, priority)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                remote_key, remote_tail, local_key, purpose, webhook, record, priority,
+                carrier, dialect)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             call.id, call.direction, position, call.state, call.createdAt, call.answeredAt, call.completedAt,
             call.dueAt,
             context.numbers.hash(remote), context.numbers.tail(remote), context.key(call.localNumber), call.purpose,
             try call.webhook.map { try context.vault.encrypt($0, row: "webhook/" + call.id) },
-            try context.vault.encrypt(call.record, row: "calls/" + call.id), call.priority)
+            try context.vault.encrypt(call.record, row: "calls/" + call.id), call.priority, call.carrier,
+            call.dialect)
         if call.direction == .outbound {
             try context.dialect.index(call: position, words: context.reading.words(call.purpose), transaction)
         }
     }
 
-    /// Stores what may change of a call: its state, its times and its record.
+    /// Stores what may change of a call: its state, its times, its way and its record.
     public func update(_ call: CallRow) throws {
         try transaction.run(
-            "UPDATE calls SET state = ?, answered_at = ?, completed_at = ?, due_at = ?, record = ? WHERE id = ?",
-            call.state, call.answeredAt, call.completedAt, call.dueAt,
+            """
+            UPDATE calls SET state = ?, answered_at = ?, completed_at = ?, due_at = ?, carrier = ?, dialect = ?,
+                record = ? WHERE id = ?
+            """,
+            call.state, call.answeredAt, call.completedAt, call.dueAt, call.carrier, call.dialect,
             try context.vault.encrypt(call.record, row: "calls/" + call.id), call.id)
     }
 

@@ -6,6 +6,8 @@ public struct CallFilter: Sendable, Equatable {
     public static let searchLimit = 200
     public var direction = CallDirection.outbound
     public var state: CallState?
+    public var carrier: String?
+    public var dialect: String?
     /// Found in purpose, id and numbers.
     public var search: String?
     public var from: Date?
@@ -14,6 +16,8 @@ public struct CallFilter: Sendable, Equatable {
     /// `nextCursor` of the page before.
     public var cursor: Int64?
     public init() {}
+
+    var isByWay: Bool { carrier != nil || dialect != nil }
 }
 
 /// A page of calls, newest first.
@@ -110,7 +114,7 @@ extension CallRows {
     public func page(_ filter: CallFilter) throws -> RecordPage {
         let branches = branches(filter)
         let isByTime = filter.from != nil || filter.to != nil
-        let isUnfiltered = !isByTime && (filter.search ?? "").isEmpty
+        let isUnfiltered = !isByTime && !filter.isByWay && (filter.search ?? "").isEmpty
         var found: Set<Int64> = []
         var total = isUnfiltered ? try counted(filter) : 0
         var isCapped = false
@@ -184,6 +188,14 @@ extension CallRows {
                 branch.conditions.append(isByState ? "state = ?" : "\(unindexed)state = ?")
                 branch.arguments.append(state)
             }
+            if let carrier = filter.carrier {
+                branch.conditions.append(isByDirection ? "carrier = ?" : "\(unindexed)carrier = ?")
+                branch.arguments.append(carrier)
+            }
+            if let dialect = filter.dialect {
+                branch.conditions.append(isByDirection ? "dialect = ?" : "\(unindexed)dialect = ?")
+                branch.arguments.append(dialect)
+            }
             if let from = filter.from {
                 branch.conditions.append("created_at >= ?")
                 branch.arguments.append(from)
@@ -227,7 +239,7 @@ extension CallRows {
     /// - Parameter base: the conditions beside the words, the direction first.
     private func byWords(_ words: [String], _ base: Branch, _ filter: CallFilter) -> Branch {
         var branch = base
-        let isByState = filter.state != nil && filter.from == nil && filter.to == nil
+        let isByState = filter.state != nil && filter.from == nil && filter.to == nil && !filter.isByWay
         if !isByState {
             // All calls with words are outbound. The index of states alone begins with the direction.
             branch.conditions.removeFirst()
