@@ -45,6 +45,13 @@ extension OpenAPI {
                 "blocked": Schema.list(Schema.reference("Block")),
                 "result": Schema.nullable(Schema.reference("Result")), "requested_by": Schema.text,
                 "priority": Schema.whole(1...10),
+                "stream": Schema.nullable(
+                    Schema.object(
+                        [
+                            "url": Schema.nullable(Schema.text), "dialect": Schema.text,
+                            "headers": Schema.list(Schema.text), "parameters": Schema.list(Schema.text),
+                        ], required: ["dialect", "headers", "parameters"])),
+                "stream_failure": Schema.nullable(Schema.text),
             ],
             required: [
                 "outbound_id", "state", "caller_number", "callee_number", "purpose", "questions", "created_at",
