@@ -14,6 +14,8 @@ public final class DialectInbox {
     private(set) var replies: [[UInt8]] = []
     /// The far end takes no more sound for now.
     private(set) var isPaused = false
+    /// The far end has nothing more to say.
+    private(set) var isEndConfirmed = false
     /// The far end has said that something went wrong.
     private(set) var hasFailed = false
     /// Whom the far end wants the caller handed to, until the stream has taken it.
@@ -113,6 +115,9 @@ public final class DialectInbox {
 
     /// As carrier: the far end gives the call up because something went wrong there.
     public func fail() { hasFailed = true }
+
+    /// As carrier: the far end has confirmed our `stop`.
+    public func confirmEnd() { isEndConfirmed = true }
 
     /// As carrier: the far end wants the caller handed to a number or `sip:` address.
     public func transfer(to target: String) { transfer = target }

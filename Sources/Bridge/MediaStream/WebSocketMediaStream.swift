@@ -160,6 +160,7 @@ public final class WebSocketMediaStream: MediaStream {
         if let isPlaying = inbox.takePlaying() { played(isPlaying) }
         if let target = inbox.takeTransfer() { onTransfer?(target) }
         if inbox.hasFailed { return fail(.reported, code: 1_000) }
+        if inbox.isEndConfirmed, isClosing { return socket.close(code: 1_000) }
         // Who gets a message may send one: the inbox is free again by then.
         var messages = inbox.take()
         defer { inbox.giveBack(&messages) }
@@ -449,16 +450,25 @@ public final class WebSocketMediaStream: MediaStream {
     }
 
     public func close() {
-        guard role == .application, case .asking(let limitMs) = traits.ending, !isClosing, write(.stop) else {
-            return socket.close(code: 1000)
-        }
+        guard !isClosing, let limitMs = endingLimitMs else { return socket.close(code: 1_000) }
         isClosing = true
         ticker?.cancel()
         let deadline = socket.loop.timeMs + limitMs
         ticker = socket.loop.addTicker(every: .tenth) { [self] now in
             guard now >= deadline else { return }
             self.ticker?.cancel()
-            self.socket.close(code: 1000)
+            self.socket.close(code: 1_000)
+        }
+    }
+
+    /// Milliseconds that the far end has to do its part of the end; nil: it has none.
+    private var endingLimitMs: UInt64? {
+        switch role {
+        case .application:
+            guard case .asking(let limitMs) = traits.ending, write(.stop) else { return nil }
+            return limitMs
+        // `stop` has been sent.
+        case .carrier: return isAdmitted && !inbox.isEndConfirmed && failure == nil ? traits.confirmationLimitMs : nil
         }
     }
 }

@@ -14,7 +14,7 @@ extension GenesysDialect {
         if envelope.isType("closed") {
             guard phase == .closing else { throw MediaStreamError("closed came without close") }
             phase = .closed
-            return
+            return inbox.confirmEnd()
         }
         // What crossed our close means nothing any more.
         if phase == .closing || phase == .closed { return }
