@@ -3,12 +3,17 @@ import Foundation
 import Net
 import Pipeline
 import TestSupport
+import Testing
 
-/// The far end of a media stream of ours, in Twilio's dialect: what it has heard, and what it says.
+@testable import Calls
+
+/// The far end of a media stream of ours: what it has heard, and what it says; sound and marks as Twilio has them.
 final class FarServer {
     private var end: WebSocketPair.End?
     private let loop: EventLoop
     private(set) var texts: [String] = []
+    /// Bytes of binary messages.
+    private(set) var soundBytes = 0
     private(set) var closedWith: Int?
 
     /// Lets a stream in.
@@ -16,13 +21,20 @@ final class FarServer {
         self.loop = loop
         asked.accept { end in
             self.end = end
-            end.onMessage = { [weak self] bytes, _ in self?.texts.append(String(decoding: bytes, as: UTF8.self)) }
+            end.onMessage = { [weak self] bytes, kind in
+                switch kind {
+                case .text: self?.texts.append(String(decoding: bytes, as: UTF8.self))
+                case .binary: self?.soundBytes += bytes.count
+                }
+            }
             end.onClose = { [weak self] code, _ in self?.closedWith = code }
         }
     }
 
     /// Messages of this event.
     func heard(_ event: String) -> [String] { texts.filter { $0.contains(#""event":"\#(event)""#) } }
+
+    func say(binary: [UInt8]) { loop.run { end?.send(binary: binary) } }
 
     func say(_ text: String) { loop.run { end?.send(text: text) } }
 
@@ -38,4 +50,21 @@ final class FarServer {
     func mark(_ name: String) { say(#"{"event":"mark","mark":{"name":"\#(name)"}}"#) }
 
     func close(_ code: UInt16 = 1_000) { loop.run { end?.close(code: code) } }
+}
+
+extension SIPWorld {
+    /// Calls are streamed to another server.
+    static func streamed(_ settings: inout CallSettings) { settings.bridge.streamURL = "ws://agent.test/x" }
+
+    /// An answered call whose stream is open.
+    func connect(
+        stream: Call.Stream? = nil
+    ) async throws -> (call: Running, phone: ScriptedPhone, server: FarServer) {
+        let call = try await dial(stream: stream)
+        let phone = try #require(phones.called.first)
+        try phone.answer()
+        let server = FarServer(try #require(streams.asked.first), on: loop)
+        loop.advance(ms: 40)
+        return (call, phone, server)
+    }
 }

@@ -10,23 +10,9 @@ import Testing
 
 /// SIP calls whose conversation another server holds, in virtual time.
 @Suite(.serialized) struct OutsideConversationTests {
-    private static func streamed(_ settings: inout CallSettings) { settings.bridge.streamURL = "ws://agent.test/x" }
-
-    /// An answered call whose stream is open.
-    private func connect(
-        _ world: SIPWorld, stream: Call.Stream? = nil
-    ) async throws -> (call: SIPWorld.Running, phone: ScriptedPhone, server: FarServer) {
-        let call = try await world.dial(stream: stream)
-        let phone = try #require(world.phones.called.first)
-        try phone.answer()
-        let server = FarServer(try #require(world.streams.asked.first), on: world.loop)
-        world.loop.advance(ms: 40)
-        return (call, phone, server)
-    }
-
     @Test func theServerHearsTheCallAndIsHeard() async throws {
-        let world = try SIPWorld(Self.streamed)
-        let (call, phone, server) = try await connect(world)
+        let world = try SIPWorld(SIPWorld.streamed)
+        let (call, phone, server) = try await world.connect()
         #expect(server.heard("start").count == 1)
         let start = try #require(server.heard("start").first)
         #expect(start.contains(#""outbound_id":"\#(call.id)""#) && start.contains(#""to":"01012345678""#))
@@ -47,11 +33,11 @@ import Testing
 
     @Test(arguments: [1_000, 1_005]) func aServerThatClosesEndsTheCallAsItWanted(code: UInt16) async throws {
         let world = try SIPWorld {
-            Self.streamed(&$0)
+            SIPWorld.streamed(&$0)
             $0.bridge.fallback = .agent
             $0.bridge.failureMessage = "Sorry."
         }
-        let (call, phone, server) = try await connect(world)
+        let (call, phone, server) = try await world.connect()
         server.speak(ms: 1_000)
         server.close(code)
         #expect(world.wait { phone.isHungUpByUs })
@@ -60,22 +46,9 @@ import Testing
         #expect(record.state == .completed && record.endReason == nil && record.streamFailure == nil)
     }
 
-    @Test func aServerThatHangsUpByItsWordEndsTheCall() async throws {
-        let world = try SIPWorld {
-            Self.streamed(&$0)
-            $0.bridge.streamDialect = "jambonz"
-        }
-        let (call, phone, server) = try await connect(world)
-        #expect(world.streams.asked[0].upgrade.subprotocols == ["audio.jambonz.org", "audio.drachtio.org"])
-        server.say(#"{"type":"disconnect"}"#)
-        #expect(world.wait { phone.isHungUpByUs })
-        let record = try await world.record(of: call)
-        #expect(record.state == .completed && record.failureReason == nil)
-    }
-
     @Test(arguments: [StreamUpgradeFailure.notResolved, .privateAddress, .refused(status: 403), .notReached])
     func aServerThatCannotBeHadFailsTheCall(failure: StreamUpgradeFailure) async throws {
-        let world = try SIPWorld(Self.streamed)
+        let world = try SIPWorld(SIPWorld.streamed)
         let call = try await world.dial()
         let phone = world.phones.called[0]
         try phone.answer()
@@ -89,7 +62,7 @@ import Testing
     }
 
     @Test func aServerThatNeverAnswersTheUpgradeIsGivenUp() async throws {
-        let world = try SIPWorld(Self.streamed)
+        let world = try SIPWorld(SIPWorld.streamed)
         let call = try await world.dial()
         let phone = world.phones.called[0]
         try phone.answer()
@@ -106,10 +79,10 @@ import Testing
 
     @Test func aServerThatNeverAnswersTheStartIsGivenUp() async throws {
         let world = try SIPWorld {
-            Self.streamed(&$0)
+            SIPWorld.streamed(&$0)
             $0.bridge.streamDialect = "genesys"
         }
-        let (call, phone, server) = try await connect(world)
+        let (call, phone, server) = try await world.connect()
         #expect(server.texts.first?.contains(#""type":"open""#) == true)
         #expect(world.wait(6_000) { phone.isHungUpByUs })
         #expect(try await world.record(of: call).streamFailure?.contains("did not answer") == true)
@@ -117,8 +90,8 @@ import Testing
     }
 
     @Test func aServerThatSpeaksNonsenseIsGivenUp() async throws {
-        let world = try SIPWorld(Self.streamed)
-        let (call, phone, server) = try await connect(world)
+        let world = try SIPWorld(SIPWorld.streamed)
+        let (call, phone, server) = try await world.connect()
         for _ in 0...50 { server.say("{nonsense") }
         #expect(world.wait { phone.isHungUpByUs })
         #expect(server.closedWith == 1_003)
@@ -127,8 +100,8 @@ import Testing
     }
 
     @Test func aServerThatIsLostFailsTheCall() async throws {
-        let world = try SIPWorld(Self.streamed)
-        let (call, phone, server) = try await connect(world)
+        let world = try SIPWorld(SIPWorld.streamed)
+        let (call, phone, server) = try await world.connect()
         server.close(1_011)
         #expect(world.wait { phone.isHungUpByUs })
         #expect(try await world.record(of: call).streamFailure == "the stream's server closed with 1011")
@@ -136,10 +109,10 @@ import Testing
 
     @Test func theCallerIsToldBeforeTheCallIsHungUp() async throws {
         let world = try SIPWorld {
-            Self.streamed(&$0)
+            SIPWorld.streamed(&$0)
             $0.bridge.failureMessage = "We are sorry. Please call again."
         }
-        let (call, phone, server) = try await connect(world)
+        let (call, phone, server) = try await world.connect()
         server.speak(ms: 5_000)
         world.loop.advance(ms: 100)
         let before = phone.heardMs
@@ -153,7 +126,7 @@ import Testing
 
     @Test func aCallerWhoHangsUpWhileBeingToldHasAFailedCall() async throws {
         let world = try SIPWorld {
-            Self.streamed(&$0)
+            SIPWorld.streamed(&$0)
             $0.bridge.failureMessage = "We are sorry."
         }
         let call = try await world.dial()
@@ -166,11 +139,11 @@ import Testing
 
     @Test func ourOwnConversationTakesTheCallOver() async throws {
         let world = try SIPWorld {
-            Self.streamed(&$0)
+            SIPWorld.streamed(&$0)
             $0.bridge.fallback = .agent
             $0.bridge.failureMessage = "Not said."
         }
-        let (call, phone, server) = try await connect(world)
+        let (call, phone, server) = try await world.connect()
         server.speak(ms: 400)
         #expect(world.wait { phone.heardMs >= 380 })
         server.close(1_011)
@@ -191,65 +164,50 @@ import Testing
         #expect(events.contains { $0.name == "outbound_transcript" })
     }
 
-    @Test func keysAndClearsOfTheServerReachTheCaller() async throws {
-        let world = try SIPWorld {
-            Self.streamed(&$0)
-            $0.bridge.streamDialect = "signalwire"
-        }
-        let (call, phone, server) = try await connect(world)
-        server.speak(ms: 5_000)
-        world.loop.advance(ms: 300)
-        server.say(#"{"event":"clear"}"#)
-        server.mark("now")
-        world.loop.advance(ms: 100)
-        #expect(server.heard("mark").count == 1 && phone.heardMs < 500)
-        server.say(#"{"event":"dtmf","dtmf":{"digit":"7"}}"#)
-        world.loop.advance(ms: 600)
-        #expect(phone.digits == ["7"])
-        phone.hangUp()
-        #expect(try await world.record(of: call).state == .completed)
-    }
-
-    @Test func theServerHasTheCallerTransferred() async throws {
-        let world = try SIPWorld {
-            Self.streamed(&$0)
-            $0.bridge.streamDialect = "jambonz"
-        }
-        let (call, phone, server) = try await connect(world)
-        server.say(#"{"type":"transfer","data":{"to":"0255509999"}}"#)
-        world.loop.advance(ms: 40)
-        #expect(phone.referredTo?.contains("0255509999") == true)
-        phone.notify(200)
+    @Test func anOperatorsHangUpEndsTheCall() async throws {
+        let world = try SIPWorld(SIPWorld.streamed)
+        let (call, phone, server) = try await world.connect()
+        world.onCall(call) { $0.hangUp(.operatorHangup) }
         #expect(world.wait { phone.isHungUpByUs })
-        let record = try await world.record(of: call)
-        #expect(record.endReason == .transferred && record.transfers?.last?.outcome == .connected)
+        world.loop.advance(ms: 40)
+        #expect(server.closedWith == 1_000)
+        #expect(try await world.record(of: call).endReason == .operatorHangup)
     }
 
-    @Test func aTransferThatFailsLeavesTheServerTheCall() async throws {
-        let world = try SIPWorld {
-            Self.streamed(&$0)
-            $0.bridge.streamDialect = "jambonz"
-        }
-        let (call, phone, server) = try await connect(world)
-        server.say(#"{"type":"transfer","data":{"to":"0255509999"}}"#)
+    @Test func aPersonWhoAnsweredHasTheCaller() async throws {
+        let world = try SIPWorld(SIPWorld.streamed)
+        let person = world.hire("anna")
+        let (call, caller) = try world.arrive(for: person)
+        try #require(world.phones.called.first).answer()
+        #expect(world.wait { caller.isAnswered })
+        world.loop.advance(ms: 200)
+        #expect(world.streams.asked.isEmpty, "no server is asked")
+        world.phones.called[0].speak(ms: 400)
+        #expect(world.wait { caller.heardMs >= 300 })
+        caller.hangUp()
+        #expect(try await world.record(of: call).streamFailure == nil)
+    }
+
+    @Test func aCallThatComesInIsStreamedToo() async throws {
+        let world = try SIPWorld(SIPWorld.streamed)
+        let (call, caller) = try world.arrive()
+        #expect(world.wait { caller.isAnswered })
         world.loop.advance(ms: 40)
-        phone.notify(486)
-        world.loop.advance(ms: 400)
-        #expect(!phone.isHungUpByUs && server.closedWith == nil)
-        server.say(#"{"type":"transfer","data":{"to":"sip:x@elsewhere.test"}}"#)
-        world.loop.advance(ms: 400)
-        #expect(!phone.isHungUpByUs && server.closedWith == nil, "a host that is not allowed is not called")
-        phone.hangUp()
-        let record = try await world.record(of: call)
-        #expect(record.endReason == .calleeHangup && record.transfers?.map(\.outcome) == [.failed])
+        let server = FarServer(try #require(world.streams.asked.first), on: world.loop)
+        world.loop.advance(ms: 40)
+        #expect(server.heard("start").first?.contains(#""inbound_id":"\#(call.id)""#) == true)
+        #expect(server.heard("start").first?.contains(#""from":"0255501234""#) == true)
+        server.close()
+        #expect(world.wait { caller.isHungUpByUs })
+        #expect(try await world.record(of: call).state == .completed)
     }
 
     @Test func theLongestDurationEndsTheCall() async throws {
         let world = try SIPWorld {
-            Self.streamed(&$0)
+            SIPWorld.streamed(&$0)
             $0.maxCallDuration = 30
         }
-        let (call, phone, _) = try await connect(world)
+        let (call, phone, _) = try await world.connect()
         world.loop.advance(ms: 49_000)
         #expect(!phone.isHungUpByUs, "the server has time for its goodbye")
         world.loop.advance(ms: 2_000)
@@ -258,32 +216,16 @@ import Testing
         #expect(record.state == .completed && record.endReason == .maxDuration)
     }
 
-    @Test func aSlowServerGetsTheNewestSecond() async throws {
-        let world = try SIPWorld(Self.streamed)
-        let (call, phone, server) = try await connect(world)
-        let before = server.heard("media").count
-        world.streams.asked[0].isFull = true
-        world.loop.advance(ms: 3_000)
-        #expect(server.heard("media").count == before)
-        world.streams.asked[0].isFull = false
-        world.loop.advance(ms: 40)
-        let waited = server.heard("media").count - before
-        #expect((50...53).contains(waited), "\(waited) frames")
-        phone.hangUp()
-        let unsent = try #require(try await world.record(of: call).media?.unsent)
-        #expect((95...105).contains(unsent), "\(unsent) frames")
-    }
-
     @Test func aCallsOwnStreamGoesWhereItSays() async throws {
         let world = try SIPWorld {
-            Self.streamed(&$0)
+            SIPWorld.streamed(&$0)
             $0.bridge.streamToken = "ours"
             $0.bridge.failureMessage = "Sorry."
         }
         let own = Call.Stream(
             url: "wss://own.test/agent?v=1", dialect: "plivo", headers: ["Authorization": "Bearer k"],
             parameters: ["customer": "7"])
-        let (call, phone, server) = try await connect(world, stream: own)
+        let (call, phone, server) = try await world.connect(stream: own)
         let upgrade = world.streams.asked[0].upgrade
         #expect(upgrade.url.host == "own.test" && upgrade.url.path == "/agent?v=1" && upgrade.url.isSecure)
         #expect(upgrade.headers.count == 1 && upgrade.headers[0] == ("Authorization", "Bearer k"))

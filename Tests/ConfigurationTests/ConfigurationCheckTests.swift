@@ -47,6 +47,8 @@ import Testing
         (["agent.mode": "realtime", "realtime.providers": "gemini"], "GEMINI_API_KEY"),
         (["outbound.ai.voicemail": "leave_message"], "outbound.ai.voicemail_message"),
         (["bridge.stream_format": "l16/16000"], "bridge.stream_format is l16/16000, but twilio has only mulaw/8000"),
+        (["bridge.stream_url": "wss://u:p@agent.example"], "bridge.stream_url must not hold a user name"),
+        (["bridge.failure_message": String(repeating: "x", count: 501)], "is longer than 500 characters"),
         (["bridge.stream_dialect": "x"], "bridge.stream_dialect: must be one of"),
         (["stt.providers": "deepgram"], "stt.providers has deepgram: set DEEPGRAM_API_KEY"),
         (["tts.providers": "openai"], "tts.providers has openai: set OPENAI_API_KEY"),

@@ -35,6 +35,15 @@ import Testing
         #expect(outcome == .closed(1_006, status: nil))
     }
 
+    /// As many as a call's own stream may have.
+    @Test func eightKilobytesOfHeadersAreSent() async throws {
+        let server = try UpgradeServer(choosing: nil)
+        defer { server.stop() }
+        let headers = (0..<4).map { ("x-\($0)", String(repeating: "v", count: 2_040)) }
+        #expect(try await server.connect(offering: [], headers: headers) == .open)
+        for (name, value) in headers { #expect(server.header(name) == value) }
+    }
+
     @Test func aRedirectionIsNotFollowed() async throws {
         let server = try UpgradeServer(choosing: nil, answer: "302 Found\r\nLocation: http://127.0.0.1:9/")
         defer { server.stop() }
@@ -112,15 +121,17 @@ private final class UpgradeServer: Sendable {
         return nil
     }
 
+    /// Of the request; nil: it has none of this name.
+    func header(_ name: String) -> String? { Self.header(name, of: request.text.withLock { $0 }) }
     /// What the client offered; nil: nothing.
-    var offered: String? { Self.header("sec-websocket-protocol", of: request.text.withLock { $0 }) }
+    var offered: String? { header("sec-websocket-protocol") }
 
-    func connect(offering subprotocols: [String]) async throws -> Outcome {
+    func connect(offering subprotocols: [String], headers: [(String, String)] = []) async throws -> Outcome {
         let url = try #require(WebSocketURL("ws://127.0.0.1:\(port)/x"))
         let address = try #require(SocketAddress("127.0.0.1", port: port))
         return await withCheckedContinuation { continuation in
             loop.post { [loop] in
-                let socket = loop.connect(url, address: address, subprotocols: subprotocols)
+                let socket = loop.connect(url, address: address, headers: headers, subprotocols: subprotocols)
                 socket.onOpen = { [unowned socket] in
                     socket.onClose = nil
                     socket.close()

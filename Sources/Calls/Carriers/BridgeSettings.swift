@@ -1,4 +1,5 @@
 internal import Bridge
+internal import Foundation
 internal import Net
 public import Settings
 
@@ -60,6 +61,10 @@ public struct BridgeSettings: Sendable {
     public func problem() -> String? {
         if failureMessage.count > Self.messageLimit {
             return "bridge.failure_message is longer than \(Self.messageLimit) characters"
+        }
+        if let parts = streamURL.flatMap({ URLComponents(string: $0) }), parts.user != nil || parts.password != nil {
+            return "bridge.stream_url must not hold a user name or password: bridge.stream_token goes where "
+                + "\(streamDialect) has its token"
         }
         guard let streamFormat, dialect.traits.format(named: streamFormat) == nil else { return nil }
         return "bridge.stream_format is \(streamFormat), but \(streamDialect) has only "

@@ -134,10 +134,10 @@ final class OutsideConversation {
         }
     }
 
-    /// Why the call ends where the caller has hung up.
-    var reasonOfHangUp: EndReason {
+    /// Why the call ends where somebody else than the far end has ended it.
+    func reason(_ given: EndReason?) -> EndReason? {
         if case .apologising = state { return .providerError }
-        return referredTo == nil ? .calleeHangup : .transferred
+        return given == .calleeHangup && referredTo != nil ? .transferred : given
     }
 
     /// The call is over.

@@ -245,8 +245,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
     private func ended() {
         switch phase {
         case .connected:
-            if let graph { return graph.farEndLeft() }
-            conversationEndedElsewhere(outside?.reasonOfHangUp ?? .calleeHangup)
+            if let graph { graph.farEndLeft() } else { conversationEndedElsewhere(.calleeHangup) }
         case .leaving: finish()
         case .idle, .calling, .ringing, .over: break
         }
@@ -392,6 +391,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
     /// - Parameter reason: nil: as the other server wanted it.
     private func conversationEndedElsewhere(_ reason: EndReason?) {
         guard case .connected = phase else { return }
+        let reason = outside == nil ? reason : outside?.reason(reason)
         outside?.close()
         journal.conversationEnded(nil, reason: reason, media: figures)
         leave(reason)
