@@ -86,7 +86,7 @@ import Testing
         #expect(try await world.record(of: call).media?.refused == nil)
     }
 
-    /// More than anybody's speech: what is on top is dropped, as a carrier's buffer would.
+    /// What is on top is dropped, as a carrier's buffer would.
     @Test func whatIsMoreThanAMinuteIsRefused() async throws {
         let world = try SIPWorld(SIPWorld.streamed)
         let (call, phone, server) = try await world.connect()

@@ -41,8 +41,8 @@ class First:
             yield message
 
 
-def serializer(dialect, call):
-    """As pipecat's examples make it; nothing is hung up by REST."""
+def serializer(dialect, call, rate):
+    """As pipecat's examples make it; nothing is hung up by REST. `rate`: of the wire; None: pipecat's default."""
     options = {"auto_hang_up": False}
     match dialect:
         case "twilio":
@@ -53,17 +53,18 @@ def serializer(dialect, call):
         case "plivo":
             return PlivoFrameSerializer(call.stream_id, params=PlivoFrameSerializer.InputParams(**options))
         case "exotel":
-            return ExotelFrameSerializer(call.stream_id)
+            params = ExotelFrameSerializer.InputParams(exotel_sample_rate=rate or 8_000)
+            return ExotelFrameSerializer(call.stream_id, params=params)
         case "vonage":
-            return VonageFrameSerializer()
+            return VonageFrameSerializer(VonageFrameSerializer.InputParams(vonage_sample_rate=rate or 16_000))
         case "genesys":
             return GenesysAudioHookSerializer()
 
 
 class PipecatServer(threading.Thread):
-    def __init__(self, dialect):
+    def __init__(self, dialect, rate=None):
         super().__init__(daemon=True)
-        self.dialect, self.loop = dialect, asyncio.new_event_loop()
+        self.dialect, self.rate, self.loop = dialect, rate, asyncio.new_event_loop()
         # What the runner found out, the caller's sound and keys, and the headers of the upgrade.
         self.detected, self.call, self.headers = None, None, None
         self.sound, self.digits = [], []
@@ -93,7 +94,7 @@ class PipecatServer(threading.Thread):
         try:
             if self.dialect in ("twilio", "telnyx", "plivo", "exotel"):
                 self.detected, self.call = await parse_telephony_websocket(First(socket))
-            self.pipecat = serializer(self.dialect, self.call)
+            self.pipecat = serializer(self.dialect, self.call, self.rate)
             await self.pipecat.setup(SimpleNamespace(audio_in_sample_rate=RATE))
             if self.dialect != "genesys":
                 self.opened.set()

@@ -21,8 +21,8 @@ def sip_phone():
 def pipecat():
     running = []
 
-    def start(dialect):
-        running.append(PipecatServer(dialect))
+    def start(dialect, rate=None):
+        running.append(PipecatServer(dialect, rate))
         return running[-1]
 
     yield start
@@ -37,12 +37,25 @@ def wait_until(condition, seconds=10):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("dialect", ["twilio", "telnyx", "plivo", "exotel", "vonage", "genesys"])
-def test_a_call_is_held_by_pipecat(make_server, sip_phone, pipecat, dialect):
-    agent = pipecat(dialect)
+@pytest.mark.parametrize(
+    "dialect, rate",
+    [
+        ("twilio", None),
+        ("telnyx", None),
+        ("plivo", None),
+        ("exotel", None),
+        ("exotel", 16_000),
+        ("vonage", None),
+        ("vonage", 24_000),
+        ("genesys", None),
+    ],
+)
+def test_a_call_is_held_by_pipecat(make_server, sip_phone, pipecat, dialect, rate):
+    agent = pipecat(dialect, rate)
     server = make_server(
         TRUNKLINE_BRIDGE_STREAM_URL=agent.url,
         TRUNKLINE_BRIDGE_STREAM_DIALECT=dialect,
+        TRUNKLINE_BRIDGE_STREAM_FORMAT=rate and f"l16/{rate}",
         TRUNKLINE_BRIDGE_STREAM_TOKEN="a-token-of-twenty-characters",
     )
     call_id = server.create(sip_phone.address)

@@ -134,7 +134,7 @@ final class OutsideConversation {
         }
     }
 
-    /// Why the call ends where somebody else than the far end has ended it.
+    /// Why the call ends where the caller or an operator has ended it.
     func reason(_ given: EndReason?) -> EndReason? {
         if case .apologising = state { return .providerError }
         return given == .calleeHangup && referredTo != nil ? .transferred : given
@@ -149,7 +149,7 @@ final class OutsideConversation {
 
     // MARK: A transfer that the far end wants
 
-    /// The caller's phone may have put us on hold to call somebody.
+    /// The caller's phone may have put us on hold to place that call.
     var isReferring: Bool { referredTo != nil }
 
     private func refer(to target: String) {

@@ -24,7 +24,7 @@ struct StreamTarget: Sendable {
         var headers: [(String, String)] = dialect.headers(of: start).map { ($0.name, $0.value) }
         for (name, value) in (own?.headers ?? [:]).sorted(by: { $0.key < $1.key }) { headers.append((name, value)) }
         var query: [(name: String, value: String)] = []
-        // Whoever places a call may not learn it.
+        // Users who place calls may not learn it.
         if own == nil, let token = bridge.streamToken, let place = dialect.traits.tokens.first {
             place.put(token, parameters: &start.parameters, headers: &headers, query: &query)
         }
