@@ -45,6 +45,7 @@ function showFacts({ root, callID, call, result, isInbound }) {
   fact(facts, t("Answered"), when(call.answered_at));
   fact(facts, t("Duration"), duration(liveDuration(call)));
   fact(facts, t("Ended because"), call.end_reason ? endReason(call.end_reason) : call.failure_reason);
+  fact(facts, t("Stream failed"), call.stream_failure);
   fact(facts, t("Answered by"), call.answered_by === "unknown" ? "" : plain(call.answered_by));
   fact(facts, t("Next attempt"), when(call.next_attempt_at));
   fact(facts, t("Summary"), result.summary);

@@ -59,6 +59,12 @@ export default {
   character_not_in_url: "URL에 그대로 쓸 수 없는 글자가 있습니다 (퍼센트 인코딩이 필요합니다)",
   not_https: "https: URL이어야 합니다",
   credentials_in_url: "사용자 이름이나 비밀번호를 넣을 수 없습니다",
+  not_web_socket_url: "wss: URL이어야 합니다",
+  ws_only_on_loopback: "wss:여야 합니다 (ws:는 서버가 루프백에 있을 때 루프백에만 쓸 수 있습니다)",
+  not_header_name: "헤더 이름이 아닙니다",
+  not_header_value: "헤더에 쓸 수 없는 문자가 있습니다",
+  reserved_name: "서버가 직접 정하는 이름입니다",
+  only_over_sip: "SIP로 거는 통화에만 쓸 수 있습니다",
   http_only_on_loopback: "https:여야 합니다 (http:는 서버가 루프백에 있을 때 루프백에만 쓸 수 있습니다)",
   unknown_agent: "그런 이름의 에이전트가 없습니다",
   unknown_operator: "그런 상담원이 없습니다",
@@ -182,6 +188,16 @@ export default {
   signature_wrong: "{header}이(가) 이 URL과 본문에 맞지 않습니다",
   url_expired: "이 서버의 URL이 아니거나 기한이 지났습니다",
   no_turn: "그 차례는 더 이상 없습니다",
+
+  // Media streams to other servers.
+  stream_not_resolved: "스트림 서버의 이름을 찾을 수 없습니다",
+  stream_address_private: "스트림 서버가 내부 네트워크에 있습니다 (bridge.stream_allow_private)",
+  stream_refused: "스트림 서버가 업그레이드를 {status}(으)로 거절했습니다",
+  stream_not_reached: "스트림 서버에 연결할 수 없거나 업그레이드가 올바르지 않습니다",
+  stream_silent: "스트림 서버가 {seconds}초 안에 응답하지 않았습니다",
+  stream_malformed: "스트림 서버가 {dialect} 방식으로 말하지 않습니다",
+  stream_reported: "스트림 서버가 오류를 알렸습니다",
+  stream_lost: "스트림 서버가 {code}(으)로 연결을 닫았습니다",
 
   // Warnings.
   duration_lowered: "max_duration을 {seconds}초로 낮췄습니다 (outbound.max_call_duration)",

@@ -162,6 +162,7 @@ export default {
   "Created": "만든 시각",
   "Answered": "받은 시각",
   "Ended because": "끝난 이유",
+  "Stream failed": "스트림 실패",
   "Answered by": "받은 쪽",
   "Next attempt": "다음 시도",
   "Summary": "요약",

@@ -40,6 +40,7 @@ struct CallRequest {
             Field("agent", .text(Field.Kind.wordLimit), "who speaks"),
             Field("metadata", .free, "returned untouched; at most \(metadataLimit) bytes"),
             Field("webhook_url", .url, "https address that the call's events are posted to"),
+            StreamFields.field,
             Field("voicemail", .choice(voicemailActions), "what to do when a machine answers"),
             Field("voicemail_message", .text(VoicemailPolicy.messageLimit, .paragraph), "what is said to the machine"),
         ],
@@ -72,6 +73,7 @@ struct CallRequest {
             fields.fail("metadata", .tooLarge, ["limit": .number(Self.metadataLimit)])
         }
         let party = Self.party(&fields, settings, requestedBy: requestedBy)
+        let stream = StreamFields.stream(&fields, settings, isOverSIP: party.isOverSIP)
         if !fields.errors.isEmpty {
             var error = APIError.invalid(fields.errors)
             if fields.errors.count == 1, let noRoute = party.noRoute { error.code = noRoute.code.rawValue }
@@ -100,7 +102,7 @@ struct CallRequest {
             scheduledAt: fields.time("scheduled_at"), retryOnNoAnswer: retryOnNoAnswer && !party.isBrowser,
             maxRetries: party.isBrowser ? 0 : fields.integer("max_retries") ?? settings.retry.maxRetries,
             metadata: metadata, requestedBy: requestedBy, webhookURL: fields.text("webhook_url"), voicemail: voicemail,
-            createdAt: now)
+            stream: stream, createdAt: now)
         notAllowed = party.notAllowed
     }
 
@@ -108,6 +110,8 @@ struct CallRequest {
     private struct Party {
         var callee: String?
         var isBrowser = false
+        /// nil: there is no route.
+        var isOverSIP: Bool?
         var noRoute: Routing.Refusal?
         var notAllowed: Routing.Refusal?
     }
@@ -130,6 +134,7 @@ struct CallRequest {
                 if error.code != .invalid { party.noRoute = error }
             }
         }
+        party.isOverSIP = route.map { if case .sip = $0 { true } else { false } }
         if let caller = fields.text("caller_number") {
             do throws(Routing.Refusal) { try settings.routing.checkCaller(caller, for: route) } catch {
                 if error.code == .callerNotAllowed {

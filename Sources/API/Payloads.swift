@@ -41,6 +41,8 @@ enum Payloads {
         members["carrier"] = .optional(call.carrier)
         members["dialect"] = .optional(call.dialect)
         members["webhook_url"] = .optional(isMasked ? nil : call.webhookURL)
+        members["stream"] = stream(call.stream, isMasked: isMasked)
+        members["stream_failure"] = .optional(call.streamFailure)
         members["agent"] = "default"
         members["voicemail"] = .optional(call.voicemail?.action?.rawValue)
         members["voicemail_message"] = .optional(call.voicemail?.message)
@@ -61,6 +63,16 @@ enum Payloads {
         }
         if call.direction == .inbound { incoming(call, &members) }
         return .object(members)
+    }
+
+    /// Of its headers and parameters the names alone: the values may be secrets.
+    private static func stream(_ stream: Call.Stream?, isMasked: Bool) -> JSONValue {
+        guard let stream else { return .null }
+        let names = { (texts: [String: String]) in JSONValue.array(texts.keys.sorted().map { .string($0) }) }
+        return [
+            "url": .optional(isMasked ? nil : stream.place), "dialect": .string(stream.dialect),
+            "headers": names(stream.headers), "parameters": names(stream.parameters),
+        ]
     }
 
     /// Of a call that came in: the number called, which is ours; nothing of dialling.
@@ -228,6 +240,8 @@ enum Payloads {
                 "packets_lost": .number(Double(media.lost)), "packets_late": .number(Double(media.late)),
                 "frames_concealed": .number(Double(media.concealed)), "jitter_ms": .optional(media.jitterMs),
                 "round_trip_ms": .optional(media.roundTripMs), "mos": .optional(media.opinionScore),
+                "stream_frames_unsent": .number(Double(media.unsent ?? 0)),
+                "stream_frames_refused": .number(Double(media.refused ?? 0)),
             ]
         }
         if let transcript {

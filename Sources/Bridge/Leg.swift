@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Net
 internal import Pipeline
 
@@ -10,19 +11,30 @@ internal import Pipeline
 public final class Leg {
     /// Milliseconds without a packet from the caller until the call is given up.
     public static let mediaTimeoutMs: UInt64 = 20_000
+    /// Frames of the caller that wait while the stream takes no more: the newest second.
+    static let waitingLimit = 50
 
     public let rtp: RTPSession
     /// The caller's line has gone silent for `mediaTimeoutMs`, or the stream's far end is gone.
     public var onFailure: ((Failure) -> Void)?
+    /// The stream's far end wants the call ended.
+    public var onStop: (() -> Void)?
 
     public enum Failure: Sendable, Equatable {
         case mediaTimeout
         case streamClosed(String)
     }
 
-    private let stream: any MediaStream
-    private let start: StreamStart
+    private var stream: any MediaStream
+    private var start: StreamStart
     private var playout = Playout()
+    private var waiting: Deque<EncodedFrame> = []
+    /// Frames of the caller that were dropped because the stream took no more.
+    public private(set) var dropped = 0
+    /// Frames that were refused because the stream's far end sent faster than they are played.
+    public var refused: Int { playout.refused }
+    /// Milliseconds of sound that wait to be played.
+    public var unplayedMs: Int { playout.frames * EncodedFrame.milliseconds }
     private var reached: [String] = []
     private var ticker: EventLoop.Ticker?
     private var timestampMs: UInt32 = 0
@@ -38,13 +50,34 @@ public final class Leg {
 
     /// Media begins: the call is answered and the formats are known.
     public func open() {
+        attach()
+        rtp.onFrame = { [unowned self] in self.heard($0) }
+        rtp.onDigit = { [unowned self] in _ = self.stream.send(.dtmf($0)) }
+        ticker = rtp.loop.addTicker { [unowned self] in self.tick($0) }
+    }
+
+    private func attach() {
         stream.onMessage = { [unowned self] in self.received($0) }
         stream.onClose = { [unowned self] in self.onFailure?(.streamClosed($0)) }
         stream.send(.connected)
         stream.send(.start(start))
-        rtp.onFrame = { [unowned self] in self.heard($0) }
-        rtp.onDigit = { [unowned self] in _ = self.stream.send(.dtmf($0)) }
-        ticker = rtp.loop.addTicker { [unowned self] in self.tick($0) }
+    }
+
+    private func detach() {
+        stream.onMessage = nil
+        stream.onClose = nil
+        stream.close()
+    }
+
+    /// Another stream takes the place of the present one; what that had to say is dropped.
+    public func change(to next: any MediaStream, start: StreamStart) {
+        detach()
+        _ = playout.clear()
+        waiting.removeAll()
+        stream = next
+        self.start = start
+        timestampMs = 0
+        attach()
     }
 
     /// From now on the other end of the stream is a person: two clocks that differ must not add up to a delay.
@@ -61,7 +94,15 @@ public final class Leg {
         var frame = frame
         frame.timestampMs = timestampMs
         timestampMs &+= UInt32(EncodedFrame.milliseconds)
-        stream.send(.media(frame))
+        if waiting.isEmpty, stream.send(.media(frame)) { return }
+        // What a far end that has asked for a pause is not sent, it does not want later either.
+        guard !stream.isPaused else { return waiting.removeAll() }
+        waiting.append(frame)
+        while let first = waiting.first, stream.send(.media(first)) { waiting.removeFirst() }
+        if waiting.count > Self.waitingLimit {
+            waiting.removeFirst()
+            dropped += 1
+        }
     }
 
     private func received(_ message: MediaStreamMessage) {
@@ -70,11 +111,16 @@ public final class Leg {
             playout.append(frame)
             if isRelaying, playout.frames > Self.relayLimit { playout.trim(to: Self.relayDepth) }
         case .mark(let name):
-            if playout.frames == 0 { stream.send(.mark(name)) } else { playout.append(mark: name) }
+            if playout.frames == 0 {
+                stream.send(.mark(name))
+            } else if let oldest = playout.append(mark: name) {
+                stream.send(.mark(oldest))
+            }
         case .clear:
             for name in playout.clear() { stream.send(.mark(name)) }
         case .dtmf(let digit): rtp.send(digit: digit)
-        case .connected, .start, .stop: break
+        case .stop: onStop?()
+        case .connected, .start: break
         }
     }
 
@@ -94,10 +140,9 @@ public final class Leg {
         ticker?.cancel()
         ticker = nil
         onFailure = nil
+        onStop = nil
         stream.send(.stop)
-        stream.onMessage = nil
-        stream.onClose = nil
-        stream.close()
+        detach()
         rtp.close()
     }
 }

@@ -36,6 +36,8 @@ public struct Call: Sendable, Equatable, Codable {
     public var webhookURL: String?
     /// What is done when an answering machine has it; nil: as for all calls.
     public var voicemail: VoicemailPolicy?
+    /// Another server holds the conversation; nil: as `bridge.stream_url` says.
+    public var stream: Stream?
 
     // What became of it.
     /// The Call-ID in SIP, or the id at the provider.
@@ -55,6 +57,8 @@ public struct Call: Sendable, Equatable, Codable {
     public var attemptsThisRound = 0
     public var nextAttemptAt: Date?
     public var failureReason: String?
+    /// Why the server that was to hold the conversation does not.
+    public var streamFailure: String?
     public var endReason: EndReason?
     public var answeredBy: AnsweredBy = .unknown
     public var answers: [Answer]
@@ -111,6 +115,10 @@ public struct Call: Sendable, Equatable, Codable {
         public var lost = 0
         public var late = 0
         public var concealed = 0
+        /// Frames that were dropped between RTP and the media stream: the other party's, because the stream took no
+        /// more, and the stream's, because it sent faster than they are played.
+        public var unsent: Int?
+        public var refused: Int?
         /// Milliseconds, by RTCP where it must be.
         public var jitterMs: Double?
         public var roundTripMs: Double?
@@ -123,9 +131,11 @@ public struct Call: Sendable, Equatable, Codable {
         id: String? = nil, direction: CallDirection = .outbound, localNumber: String, remoteNumber: String,
         brief: Brief, maxDuration: Int = 180, priority: Int = 5,
         scheduledAt: Date? = nil, retryOnNoAnswer: Bool = true, maxRetries: Int = 2, metadata: String? = nil,
-        requestedBy: String = "operator", webhookURL: String? = nil, voicemail: VoicemailPolicy? = nil, createdAt: Date
+        requestedBy: String = "operator", webhookURL: String? = nil, voicemail: VoicemailPolicy? = nil,
+        stream: Stream? = nil, createdAt: Date
     ) {
         self.voicemail = voicemail
+        self.stream = stream
         self.id = id ?? direction.newID()
         self.direction = direction
         self.localNumber = localNumber

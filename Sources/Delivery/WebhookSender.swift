@@ -118,7 +118,7 @@ public actor WebhookSender {
 
     /// What is wrong with an address that a user gives; nil if it may be posted to.
     public static func problem(with url: String, settings: Settings) -> Problem? {
-        guard isURI(url) else { return Problem(.characterNotInUrl) }
+        guard URIText.isValid(url) else { return Problem(.characterNotInUrl) }
         guard url.count <= urlLimit, let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty,
             parts.port.map((1...65_535).contains) ?? true
         else { return Problem(.notHttps) }
@@ -128,27 +128,6 @@ public actor WebhookSender {
         case "http" where settings.isBoundToLoopback && SocketAddress.isLoopback(host): return nil
         case "http": return Problem(.httpOnlyOnLoopback)
         default: return Problem(.notHttps)
-        }
-    }
-
-    /// RFC 3986 §2: printable ASCII without `"<>\^`{|}`, and `%` before two hexadecimal digits. `URLComponents` would
-    /// encode others by itself, and the client would then be asked to send what was given.
-    private static func isURI(_ text: String) -> Bool {
-        let bytes = Array(text.utf8)
-        return bytes.indices.allSatisfy { index in
-            guard bytes[index] != UInt8(ascii: "%") else {
-                return index + 2 < bytes.count && isHexadecimal(bytes[index + 1]) && isHexadecimal(bytes[index + 2])
-            }
-            return (0x21...0x7E).contains(bytes[index]) && !"\"<>\\^`{|}".utf8.contains(bytes[index])
-        }
-    }
-
-    private static func isHexadecimal(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"):
-            true
-        default: false
         }
     }
 

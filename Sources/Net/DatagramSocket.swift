@@ -39,6 +39,9 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.") && SocketAddress(host, port: 0) != nil
     }
 
+    /// Whether it lies on the public internet (RFC 6890).
+    public var isPublic: Bool { PublicAddress.contains(UInt32(bigEndian: address)) }
+
     /// Whether a TCP (or UDP) socket can be bound here now.
     public func canBind(stream: Bool) -> Bool {
         let fd = socket(AF_INET, Int32((stream ? SOCK_STREAM : SOCK_DGRAM).rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -103,7 +103,8 @@ func lwsCallback(
         let socket = LwsUser.take(user) as? WebSocket
         if let wsi {
             let status = lws_http_client_http_response(wsi)
-            if status > 0 { socket?.refusedStatus = Int(status) }
+            // 101: what is wrong with the upgrade is something else.
+            if status > 0, status != 101 { socket?.refusedStatus = Int(status) }
         }
         socket?.closed(text)
         return 0

@@ -67,6 +67,12 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case characterNotInUrl = "holds a character that stands in no URL unless it is percent-encoded"
     case notHttps = "must be an https: URL"
     case credentialsInUrl = "must not hold a user name or password"
+    case notWebSocketUrl = "must be a wss: URL"
+    case wsOnlyOnLoopback = "must be wss: (ws: is for loopback, while the server is bound to loopback)"
+    case notHeaderName = "is no name of a header"
+    case notHeaderValue = "holds a character that stands in no header"
+    case reservedName = "is a name that the server sets itself"
+    case onlyOverSip = "only goes with a call over SIP"
     case httpOnlyOnLoopback = "must be https: (http: is for loopback, while the server is bound to loopback)"
 
     case unknownAgent = "there is no agent with this name"
@@ -202,6 +208,17 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case signatureWrong = "{header} is not right for this URL and body"
     case urlExpired = "the URL is not ours or has expired"
     case noTurn = "there is no such turn any more"
+
+    // MARK: Media streams to other servers
+
+    case streamNotResolved = "the name of the stream's server cannot be resolved"
+    case streamAddressPrivate = "the stream's server is in our own network (bridge.stream_allow_private)"
+    case streamRefused = "the stream's server refused the upgrade with {status}"
+    case streamNotReached = "the stream's server cannot be reached, or does not upgrade as it should"
+    case streamSilent = "the stream's server did not answer within {seconds} s"
+    case streamMalformed = "the stream's server does not speak {dialect}"
+    case streamReported = "the stream's server reported an error"
+    case streamLost = "the stream's server closed with {code}"
 
     // MARK: Warnings
 

@@ -68,7 +68,7 @@ struct Configuration: Sendable {
     private mutating func settle() throws(ConfigurationError) {
         let isLoopback = listeners.allSatisfy { SocketAddress.isLoopback($0.host) }
         calls.rtpHost = sip.host
-        calls.streamToken = streams.sharedToken
+        calls.bridge.streamToken = streams.sharedToken
         calls.recordingsFolder = store.folder + "/recordings"
         calls.routing.gateway = gateway.route
         calls.routing.isBoundToLoopback = isLoopback
@@ -97,6 +97,7 @@ struct Configuration: Sendable {
         { $0.streams.openProblem(host: $0.http.server.host, isBoundToLoopback: $0.http.isBoundToLoopback) },
         { $0.realtime.problem() },
         { $0.calls.voicemail.problem() },
+        { $0.calls.bridge.problem() },
         { $0.speech.problem() },
         { $0.access.problem(host: $0.http.server.host) },
         { $0.http.clearTextProblem() },

@@ -277,6 +277,12 @@ import Testing
         #expect(try dialect.hear(inbox, Self.server("closed", 7)) == [])
     }
 
+    @Test(arguments: ["error", "unauthorized"]) func aServerThatGivesUpHasFailed(reason: String) throws {
+        let (dialect, inbox) = try carrier(Self.accepted)
+        #expect(try dialect.hear(inbox, Self.server("disconnect", 2, #"{"reason":"\#(reason)","info":"x"}"#)) == [])
+        #expect(inbox.hasFailed && replies(inbox).last?.contains(#"{"reason":"disconnect"}"#) == true)
+    }
+
     @Test func playingIsTold() throws {
         let (dialect, inbox) = try carrier(Self.accepted)
         let long = try dialect.hear(inbox, binary: [UInt8](repeating: 3, count: 64_000))

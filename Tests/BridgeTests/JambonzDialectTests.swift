@@ -163,9 +163,20 @@ import Testing
     @Test func commandsAreDone() throws {
         let bare = try carrier()
         #expect(try bare.hear(#"{"type":"disconnect"}"#) == [.stop])
-        #expect(try bare.hear(#"{"type":"error","data":{"reason":"r"}}"#) == [.stop])
-        for type in ["playAudio", "transcription", "transfer", "json", "later"] {
+        #expect(try bare.hear(#"{"type":"error","data":{"reason":"r"}}"#) == [] && bare.inbox.hasFailed)
+        for type in ["playAudio", "transcription", "json", "later"] {
             #expect(try bare.hear(#"{"type":"\#(type)","data":{}}"#) == [])
+        }
+    }
+
+    /// The members of its data are the application's: `to` is what we read.
+    @Test func aTransferIsPassedOn() throws {
+        let bare = try carrier()
+        #expect(try bare.hear(#"{"type":"transfer","data":{"to":"+821012345678"}}"#) == [])
+        #expect(bare.inbox.takeTransfer() == "+821012345678" && bare.inbox.takeTransfer() == nil)
+        let long = String(repeating: "1", count: JambonzDialect.nameLimit + 1)
+        for data in ["{}", "7", #"{"to":null}"#, #"{"to":"\#(long)"}"#] {
+            #expect(throws: MediaStreamError.self) { try bare.hear(#"{"type":"transfer","data":\#(data)}"#) }
         }
     }
 

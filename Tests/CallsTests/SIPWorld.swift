@@ -17,6 +17,7 @@ final class SIPWorld {
     let loop: EventLoop
     let network = VirtualNetwork()
     let phones: ScriptedPhones
+    let streams = ScriptedStreams()
     let model = ScriptedModel()
     let operators: OperatorDirectory
     let store: CallStore
@@ -42,6 +43,7 @@ final class SIPWorld {
             userAgent: phones, modes: { [model] _, _ in [.realtime(model)] }, voice: { _, _ in ScriptedVoice() },
             operators: operators, store: store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         line.network = network
+        line.streams = streams
         self.line = line
     }
 
@@ -68,9 +70,10 @@ final class SIPWorld {
         purpose: "to ask", questions: [Question(id: "q1", text: "Will you come?")], maxTurns: 50)
 
     /// Stores a call, has the policy route it, and dials.
-    func dial(_ number: String = "01012345678") async throws -> Running {
+    func dial(_ number: String = "01012345678", stream: Call.Stream? = nil) async throws -> Running {
         let call = Call(
-            localNumber: "025550100", remoteNumber: number, brief: Self.brief, maxRetries: 0, createdAt: Date())
+            localNumber: "025550100", remoteNumber: number, brief: Self.brief, maxRetries: 0, stream: stream,
+            createdAt: Date())
         _ = try await store.insert(call, events: [])
         guard
             case .dial(let admitted, .sip(let route)) = try await store.admit(call.id, by: settings.policy, at: Date())
@@ -113,6 +116,11 @@ final class SIPWorld {
         #expect(call.isOver.isSet, "the call does not end")
         #expect(network.openPorts == 0, "RTP ports are left behind")
         return try #require(try await store.call(call.id))
+    }
+
+    /// In order.
+    func events(of call: Running) async throws -> [CallEvent] {
+        try await store.events(after: 0, of: call.id)
     }
 
     func onCall(_ call: Running, _ body: @Sendable (isolated SIPAttempt) -> Void) {

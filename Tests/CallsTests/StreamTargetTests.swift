@@ -1,20 +1,101 @@
 import Bridge
+import Foundation
 import Net
+import Realtime
 import Testing
 
 @testable import Calls
 
 @Suite struct StreamTargetTests {
+    private func found(
+        _ url: String? = "wss://agent.test/media?sample-rate=16000&k=a%20b", stream: Call.Stream? = nil,
+        _ change: (inout BridgeSettings) -> Void = { _ in }
+    ) -> StreamTarget? {
+        var settings = CallSettings()
+        settings.bridge.streamURL = url
+        settings.bridge.streamToken = "secret"
+        change(&settings.bridge)
+        let brief = Brief(purpose: "p", questions: [Question(id: "q1", text: "?")])
+        let call = Call(
+            localNumber: "025550100", remoteNumber: "01012345678", brief: brief, stream: stream, createdAt: Date())
+        return StreamTarget(of: call, settings, streamID: "s", callID: "c")
+    }
+
     /// Some dialects settle the format by the URL, so whoever speaks it as client is to know its query.
     @Test func theDialectIsToldTheURL() throws {
-        var settings = CallSettings()
-        settings.streamToken = "secret"
-        let start = StreamStart(streamID: "s", callID: "c")
-        let target = try #require(StreamTarget("wss://agent.test/media?sample-rate=16000&k=a%20b", settings, start))
-        let handshake = try #require(target.options.handshake)
+        let handshake = try #require(found()?.options.handshake)
         #expect(handshake.path == "/media" && handshake.peer == "agent.test")
         #expect(handshake.query.map(\.name) == ["sample-rate", "k"] && handshake.query.last?.value == "a b")
-        #expect(try #require(StreamTarget("ws://agent.test", settings, start)).options.handshake?.path == "/")
-        #expect(StreamTarget("https://agent.test", settings, start) == nil)
+        #expect(try #require(found("ws://agent.test")).options.handshake?.path == "/")
+        #expect(found(nil) == nil)
+    }
+
+    @Test func theServerOfTheSettingsGetsOurTokenAndMayBeInOurNetwork() throws {
+        let target = try #require(found())
+        #expect(target.start.parameters["token"] == "secret" && target.start.parameters["brief"] != nil)
+        #expect(target.upgrade.allowsPrivateAddresses)
+    }
+
+    @Test func aCallsOwnServerGetsNoToken() throws {
+        let own = Call.Stream(
+            url: "wss://own.test/x", dialect: "telnyx", headers: ["x-b": "2", "X-A": "1"],
+            parameters: ["customer": "7", "brief": "forged"])
+        let target = try #require(found(stream: own))
+        #expect(target.dialect.traits.name == "telnyx" && target.upgrade.url.host == "own.test")
+        #expect(target.upgrade.headers.map(\.0) == ["X-A", "x-b"])
+        #expect(target.start.parameters["customer"] == "7" && target.start.parameters["brief"] != "forged")
+        #expect(!target.start.parameters.values.contains("secret") && !target.upgrade.allowsPrivateAddresses)
+        #expect(found(stream: own) { $0.allowsPrivateAddresses = true }?.upgrade.allowsPrivateAddresses == true)
+        let near = Call.Stream(url: "ws://127.0.0.1:9/x", dialect: "telnyx")
+        #expect(found(stream: near)?.upgrade.allowsPrivateAddresses == true)
+    }
+
+    @Test func theFormatIsThatOfTheSettings() throws {
+        let format = { (name: String, dialect: String) in
+            found {
+                $0.streamDialect = dialect
+                $0.streamFormat = name
+            }?.options.format
+        }
+        #expect(format("l16/24000", "vonage") == WireFormat(.linear16(.little), sampleRate: 24_000))
+        #expect(format("alaw/8000", "telnyx") == .aLaw8k)
+        #expect(format("l16be/16000", "telnyx") == WireFormat(.linear16(.big), sampleRate: 16_000))
+        #expect(found()?.options.format == nil)
+    }
+
+    /// Of a call's own stream in another dialect it would mean nothing.
+    @Test func anotherDialectHasItsOwnFormat() throws {
+        let own = Call.Stream(url: "wss://own.test/x", dialect: "vonage")
+        let target = found(stream: own) {
+            $0.streamDialect = "telnyx"
+            $0.streamFormat = "l16/16000"
+        }
+        #expect(try #require(target).options.format == nil)
+    }
+
+    @Test func subprotocolsAreThoseOfTheDialect() throws {
+        #expect(try #require(found { $0.streamDialect = "asterisk" }).upgrade.subprotocols == ["media"])
+    }
+
+    @Test(arguments: [("plivo", "l16/24000"), ("twilio", "alaw/8000"), ("vonage", "l16be/16000"), ("telnyx", "l16")])
+    func aFormatThatTheDialectLacksIsToldAtTheStart(dialect: String, format: String) throws {
+        var settings = BridgeSettings()
+        settings.streamDialect = dialect
+        settings.streamFormat = format
+        let problem = try #require(settings.problem())
+        #expect(problem.hasPrefix("bridge.stream_format is \(format), but \(dialect) has only "))
+    }
+
+    @Test func everyDialectTakesItsOwnFormats() {
+        for dialect in Dialects.all {
+            for name in dialect.traits.formatNames {
+                var settings = BridgeSettings()
+                settings.streamDialect = dialect.traits.name
+                settings.streamFormat = name
+                #expect(settings.problem() == nil, "\(dialect.traits.name) \(name)")
+                let options = DialectOptions(role: .carrier, format: dialect.traits.format(named: name))
+                #expect(dialect.init(options).terms.outgoing.name == name, "\(dialect.traits.name)")
+            }
+        }
     }
 }

@@ -46,6 +46,10 @@ import Testing
         (["agent.mode": "realtime"], "OPENAI_API_KEY"),
         (["agent.mode": "realtime", "realtime.providers": "gemini"], "GEMINI_API_KEY"),
         (["outbound.ai.voicemail": "leave_message"], "outbound.ai.voicemail_message"),
+        (["bridge.stream_format": "l16/16000"], "bridge.stream_format is l16/16000, but twilio has only mulaw/8000"),
+        (["bridge.stream_url": "wss://u:p@agent.example"], "bridge.stream_url must not hold a user name"),
+        (["bridge.failure_message": String(repeating: "x", count: 501)], "is longer than 500 characters"),
+        (["bridge.stream_dialect": "x"], "bridge.stream_dialect: must be one of"),
         (["stt.providers": "deepgram"], "stt.providers has deepgram: set DEEPGRAM_API_KEY"),
         (["tts.providers": "openai"], "tts.providers has openai: set OPENAI_API_KEY"),
         (["llm.providers": "embedded,groq"], "llm.providers has groq: set GROQ_API_KEY, or llm.groq.url"),
@@ -80,7 +84,8 @@ import Testing
             "outbound.default_gateway": "one.example:5062;transport=tls, two.example", "sip.gateway.username": "u",
         ])
         let calls = configuration.calls
-        #expect(calls.rtpHost == "127.0.0.2" && calls.streamToken == "t" && calls.recordingsFolder == "/d/recordings")
+        #expect(calls.rtpHost == "127.0.0.2" && calls.bridge.streamToken == "t")
+        #expect(calls.recordingsFolder == "/d/recordings")
         #expect(calls.inbound.brief.language == "ko" && calls.inbound.brief.maxTurns == 7)
         #expect(configuration.streams.brief.language == "ko" && calls.inbound.accounts["a"] != nil)
         #expect(configuration.speech.chat.values.allSatisfy { $0.temperature == 1.5 })

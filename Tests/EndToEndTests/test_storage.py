@@ -18,6 +18,11 @@ def test_personal_data_is_stored_encrypted(make_server, callee):
         cooperative, [ATTEND, "canary-question: what colour is it?"], caller_display_name="Wistful Canary"
     )
     server.wait_for(call_id)
+    own_stream = {"url": "wss://canary.test/", "headers": {"Authorization": "canary-secret"}}
+    streamed = server.create(
+        callee("busy").address, [ATTEND], stream=own_stream, caller_number="025550102", purpose="a stream"
+    )
+    server.wait_for(streamed)
     server.request("POST", "/api/do-not-call", {"number": "+82 10 7777 8888"})
     result = server.result(call_id)
     said = [entry["text"] for entry in result["transcript"]] + [
@@ -25,7 +30,11 @@ def test_personal_data_is_stored_encrypted(make_server, callee):
     ]
     assert len(said) > 3
     stored = everything(server)
-    found = [words for words in [*CANARIES, *said, "77778888", "025550100"] if words.encode() in stored]
+    found = [
+        words
+        for words in [*CANARIES, *said, "canary.test", "canary-secret", "77778888", "025550100"]
+        if words.encode() in stored
+    ]
     assert not found, found
     assert (
         server.request("GET", "/api/outbound/?q=0100")[1]["total"] == 0
@@ -46,6 +55,7 @@ def test_personal_data_is_stored_encrypted(make_server, callee):
         entries = database.execute("SELECT position, entry FROM transcript ORDER BY position").fetchall()
         database.execute("UPDATE transcript SET entry = ? WHERE position = ?", (entries[0][1], entries[1][0]))
     server.start()
+    assert server.call(streamed)["stream"]["headers"] == ["Authorization"]
     status, answer = server.request("GET", f"/api/outbound/{call_id}/result")
     assert status == 503 and "does not belong" in answer["detail"]
     # Without the key nothing starts; with another one what was encrypted can still be read.

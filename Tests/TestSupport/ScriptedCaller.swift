@@ -68,6 +68,8 @@ public final class ScriptedCaller {
         loop.run {
             ticker?.cancel()
             ticker = nil
+            stream.onMessage = nil
+            stream.onClose = nil
             stream.close()
         }
     }

@@ -59,6 +59,8 @@ public final class ScriptedPhone {
     public private(set) var isOver = false
     /// Milliseconds of sound, not silence.
     public private(set) var heardMs = 0
+    /// Keys that our side has pressed.
+    public private(set) var digits: [Character] = []
     /// It leaves our CANCEL or BYE unanswered.
     public var isDead = false
     var onEvent: @Sendable (DialogEvent) -> Void = { _ in }
@@ -101,6 +103,7 @@ public final class ScriptedPhone {
         opened.onFrame = { [unowned self] frame in
             if frame.peak > Self.soundPeak { heardMs += EncodedFrame.milliseconds }
         }
+        opened.onDigit = { [unowned self] in digits.append($0) }
         negotiation = OfferAnswer(host: "127.0.0.1", port: opened.localPort, isSecure: false)
         rtp = opened
         return opened

@@ -33,6 +33,8 @@ struct Field: Sendable {
         case object([Field], others: Bool = false)
         /// Any object.
         case free
+        /// An object of at most so many texts, with characters of a name and of a text. A text may be empty.
+        case texts(count: Int, name: Int, value: Int)
         /// A text, or an object that says more than it.
         case textOrObject(Kind, [Field])
         /// true or false, a number, or a text of so many characters.
@@ -78,7 +80,7 @@ extension Field.Kind {
         case .time: Timestamp.lengthLimit
         case .language: LanguageTag.lengthLimit
         case .callAddress: Self.addressLimit
-        case .boolean, .list, .object, .free, .textOrObject, .scalar: nil
+        case .boolean, .list, .object, .free, .texts, .textOrObject, .scalar: nil
         }
     }
 }

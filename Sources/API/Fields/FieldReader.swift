@@ -100,6 +100,12 @@ struct FieldReader {
         case (.object(let fields, let others), .object(let members)):
             return .object(read(fields, members, under: name + ".", isClosed: !others))
         case (.free, .object(let members)): return .free(members)
+        case (.texts(let count, let limit, let valueLimit), .object(let members)):
+            guard members.count <= count else {
+                fail(name, .tooManyItems, ["limit": .number(count)])
+                return nil
+            }
+            return .object(texts(members, limit, valueLimit, under: name + "."))
         case (.list(let kind, let range), .array(let items)):
             guard range.contains(items.count) else {
                 fail(name, Self.problem(with: items.count, range))
@@ -126,13 +132,33 @@ struct FieldReader {
         return nil
     }
 
+    private mutating func texts(
+        _ members: [String: JSONValue], _ nameLimit: Int, _ valueLimit: Int, under prefix: String
+    ) -> FieldValues {
+        var values: FieldValues = [:]
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+            guard case .string(let text) = value else {
+                fail(prefix + name, .notText)
+                continue
+            }
+            if name.isEmpty { fail(prefix + name, .blank) }
+            if name.count > nameLimit { fail(prefix + name, .tooLong, ["limit": .number(nameLimit)]) }
+            if text.count > valueLimit { fail(prefix + name, .tooLong, ["limit": .number(valueLimit)]) }
+            if let problem = TextRule.line.problem(with: name) ?? TextRule.line.problem(with: text) {
+                fail(prefix + name, problem)
+            }
+            values[name] = .text(text)
+        }
+        return values
+    }
+
     /// The kind of value that is wanted; nil: a text.
     private static func mismatch(_ kind: Field.Kind) -> ProblemCode? {
         switch kind {
         case .integer: .notNumber
         case .boolean: .notBoolean
         case .list: .notArray
-        case .object, .free: .notObject
+        case .object, .free, .texts: .notObject
         case .textOrObject: .notTextOrObject
         case .scalar: .notScalar
         case .text, .secret, .choice, .url, .time, .language, .phoneNumber, .callAddress: nil

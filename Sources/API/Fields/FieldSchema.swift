@@ -56,6 +56,11 @@ extension Field.Kind {
             ]
         case .object(let fields, let others): Form.schema(fields, isClosed: !others)
         case .free: ["type": "object"]
+        case .texts(let count, let name, let value):
+            [
+                "type": "object", "maxProperties": .whole(count), "propertyNames": .object(Field.text(1...name)),
+                "additionalProperties": .object(Field.text(0...value)),
+            ]
         case .textOrObject(let text, let fields):
             ["anyOf": [.object(text.schema), .object(Form.schema(fields, isClosed: true))]]
         case .scalar(let limit): ["type": ["boolean", "number", "string"], "maxLength": .whole(limit)]

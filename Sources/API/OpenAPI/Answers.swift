@@ -48,6 +48,13 @@ extension OpenAPI {
                 "priority": Schema.whole(1...10),
                 "carrier": Schema.nullable(Schema.choice(Carriers.recorded)),
                 "dialect": Schema.nullable(Schema.choice(Dialects.names)),
+                "stream": Schema.nullable(
+                    Schema.object(
+                        [
+                            "url": Schema.nullable(Schema.text), "dialect": Schema.text,
+                            "headers": Schema.list(Schema.text), "parameters": Schema.list(Schema.text),
+                        ], required: ["dialect", "headers", "parameters"])),
+                "stream_failure": Schema.nullable(Schema.text),
             ],
             required: [
                 "outbound_id", "state", "caller_number", "callee_number", "purpose", "questions", "created_at",

@@ -14,6 +14,12 @@ public final class DialectInbox {
     private(set) var replies: [[UInt8]] = []
     /// The far end takes no more sound for now.
     private(set) var isPaused = false
+    /// The far end has nothing more to say.
+    private(set) var isEndConfirmed = false
+    /// The far end has said that something went wrong.
+    private(set) var hasFailed = false
+    /// Whom the far end wants the caller handed to, until the stream has taken it.
+    private var transfer: String?
     /// What the far end says of its playing, until the stream has taken it.
     private var playing: Bool?
     /// When the message came that is decoded, ms of the loop.
@@ -107,6 +113,15 @@ public final class DialectInbox {
     /// The far end has begun to play what it was sent; or it has played all of it (`MarkSupport.playback`).
     public func playing(_ isPlaying: Bool) { playing = isPlaying }
 
+    /// As carrier: the far end gives the call up because something went wrong there.
+    public func fail() { hasFailed = true }
+
+    /// As carrier: the far end has confirmed our `stop`.
+    public func confirmEnd() { isEndConfirmed = true }
+
+    /// As carrier: the far end wants the caller handed to a number or `sip:` address.
+    public func transfer(to target: String) { transfer = target }
+
     /// A text message that the protocol wants in return, at once.
     public func reply(_ text: [UInt8]) {
         if replies.count < Self.replyLimit { replies.append(text) }
@@ -151,6 +166,11 @@ public final class DialectInbox {
     func takePlaying() -> Bool? {
         defer { playing = nil }
         return playing
+    }
+
+    func takeTransfer() -> String? {
+        defer { transfer = nil }
+        return transfer
     }
 
     func takeReplies() -> [[UInt8]] {

@@ -18,6 +18,13 @@ public struct DialectTraits: Sendable {
     public var marks = MarkSupport.echoed(afterClear: true)
     public var keepAlive = KeepAlive.socket
     public var ending = Ending.closing
+    /// As carrier: an application confirms our `stop` (`DialectInbox.confirmEnd`), and is given so many milliseconds
+    /// before we close; nil: we close at once.
+    public var confirmationLimitMs: UInt64?
+    /// An application answers `start`, and takes no sound before.
+    public var answersStart = false
+    /// The protocol says nothing of the order of linear sound's bytes: `formats` has what is presumed.
+    public var leavesByteOrderOpen = false
     /// Where a token may stand that lets a stream in, in the order in which they are looked at. The first is where we
     /// put ours as a client.
     public var tokens: [TokenPlace] = [.parameter("token")]

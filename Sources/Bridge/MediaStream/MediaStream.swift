@@ -46,6 +46,8 @@ public protocol MediaStream: AnyObject {
     var framesPerMessage: Int { get }
     /// Frames that may wait for a message to be full; speech is to be sent so much further ahead.
     var heldFrames: Int { get }
+    /// The far end has asked for no more sound for now.
+    var isPaused: Bool { get }
     /// Hertz of the sound that `onWideSound` hears; 8 000, a frame's: it hears none. A handshake may change it.
     var soundRate: Int32 { get }
     /// Hears wide sound: the 20 ms of the frame that `onMessage` hears next, at the stream's own rate, at most 24 kHz.
@@ -63,6 +65,7 @@ extension MediaStream {
     public var dialectName: String? { nil }
     public var framesPerMessage: Int { 1 }
     public var heldFrames: Int { 0 }
+    public var isPaused: Bool { false }
     public var soundRate: Int32 { 8_000 }
     /// Its sound is wider than a frame's.
     public var isWide: Bool { soundRate > 8_000 }

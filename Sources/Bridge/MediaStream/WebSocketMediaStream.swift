@@ -85,15 +85,48 @@ public final class WebSocketMediaStream: MediaStream {
         makeRoom(for: terms)
         socket.onMessage = { [unowned self] bytes, kind in self.received(bytes, kind) }
         socket.onClose = { [self] code, reason in
-            let report = self.onClose
-            self.ticker?.cancel()
-            self.keeper?.cancel()
-            self.onMessage = nil
-            self.onClose = nil
-            self.onWideSound = nil
-            report?(reason.isEmpty ? "the stream's WebSocket closed with \(code)" : reason)
+            self.ended(code)
+            self.report(reason.isEmpty ? "the stream's WebSocket closed with \(code)" : reason)
         }
         if case .word(let everyMs) = traits.keepAlive { keepAlive(every: everyMs) }
+    }
+
+    /// As carrier: the far end has let the stream in, where its dialect has a word for it.
+    public private(set) var isAdmitted = false
+    /// As carrier: the far end wants the caller handed to this number or `sip:` address.
+    public var onTransfer: ((String) -> Void)?
+    /// Why the stream was given up; nil: it is open, or the far end has ended it as it wanted.
+    public private(set) var failure: Failure?
+
+    /// Why a stream ended otherwise than its far end, or we, wanted.
+    public enum Failure: Sendable, Equatable {
+        /// The far end's messages are not those of the dialect, or their format is not ours.
+        case malformed
+        /// The far end says that something went wrong.
+        case reported
+        /// By a close frame that says so, or without one (1006).
+        case closed(code: Int)
+    }
+
+    /// Codes of a far end that has nothing more to say: a close as it should be, or without a code (RFC 6455 §7.4.1).
+    private static let usualCodes = [1_000, 1_005]
+
+    private func ended(_ code: Int) {
+        guard failure == nil, !isClosing else { return }
+        guard Self.usualCodes.contains(code) else { return failure = .closed(code: code) }
+        // Whatever the dialect: an application that closes ends the call.
+        if role == .carrier { onMessage?(.stop) }
+    }
+
+    private func report(_ reason: String) {
+        let report = onClose
+        ticker?.cancel()
+        keeper?.cancel()
+        onMessage = nil
+        onClose = nil
+        onTransfer = nil
+        onWideSound = nil
+        report?(reason)
     }
 
     /// As carrier: which side the frames are of that are sent next.
@@ -126,6 +159,9 @@ public final class WebSocketMediaStream: MediaStream {
         }
         if !inbox.replies.isEmpty { for reply in inbox.takeReplies() { say(reply) } }
         if let isPlaying = inbox.takePlaying() { played(isPlaying) }
+        if let target = inbox.takeTransfer() { onTransfer?(target) }
+        if inbox.hasFailed { return fail(.reported, code: 1_000) }
+        if inbox.isEndConfirmed, isClosing { return socket.close(code: 1_000) }
         // Who gets a message may send one: the inbox is free again by then.
         var messages = inbox.take()
         defer { inbox.giveBack(&messages) }
@@ -135,6 +171,7 @@ public final class WebSocketMediaStream: MediaStream {
 
     private func tell(_ message: MediaStreamMessage) {
         if forgetsMarks { note(message) }
+        if role == .carrier, case .start = message { isAdmitted = true }
         onMessage?(message)
     }
 
@@ -171,6 +208,7 @@ public final class WebSocketMediaStream: MediaStream {
 
     // MARK: What is sent
 
+    public var isPaused: Bool { inbox.isPaused }
     public var framesPerMessage: Int { inbox.terms.chunks.frames }
     public var heldFrames: Int {
         let chunks = inbox.terms.chunks
@@ -401,20 +439,37 @@ public final class WebSocketMediaStream: MediaStream {
     /// Closes the stream, with the dialect's own words where it has some.
     public func refuse(_ reason: StreamRefusal) {
         if let word = dialect.encode(.refused(reason)) { say(word) }
-        socket.close(code: reason == .unauthorized ? 1008 : 1003)
+        fail(.malformed, code: reason == .unauthorized ? 1_008 : 1_003)
+    }
+
+    /// A carrier's leg is told at once: its caller cannot wait for the far end's close frame.
+    private func fail(_ failure: Failure, code: UInt16) {
+        guard self.failure == nil else { return }
+        self.failure = failure
+        socket.close(code: code)
+        if role == .carrier { report("the stream was given up") }
     }
 
     public func close() {
-        guard role == .application, case .asking(let limitMs) = traits.ending, !isClosing, write(.stop) else {
-            return socket.close(code: 1000)
-        }
+        guard !isClosing, let limitMs = endingLimitMs else { return socket.close(code: 1_000) }
         isClosing = true
         ticker?.cancel()
         let deadline = socket.loop.timeMs + limitMs
         ticker = socket.loop.addTicker(every: .tenth) { [self] now in
             guard now >= deadline else { return }
             self.ticker?.cancel()
-            self.socket.close(code: 1000)
+            self.socket.close(code: 1_000)
+        }
+    }
+
+    /// Milliseconds that the far end has to do its part of the end; nil: it has none.
+    private var endingLimitMs: UInt64? {
+        switch role {
+        case .application:
+            guard case .asking(let limitMs) = traits.ending, write(.stop) else { return nil }
+            return limitMs
+        // `stop` has been sent.
+        case .carrier: return isAdmitted && !inbox.isEndConfirmed && failure == nil ? traits.confirmationLimitMs : nil
         }
     }
 }

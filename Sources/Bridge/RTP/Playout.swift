@@ -1,19 +1,22 @@
+internal import DequeModule
 internal import Pipeline
 
 /// What waits to be spoken to the caller: frames and the marks between them, one frame a tick.
 struct Playout {
     /// Frames: a minute of speech. What comes on top is refused, as a carrier's buffer would.
     static let capacity = 3_000
+    /// Marks: more than one for each frame has no use. For one on top the oldest comes back at once.
+    static let markLimit = 4_000
 
-    private enum Item {
-        case frame(EncodedFrame)
-        case mark(String)
-    }
-    private var items: [Item] = []
-    private var head = 0
-    private(set) var frames = 0
+    private var waiting: Deque<EncodedFrame> = []
+    /// Each with the number of the frame that it follows, counted since the beginning.
+    private var marks: Deque<(name: String, after: Int)> = []
+    /// Frames that have been played or left out.
+    private var taken = 0
     private(set) var refused = 0
     private(set) var trimmed = 0
+
+    var frames: Int { waiting.count }
 
     /// Ticks over which a relayed call is watched: two seconds.
     private static let paceWindow = 100
@@ -25,60 +28,54 @@ struct Playout {
     private(set) var skipped = 0
 
     mutating func append(_ frame: EncodedFrame) {
-        guard frames < Self.capacity else {
+        guard waiting.count < Self.capacity else {
             refused += 1
             return
         }
-        items.append(.frame(frame))
-        frames += 1
+        waiting.append(frame)
     }
 
     /// A mark behind everything queued now.
-    mutating func append(mark: String) { items.append(.mark(mark)) }
+    /// - Returns: the oldest mark, where too many wait: it counts as reached.
+    mutating func append(mark: String) -> String? {
+        marks.append((mark, taken &+ waiting.count))
+        return marks.count > Self.markLimit ? marks.popFirst()?.name : nil
+    }
 
     /// The next frame, if any, and the marks that have been reached: those in front of it.
     mutating func next(reached: inout [String]) -> EncodedFrame? {
-        defer { compact() }
-        while head < items.count {
-            defer { head += 1 }
-            switch items[head] {
-            case .mark(let name): reached.append(name)
-            case .frame(let frame):
-                frames -= 1
-                return frame
-            }
+        while let mark = marks.first, mark.after <= taken {
+            reached.append(mark.name)
+            marks.removeFirst()
         }
-        return nil
+        guard let frame = waiting.popFirst() else { return nil }
+        taken &+= 1
+        return frame
     }
 
     /// Drops everything; the marks come back too.
     mutating func clear() -> [String] {
-        let marks = items[head...].compactMap { item -> String? in
-            if case .mark(let name) = item { return name }
-            return nil
+        defer {
+            taken &+= waiting.count
+            waiting.removeAll(keepingCapacity: true)
+            marks.removeAll(keepingCapacity: true)
         }
-        items.removeAll(keepingCapacity: true)
-        head = 0
-        frames = 0
-        return marks
+        return marks.map(\.name)
     }
 
     /// Drops the oldest frames beyond this many; marks stay. A relayed call has no use for what is late.
     mutating func trim(to limit: Int) {
-        while frames > limit,
-            let index = items[head...].firstIndex(where: { if case .frame = $0 { true } else { false } })
-        {
-            items.remove(at: index)
-            frames -= 1
-            trimmed += 1
-        }
+        let surplus = max(0, waiting.count - limit)
+        waiting.removeFirst(surplus)
+        taken &+= surplus
+        trimmed += surplus
     }
 
     /// Once a tick of a relayed call. The far end's clock is not ours: where it is faster the queue grows without end,
     /// so of two seconds in which more was waiting all the time than the line's jitter needs the quietest frame is left
     /// out. (Where it is slower, a tick now and then finds nothing and is silent.)
     mutating func keepPace() {
-        fewest = min(fewest, frames)
+        fewest = min(fewest, waiting.count)
         watched += 1
         guard watched == Self.paceWindow else { return }
         defer {
@@ -87,14 +84,13 @@ struct Playout {
         }
         guard fewest >= Self.paceSpare else { return }
         var quietest: (index: Int, loudness: Int)?
-        for index in items.indices[head...] {
-            guard case .frame(let frame) = items[index] else { continue }
-            let loudness = Self.loudness(frame)
+        for index in waiting.indices {
+            let loudness = Self.loudness(waiting[index])
             if loudness < quietest?.loudness ?? .max { quietest = (index, loudness) }
         }
         guard let quietest else { return }
-        items.remove(at: quietest.index)
-        frames -= 1
+        waiting.remove(at: quietest.index)
+        for index in marks.indices where marks[index].after > taken &+ quietest.index { marks[index].after &-= 1 }
         skipped += 1
     }
 
@@ -104,15 +100,5 @@ struct Playout {
         var sum = 0
         for index in 0..<EncodedFrame.byteCount { sum += Int((frame.bytes[index] ^ flip) & 0x7F) }
         return sum
-    }
-
-    private mutating func compact() {
-        if head == items.count {
-            items.removeAll(keepingCapacity: true)
-            head = 0
-        } else if head > 512 {
-            items.removeFirst(head)
-            head = 0
-        }
     }
 }

@@ -63,6 +63,10 @@ public final class SIPLeg {
     public var callID: String? { current.flatMap { dialogs[$0]?.callID } }
     /// What has been counted of its RTP.
     public var statistics: RTPSession.Statistics? { rtp?.statistics }
+    /// Milliseconds of sound that wait to be played.
+    public var unplayedMs: Int { media?.unplayedMs ?? 0 }
+    /// Frames between caller and stream that one side did not take in time: the caller's, and the stream's.
+    public var dropped: (caller: Int, stream: Int) { (media?.dropped ?? 0, media?.refused ?? 0) }
     /// There is nobody at the far end any more.
     public var isGone: Bool { dialogs.isEmpty }
 
@@ -154,12 +158,14 @@ public final class SIPLeg {
 
     // MARK: Media
 
-    /// Joins the leg with a media stream.
+    /// Joins the leg with a media stream, in place of the one that it is joined with.
     public func open(_ stream: any MediaStream, start: StreamStart) {
-        guard state == .connected, media == nil, let rtp else { return stream.close() }
+        guard state == .connected, let rtp else { return stream.close() }
+        if let media { return media.change(to: stream, start: start) }
         let media = Leg(rtp: rtp, stream: stream, start: start)
         self.media = media
         media.onFailure = { [weak self] in self?.onEvent(.mediaFailed($0)) }
+        media.onStop = { [weak self] in self?.onEvent(.stopped) }
         media.open()
     }
 

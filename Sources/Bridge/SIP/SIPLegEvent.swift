@@ -39,6 +39,8 @@ extension SIPLeg {
         case referralRequested(Referral)
         /// The line is dead, or the stream was closed at its other end.
         case mediaFailed(Leg.Failure)
+        /// The stream's far end wants the call ended.
+        case stopped
         /// The call was answered, and is over.
         case ended
     }

@@ -10,6 +10,8 @@ public struct CallLine: Sendable {
     public var userAgent: any SIPTransport
     /// Where the RTP of our legs comes and goes.
     public var network: any DatagramNetwork = SystemDatagrams()
+    /// Where media streams to other servers are opened.
+    public var streams: any StreamConnector = SystemStreams()
     public var carriers: Carriers
     /// Ways to hold a conversation in a language, best first; what they use is counted.
     public var modes: @Sendable (_ language: String, UsageMeter) -> [ConversationMode]

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Logging
+internal import Problems
 internal import Realtime
 internal import Store
 internal import Synchronization
@@ -246,6 +247,31 @@ final class CallJournal: Sendable {
                     payload: CallEvent.payload(
                         OperatorPayload(operatorId: operatorID, operatorName: name, reason: reason)))
             ]
+        }
+    }
+
+    /// The server that holds the conversation has been reached.
+    func streamOpened(dialect: String) {
+        guard !isEnded else { return }
+        let at = now()
+        logger.info("the media stream is open", metadata: ["dialect": "\(dialect)"])
+        update { call in
+            let payload = CallEvent.payload(["dialect": dialect])
+            return [CallEvent(kind: "stream_connected", at: at, of: call, payload: payload)]
+        }
+    }
+
+    /// It cannot be had, or is lost; who goes on.
+    func streamFailed(_ problem: Problem, fallback: BridgeSettings.Fallback) {
+        guard !isEnded else { return }
+        let at = now()
+        update { call in
+            call.streamFailure = problem.message
+            if fallback == .hangup { call.failureReason = problem.message }
+            let payload = CallEvent.payload([
+                "code": problem.code.name, "reason": problem.message, "fallback": fallback.rawValue,
+            ])
+            return [CallEvent(kind: "stream_failed", at: at, of: call, payload: payload)]
         }
     }
 

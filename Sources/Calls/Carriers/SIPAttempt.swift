@@ -33,6 +33,8 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     /// Milliseconds between the last sample played and BYE: the callee's own jitter buffer is drained too.
     private static let drainMs: UInt64 = 300
+    /// Seconds that our own conversation has at least, where it takes a call over.
+    private static let leastSeconds = 30
     /// Redirections followed in one call.
     private static let redirectLimit = 3
 
@@ -58,6 +60,9 @@ actor SIPAttempt: CallAttempt, GraphCall {
     private var hasRung = false
     private var leg: SIPLeg?
     private(set) var host: ConversationHost?
+    /// Another server holds the conversation, or has held it.
+    private var outside: OutsideConversation?
+    private var answeredMs: UInt64 = 0
     private var ticker: EventLoop.Ticker?
     private var arrivedCallIDs: [String] = []
     private var done: CheckedContinuation<Void, Never>?
@@ -198,7 +203,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
             return
         }
         phase = .ringing(until: nil)
-        let host = makeHost()
+        let host = makeHost(call)
         self.host = host
         // Whoever takes it, the caller is answered: the AI takes the call in the person's place.
         host.transfer.ring(person) { [weak self] _ in self?.assumeIsolated { $0.leg?.answer() } }
@@ -218,6 +223,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         case .replaced: logger.info("another end took the far end's place")
         case .referral(let status): referred(status)
         case .referralRequested: break
+        case .stopped: outside?.stopped()
         case .mediaFailed(let failure): mediaFailed(failure)
         case .ended: ended()
         }
@@ -249,12 +255,9 @@ actor SIPAttempt: CallAttempt, GraphCall {
         switch failure {
         case .mediaTimeout:
             // On hold while it calls the operator.
-            if host?.transfer.isWithCarrier == true { return }
+            if host?.transfer.isWithCarrier == true || outside?.isReferring == true { return }
             if let graph { graph.finish(.mediaTimeout) } else { conversationEndedElsewhere(.mediaTimeout) }
-        case .streamClosed(let reason):
-            guard graph == nil else { return }  // its own end is reported by the graph
-            logger.info("the stream's far end is done: \(reason)")
-            conversationEndedElsewhere(nil)
+        case .streamClosed: outside?.streamClosed()  // the end of its own stream is reported by the graph
         }
     }
 
@@ -282,20 +285,24 @@ actor SIPAttempt: CallAttempt, GraphCall {
         if goesThroughTrunk { line.trunk.worked() }
         if let route { line.trunks?.note(route, hasFailed: false) }
         phase = .connected
+        answeredMs = loop.timeMs
         ticker?.cancel()
         ticker = nil
         journal.connected()
-        let start = StreamStart(
-            streamID: "MZ" + call.id.replacing("-", with: ""), callID: leg?.callID ?? call.id,
-            parameters: settings.streamParameters(of: call))
-        if let url = settings.streamURL {
-            stream(to: url, start: start)
+        let start = start
+        let target = StreamTarget(of: call, settings, streamID: start.streamID, callID: start.callID)
+        if let target, host?.transfer.isSomebodyWaiting != true {
+            stream(to: target)
         } else {
-            converse(start: start)
+            converse(start: start, call)
         }
     }
 
-    private func makeHost() -> ConversationHost {
+    private var start: StreamStart {
+        StreamStart(streamID: "MZ" + call.id.replacing("-", with: ""), callID: leg?.callID ?? call.id)
+    }
+
+    private func makeHost(_ call: Call) -> ConversationHost {
         ConversationHost(
             loop: loop, call: call, line: line, settings: settings, journal: journal,
             carrier: .init(
@@ -303,28 +310,33 @@ actor SIPAttempt: CallAttempt, GraphCall {
                 figures: { [weak self] in self?.assumeIsolated { $0.figures } }))
     }
 
-    private func converse(start: StreamStart) {
+    private func converse(start: StreamStart, _ call: Call) {
         let pair = MediaStreamPair.make()
-        let host = host ?? makeHost()
+        let host = host ?? makeHost(call)
         self.host = host
         host.start(pair.application) { [weak self] reason in self?.assumeIsolated { $0.leave(reason) } }
         leg?.open(pair.carrier, start: start)
     }
 
-    private var figures: Call.MediaFigures? { leg?.statistics.map { Call.MediaFigures($0) } }
+    private var figures: Call.MediaFigures? { Call.MediaFigures(leg) }
 
     /// The journal knows how the conversation ended: the far end is hung up.
     private func leave(_ reason: EndReason?) {
         guard case .connected = phase else { return }
         phase = .leaving
         guard let leg, !leg.isGone else { return finish() }
-        leg.hangUp(afterMs: reason == .taskCompleted ? Self.drainMs : Self.drainMs / 3)
+        switch reason {
+        case .taskCompleted: leg.hangUp(afterMs: Self.drainMs)
+        case nil: leg.hangUp(afterMs: UInt64(min(leg.unplayedMs, OutsideConversation.farewellMs)) + Self.drainMs)
+        default: leg.hangUp(afterMs: Self.drainMs / 3)
+        }
     }
 
     private func finish() {
         phase = .over
         ticker?.cancel()
         ticker = nil
+        outside?.close()
         host?.close()
         host = nil
         leg?.close()
@@ -338,13 +350,12 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     /// Blind: the far end is asked to call somebody else instead of us.
     private func refer(_ choice: TransferChoice) -> Bool {
-        var choice = choice
-        if choice == .anybody, let number = settings.operatorNumber { choice = .number(number) }
-        guard let leg, let route = line.targets(settings, choice: choice).first?.routes.first else { return false }
+        guard let leg, let route = line.referral(settings, choice) else { return false }
         return leg.refer(to: route.requestURI, by: "sip:\(caller)@\(line.userAgent.advertised)")
     }
 
     private func referred(_ status: Int) {
+        if let outside, outside.isReferring { return outside.referred(status) }
         switch status {
         case ..<200: host?.transfer.carrier(.accepted)
         case 200..<300: host?.transfer.carrier(.finished)
@@ -352,47 +363,36 @@ actor SIPAttempt: CallAttempt, GraphCall {
         }
     }
 
-    // MARK: A conversation in another process
+    // MARK: A conversation that another server holds
 
-    /// Streams the leg into another process instead (`bridge.stream_url`).
-    private func stream(to url: String, start: StreamStart) {
-        guard let target = StreamTarget(url, settings, start) else {
-            return streamFailed("bridge.stream_url is no ws: URL")
-        }
-        Task {
-            // Names are resolved off the loop.
-            let (host, port) = (target.url.host, target.url.port)
-            let resolved = await Task.detached { Result { try SocketAddress.resolve(host, port: port) } }.value
-            guard case .connected = phase else { return }
-            switch resolved {
-            case .failure(let error): streamFailed("\(error)")
-            case .success(let address):
-                let socket = loop.connect(target.url, address: address, headers: target.headers)
-                let media: WebSocketMediaStream
-                do throws(MediaStreamError) { media = try target.stream(over: socket) } catch {
-                    socket.close()
-                    return streamFailed(error.reason)
-                }
-                media.onClose = { [weak self] reason in self?.assumeIsolated { $0.streamFailed(reason) } }
-                let opened = Confined(media, to: loop)
-                socket.onOpen = { [weak self] in self?.assumeIsolated { $0.streamOpened(opened.value, target.start) } }
-            }
-        }
+    private func stream(to target: StreamTarget) {
+        let outside = OutsideConversation(
+            loop: loop, call: call, line: line, settings: settings, target: target, journal: journal,
+            owner: .init(
+                join: { [weak self, loop] stream, start in
+                    let box = Confined(stream, to: loop)
+                    self?.assumeIsolated { $0.leg?.open(box.value, start: start) }
+                },
+                refer: { [weak self] choice in self?.assumeIsolated { $0.refer(choice) } ?? false },
+                converse: { [weak self] in self?.assumeIsolated { $0.takeOver() } },
+                end: { [weak self] reason in self?.assumeIsolated { $0.conversationEndedElsewhere(reason) } }))
+        self.outside = outside
+        outside.begin()
     }
 
-    private func streamOpened(_ stream: any MediaStream, _ start: StreamStart) {
-        if let leg { leg.open(stream, start: start) } else { stream.close() }
-    }
-
-    private func streamFailed(_ reason: String) {
+    /// Our own conversation goes on with what is left of the call's time.
+    private func takeOver() {
         guard case .connected = phase else { return }
-        logger.error("the media stream failed: \(reason)")
-        conversationEndedElsewhere(.providerError)
+        var call = call
+        call.maxDuration = max(Self.leastSeconds, call.maxDuration - Int((loop.timeMs - answeredMs) / 1_000))
+        converse(start: start, call)
     }
 
-    /// - Parameter reason: nil: as the other process wanted it.
+    /// - Parameter reason: nil: as the other server wanted it.
     private func conversationEndedElsewhere(_ reason: EndReason?) {
         guard case .connected = phase else { return }
+        let reason = outside == nil ? reason : outside?.reason(reason)
+        outside?.close()
         journal.conversationEnded(nil, reason: reason, media: figures)
         leave(reason)
     }

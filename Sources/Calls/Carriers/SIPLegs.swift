@@ -12,16 +12,6 @@ extension CallSettings {
             rtpHost: rtpHost, rtpPorts: rtpPorts, requiresSRTP: srtp == .required, acceptsReferrals: acceptsReferrals,
             network: network)
     }
-
-    /// What another process that holds the conversation is told (`bridge.stream_url`).
-    func streamParameters(of call: Call) -> [String: String] {
-        guard streamURL != nil else { return [:] }
-        var parameters = ["outbound_id": call.id]
-        if let brief = try? JSONEncoder().encode(call.brief) {
-            parameters["brief"] = String(decoding: brief, as: UTF8.self)
-        }
-        return parameters
-    }
 }
 
 extension CallLine {
@@ -51,8 +41,13 @@ extension Invitation {
 }
 
 extension Call.MediaFigures {
-    init(_ counted: RTPSession.Statistics) {
+    /// nil: the leg has no media.
+    init?(_ leg: SIPLeg?) {
+        guard let leg, let counted = leg.statistics else { return nil }
         self.init()
+        let dropped = leg.dropped
+        if dropped.caller > 0 { unsent = dropped.caller }
+        if dropped.stream > 0 { refused = dropped.stream }
         received = counted.received
         sent = counted.sent
         lost = counted.lost

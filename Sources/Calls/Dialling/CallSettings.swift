@@ -57,12 +57,7 @@ public struct CallSettings: Sendable {
         }
     }
 
-    /// Where legs are streamed to instead of into this process, a `ws:` URL.
-    public var streamURL: String?
-    /// Name of the dialect of such a stream (`Dialects`).
-    public var streamDialect = Dialects.standard.traits.name
-    /// Told to the far end of such a stream.
-    public var streamToken: String?
+    public var bridge = BridgeSettings()
     public var conversation = CallGraph.Settings()
     /// Shown where a request names no caller (`POST /receive`).
     public var callerNumber: String?

@@ -42,18 +42,8 @@ extension CallSettings {
         PriceList.keys.under(\.prices, "costs")
         Setting("agent.language", \.language, .languageTag, "BCP 47 language of conversations")
         CallGraph.Settings.keys.under(\.conversation)
-        Setting(
-            "bridge.stream_url", \.streamURL, .webSocketText(withQuery: true),
-            "stream SIP legs to this server instead of into this process", unset: "none")
-        Setting(
-            "bridge.stream_dialect", \.streamDialect, dialectForm,
-            "dialect that is spoken there, as /media/NAME is spoken here")
+        BridgeSettings.keys.under(\.bridge)
     }
-
-    /// Its printed text lists no names, so that a new dialect changes no generated file.
-    private static let dialectForm = SettingForm<String>(
-        "name of a dialect", problem: "must be one of \(Dialects.names.joined(separator: ", "))", format: { $0 },
-        parse: { Dialects.named($0).map { $0.traits.name } })
 
     /// Calls end when every question is settled: there is no other way yet, and a file may say so.
     private var endsWhenSettled: Bool {

@@ -70,6 +70,13 @@ extension CallLine {
         }
     }
 
+    /// Where a caller's phone is asked to call; nil: nowhere.
+    func referral(_ settings: CallSettings, _ choice: TransferChoice) -> Routing.SIPRoute? {
+        var choice = choice
+        if choice == .anybody, let number = settings.operatorNumber { choice = .number(number) }
+        return targets(settings, choice: choice).first?.routes.first
+    }
+
     /// The target of a person's REFER: a colleague only, because calls through trunks cost money. In an attended
     /// transfer the referrer's call with the colleague is replaced (RFC 5589 §7).
     func target(of referral: Referral, _ settings: CallSettings) -> TransferTarget? {

@@ -106,6 +106,9 @@ final class WarmTransfer {
         return stream
     }
 
+    /// A person waits for the caller's call to be answered.
+    var isSomebodyWaiting: Bool { if case .waiting = machine.state { true } else { false } }
+
     // MARK: The carrier's own way
 
     /// What becomes of it.
@@ -202,7 +205,7 @@ final class WarmTransfer {
 
     private func handle(_ event: SIPLeg.Event, of number: Int) {
         switch event {
-        case .ringing, .replaced, .referral: break
+        case .ringing, .replaced, .referral, .stopped: break
         case .answered: answered(number)
         case .failed(let failure): handle(.failed(number, Self.reason(failure)))
         case .held(let isHeld): handle(.held(number, isHeld))

@@ -59,6 +59,10 @@ public final class WebSocket {
     let role: Role
     var wsi: OpaquePointer?
     var clientHeaders: [(String, String)] = []
+    /// Client: `connect` has not returned. What fails meanwhile is reported afterwards: only then does `onClose` hear
+    /// it.
+    var isBeginning = false
+    private(set) var failedAtOnce: String?
     /// Server: the close handshake is over, and the connection may end.
     var onFinished: (() -> Void)?
     /// Client: a message that comes in pieces.
@@ -214,11 +218,11 @@ public final class WebSocket {
         guard let wsi, !isClosing else { return }
         isClosing = true
         closeCode = code
+        closeDeadlineMs = EventLoop.nowMs() + Self.closeLimitMs
         guard role == .server else {
             lws_callback_on_writable(wsi)
             return
         }
-        closeDeadlineMs = EventLoop.nowMs() + Self.closeLimitMs
         sendClose(code)
         // The answer has to be read.
         if isReadingPaused { resumeReading() }
@@ -411,7 +415,7 @@ public final class WebSocket {
     func closed(_ fallback: String = "") {
         wsi = nil
         onFinished = nil
-        report(fallback)
+        if isBeginning { failedAtOnce = fallback } else { report(fallback) }
     }
 
     private func report(_ fallback: String = "") {

@@ -35,9 +35,12 @@ public struct WebSocketURL: Sendable, Equatable {
 
 extension EventLoop {
     /// Opens a WebSocket. `address` must be resolved already: libwebsockets would resolve on the loop's thread.
-    /// The outcome is `onOpen` or `onClose`. On the loop only.
+    /// The outcome is `onOpen` or `onClose`, after this has returned. On the loop only.
+    ///
+    /// - Parameter subprotocols: that are offered. An answer that names another one, or one where none was offered,
+    ///   fails the handshake (RFC 6455 §4.1).
     public func connect(
-        _ url: WebSocketURL, address: SocketAddress, headers: [(String, String)] = [],
+        _ url: WebSocketURL, address: SocketAddress, headers: [(String, String)] = [], subprotocols: [String] = [],
         configuration: WebSocket.Configuration = .init()
     ) -> WebSocket {
         preconditionOnLoop()
@@ -59,21 +62,25 @@ extension EventLoop {
         info.vhost = vhost
         info.port = Int32(address.port)
         info.userdata = user
-        if url.isSecure { info.ssl_connection = Int32(LCCSCF_USE_SSL.rawValue) }
+        // A redirection may lead anywhere, and libwebsockets would resolve its host on this thread.
+        info.ssl_connection = Int32(LCCSCF_HTTP_NO_FOLLOW_REDIRECT.rawValue)
+        if url.isSecure { info.ssl_connection |= Int32(LCCSCF_USE_SSL.rawValue) }
         info.ietf_version_or_minus_one = -1
-        address.host.withCString { address in
-            hostHeader.withCString { host in
-                url.path.withCString { path in
-                    lwsProtocolName.withCString { name in
-                        info.address = address
-                        info.host = host
-                        info.origin = host
-                        info.path = path
-                        info.local_protocol_name = name
-                        _ = lws_client_connect_via_info(&info)
-                    }
-                }
-            }
+        // Copies that live until libwebsockets has made its own.
+        let offered = subprotocols.isEmpty ? nil : subprotocols.joined(separator: ", ")
+        let texts = [address.host, hostHeader, url.path, lwsProtocolName, offered].map { $0.map { strdup($0) } }
+        defer { for case let text?? in texts { free(text) } }
+        info.address = UnsafePointer(texts[0] ?? nil)
+        info.host = UnsafePointer(texts[1] ?? nil)
+        info.origin = info.host
+        info.path = UnsafePointer(texts[2] ?? nil)
+        info.local_protocol_name = UnsafePointer(texts[3] ?? nil)
+        info.protocol = UnsafePointer(texts[4] ?? nil)
+        socket.isBeginning = true
+        _ = lws_client_connect_via_info(&info)
+        socket.isBeginning = false
+        if let failure = socket.failedAtOnce {
+            post { [box = Confined(socket, to: self)] in box.value.closed(failure) }
         }
         return socket
     }

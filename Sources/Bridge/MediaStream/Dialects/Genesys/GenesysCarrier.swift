@@ -10,11 +10,11 @@ extension GenesysDialect {
 
     func server(_ envelope: GenesysEnvelope, into inbox: DialectInbox) throws(MediaStreamError) {
         guard phase != .new else { throw MediaStreamError("a message came before open") }
-        if envelope.isType("disconnect") { return disconnected(into: inbox) }
+        if envelope.isType("disconnect") { return disconnected(envelope, into: inbox) }
         if envelope.isType("closed") {
             guard phase == .closing else { throw MediaStreamError("closed came without close") }
             phase = .closed
-            return
+            return inbox.confirmEnd()
         }
         // What crossed our close means nothing any more.
         if phase == .closing || phase == .closed { return }
@@ -63,11 +63,12 @@ extension GenesysDialect {
         inbox.reply(message("resumed", #"{"start":"\#(start)","discarded":"\#(discarded)"}"#))
     }
 
-    private func disconnected(into inbox: DialectInbox) {
+    /// What its `outputVariables` mean is the flow's to say, and there is none here.
+    private func disconnected(_ envelope: GenesysEnvelope, into inbox: DialectInbox) {
         guard phase != .closing, phase != .closed else { return }
         phase = .closing
         inbox.reply(message("close", #"{"reason":"disconnect"}"#))
-        inbox.say(.stop)
+        if envelope.hasReason("error") || envelope.hasReason("unauthorized") { inbox.fail() } else { inbox.say(.stop) }
     }
 
     func keepAlive() -> [UInt8] {

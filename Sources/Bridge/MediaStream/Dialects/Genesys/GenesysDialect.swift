@@ -32,6 +32,8 @@ public final class GenesysDialect: MediaStreamDialect {
         traits.marks = .playback(limitMs: playbackLimitMs)
         traits.keepAlive = .word(everyMs: pingMs)
         traits.ending = .asking(limitMs: closeLimitMs)
+        traits.confirmationLimitMs = closeLimitMs
+        traits.answersStart = true
         traits.tokens = [.header("x-api-key"), .parameter("token"), .query("token")]
         traits.largestMessage = textLimit
         return traits

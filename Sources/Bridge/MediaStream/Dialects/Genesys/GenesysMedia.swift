@@ -171,6 +171,11 @@ struct GenesysEnvelope {
         return found
     }
 
+    func hasReason(_ name: StaticString) -> Bool {
+        guard let reason = parameter("reason"), reason.kind == .string else { return false }
+        return JSONMembers.equals(UnsafeBufferPointer(rebasing: parameters[reason.range]), name)
+    }
+
     func digit() throws(MediaStreamError) -> Character {
         guard let text = parameter("digit").flatMap({ JSONMembers.text($0, in: parameters) }), text.count == 1,
             let digit = text.first, TelephoneEvent.digits.contains(digit)

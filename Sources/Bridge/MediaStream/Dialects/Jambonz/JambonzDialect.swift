@@ -180,11 +180,18 @@ public final class JambonzDialect: MediaStreamDialect {
         } else if Self.equals(type, "killAudio", in: bytes) {
             for index in marks.indices where marks[index].fate == .waits { marks[index].fate = .isCleared }
             inbox.say(.clear)
-        } else if Self.equals(type, "disconnect", in: bytes) || Self.equals(type, "error", in: bytes) {
+        } else if Self.equals(type, "disconnect", in: bytes) {
             inbox.say(.stop)
+        } else if Self.equals(type, "error", in: bytes) {
+            inbox.fail()
+        } else if Self.equals(type, "transfer", in: bytes) {
+            // The members of its data are the application's own: mod_audio_fork passes them on as they are.
+            guard let target = WireJSON.text(of: "to", members.data, in: bytes), target.utf8.count <= Self.nameLimit
+            else { throw MediaStreamError("data.to is missing or too long") }
+            inbox.transfer(to: target)
         }
         // Else playAudio, which jambonz does not play where sound is streamed, or what is not for it: transcription,
-        // transfer, json.
+        // json.
     }
 
     private static func equals(

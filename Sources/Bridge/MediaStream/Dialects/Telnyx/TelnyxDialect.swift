@@ -29,6 +29,7 @@ public final class TelnyxDialect: MediaStreamDialect {
         var traits = DialectTraits(
             name: "telnyx", paths: ["/media/telnyx"], accepts: [.text], soundKind: .text,
             formats: [.muLaw8k, .aLaw8k] + linear)
+        traits.leavesByteOrderOpen = true
         traits.tokens = [.header(tokenName), .parameter(tokenName), .parameter("token"), .query("token")]
         return traits
     }()
