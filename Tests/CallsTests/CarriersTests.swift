@@ -32,6 +32,11 @@ import Testing
         #expect(!twilio.isSigned(path: path, query: [], headers: [:]))
     }
 
+    @Test func aStreamGoesToTheDialectsPath() {
+        #expect(TelnyxCarrier.streamURL(at: "https://h") == "wss://h/media/telnyx")
+        #expect(SignalWireCarrier.streamURL(at: "http://h:1/a") == "ws://h:1/a/media/signalwire")
+    }
+
     @Test(
         arguments: [
             ("queued", nil, false), ("initiated", nil, false), ("ringing", .ringing, false),
