@@ -182,10 +182,12 @@ export default {
   no_index_secret: "번호 색인의 비밀 값이 없습니다",
   webhook_secret_damaged: "웹훅의 비밀 값이 손상되었습니다",
 
-  // Twilio.
+  // Carriers.
   carrier_not_set_up: "{carrier}이(가) 설정되어 있지 않습니다. {settings}을(를) 설정하세요",
   signature_missing: "{header}이(가) 없습니다",
   signature_wrong: "{header}이(가) 이 URL과 본문에 맞지 않습니다",
+  signature_untimely: "{header}이(가) 이 서버의 시각과 너무 다릅니다",
+  not_carrier_call_id: "이 통신사의 통화 ID가 아닙니다",
   url_expired: "이 서버의 URL이 아니거나 기한이 지났습니다",
   no_turn: "그 차례는 더 이상 없습니다",
 

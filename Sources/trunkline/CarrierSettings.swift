@@ -6,12 +6,16 @@ import Settings
 /// The accounts at the carriers. Another carrier is a property, its keys and a name in `accounts`.
 struct CarrierSettings: Sendable {
     var twilio = TwilioSettings()
+    var telnyx = TelnyxSettings()
+    var signalWire = SignalWireSettings()
 
     @SettingsBuilder<Self> static var keys: [Setting<Self>] {
         TwilioSettings.keys.under(\.twilio)
+        TelnyxSettings.keys.under(\.telnyx)
+        SignalWireSettings.keys.under(\.signalWire)
     }
 
-    private var accounts: [any CarrierAccount] { [twilio] }
+    private var accounts: [any CarrierAccount] { [twilio, telnyx, signalWire] }
 
     /// Calls can be placed by the API of one of them.
     var canDial: Bool { accounts.contains { $0.canDial } }

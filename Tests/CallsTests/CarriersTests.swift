@@ -4,7 +4,7 @@ import Testing
 
 @testable import Calls
 
-/// What every carrier declares, and how Twilio's words become ours.
+/// What every carrier declares, and how the words of forms become ours.
 @Suite struct CarriersTests {
     @Test func namesAreThoseOfOneCarrier() {
         #expect(Set(Carriers.names).count == Carriers.all.count)
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func aCarrierIsFoundByWhatItIs() throws {
-        let signature = TwilioSignature(authToken: "12345")
+        let signature = FormSignature(key: "12345")
         let twilio = TwilioCarrier(signature: signature, publicURL: "https://voice.example.com")
         #expect(twilio.streamURL == "wss://voice.example.com/media/twilio" && twilio.api == nil)
         let carriers = Carriers([twilio])
@@ -26,10 +26,15 @@ import Testing
         #expect(carriers.speaking("twilio") != nil && carriers.named("twilio") != nil)
         #expect(Carriers().the(TwilioCarrier.self) == nil && carriers.speaking("other") == nil)
         let path = "/media/twilio"
-        let header = [TwilioSignature.header: signature.signature(url: twilio.publicURL + path, form: [])]
+        let header = [TwilioREST.signatureHeader: signature.signature(url: twilio.publicURL + path, form: [])]
         #expect(twilio.isSigned(path: path, query: [], headers: header))
         #expect(!twilio.isSigned(path: "/twilio/stream", query: [], headers: header))
         #expect(!twilio.isSigned(path: path, query: [], headers: [:]))
+    }
+
+    @Test func aStreamGoesToTheDialectsPath() {
+        #expect(TelnyxCarrier.streamURL(at: "https://h") == "wss://h/media/telnyx")
+        #expect(SignalWireCarrier.streamURL(at: "http://h:1/a") == "ws://h:1/a/media/signalwire")
     }
 
     @Test(
@@ -39,14 +44,14 @@ import Testing
             ("no-answer", .noAnswer, true), ("canceled", .cancelled, true), ("failed", .failed, true),
             ("something new", nil, false), (nil, nil, false),
         ] as [(String?, CarrierReport.State?, Bool)])
-    func statesOfTwilioAreOurs(status: String?, state: CarrierReport.State?, isFinal: Bool) {
-        let report = CarrierReport(twilioCall: "CA1", status: status)
+    func statesOfFormsAreOurs(status: String?, state: CarrierReport.State?, isFinal: Bool) {
+        let report = CarrierReport(callID: "CA1", status: status)
         #expect(report.state == state && report.isFinal == isFinal && report.callID == "CA1")
     }
 
     @Test func whoAnsweredIsUnderstood() {
         let whom = ["human", "machine_start", "machine_end_beep", "fax", "unknown"].map {
-            CarrierReport(twilioCall: "CA1", status: nil, answeredBy: $0).answeredBy
+            CarrierReport(callID: "CA1", status: nil, answeredBy: $0).answeredBy
         }
         #expect(whom == [.human, .voicemail, .voicemail, .voicemail, nil])
     }

@@ -43,6 +43,7 @@ import Testing
         "+8210", "0212345678", "09:00-18:00", "Asia/Seoul", "US", "ko", "EUR", "192.0.2.1", "a:b", "4000-5000",
         "openai,gemini", "openai", "silero", "warning", "json", "off", "e164", "busy", "retry", "blind", "SHA-256",
         "pcm", "manual", "realtime", "turns", "telephony/sip minute 0.012", "one.example", "twilio",
+        "l16/16000", "CNbsyClOSrDQQZcmW8njiFeF5aCX/Zvf8HP+EXoVyKs=", "4b7ae78a-d02e-4889-a63b-08b156d5916e",
         "AC" + String(repeating: "0", count: 32), String(repeating: "ab", count: 32),
         "whsec_" + String(repeating: "A", count: 32),
     ]

@@ -41,7 +41,11 @@ def voice(ms):
 
 class Carrier:
     """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard, `play_ticks` the number of its
-    tick."""
+    tick. Another vendor's messages are a subclass."""
+
+    # What a message of ours may have.
+    fields = frozenset(["event", "streamSid", "media", "mark"])
+    rate = 8_000
 
     def __init__(self, url, call_sid="CA1", parameters=None, headers=None, stream_sid="MZ1", tls=None):
         # Closed by the server or with the process.
@@ -53,6 +57,18 @@ class Carrier:
         self.partial, self.to_say, self.play_ticks = b"", [], []
         self.lock, self.open = threading.Lock(), True
         self.close_code = None
+        self.begin(call_sid, parameters or {})
+        self.started = time.monotonic()
+        self.threads = [
+            threading.Thread(target=self.read, daemon=True),
+            threading.Thread(target=self.tick, daemon=True),
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    # The vendor's messages.
+
+    def begin(self, call_sid, parameters):
         self.send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
         self.send(
             {
@@ -64,18 +80,45 @@ class Carrier:
                     "accountSid": "AC1",
                     "callSid": call_sid,
                     "tracks": ["inbound"],
-                    "customParameters": parameters or {},
+                    "customParameters": parameters,
                     "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
                 },
             }
         )
-        self.started = time.monotonic()
-        self.threads = [
-            threading.Thread(target=self.read, daemon=True),
-            threading.Thread(target=self.tick, daemon=True),
-        ]
-        for thread in self.threads:
-            thread.start()
+
+    def numbered(self, event, **body):
+        self.sequence += 1
+        return {"event": event, "sequenceNumber": str(self.sequence), "streamSid": self.sid, **body}
+
+    def media(self, payload):
+        return self.numbered(
+            "media",
+            media={
+                "track": "inbound",
+                "chunk": str(self.chunk),
+                "timestamp": str(self.chunk * 20),
+                "payload": payload,
+            },
+        )
+
+    def digit(self, digit):
+        return self.numbered("dtmf", dtmf={"track": "inbound_track", "digit": digit})
+
+    def stop(self):
+        return self.numbered("stop", stop={"accountSid": "AC1", "callSid": "CA1"})
+
+    def is_ours(self, message):
+        return message.get("streamSid") == self.sid
+
+    def to_wire(self, frame):
+        """20 ms of μ-law as the stream has them."""
+        return frame
+
+    def from_wire(self, sound):
+        """What we were sent, as μ-law."""
+        return sound
+
+    # What any vendor does.
 
     def send(self, message):
         self.socket.send(json.dumps(message))
@@ -84,17 +127,12 @@ class Carrier:
         try:
             for text in self.socket:
                 message = json.loads(text)
-                assert message.get("streamSid") == self.sid and set(message) <= {
-                    "event",
-                    "streamSid",
-                    "media",
-                    "mark",
-                }, message
+                assert self.is_ours(message) and set(message) <= self.fields, message
                 self.received.append(message["event"])
                 with self.lock:
                     if message["event"] == "media":
                         assert set(message["media"]) == {"payload"}
-                        self.partial += base64.b64decode(message["media"]["payload"], validate=True)
+                        self.partial += self.from_wire(base64.b64decode(message["media"]["payload"], validate=True))
                         while len(self.partial) >= 160:
                             self.queue.append(self.partial[:160])
                             self.partial = self.partial[160:]
@@ -114,10 +152,7 @@ class Carrier:
         self.open = False
 
     def echo(self, name):
-        self.sequence += 1
-        self.send(
-            {"event": "mark", "sequenceNumber": str(self.sequence), "streamSid": self.sid, "mark": {"name": name}}
-        )
+        self.send(self.numbered("mark", mark={"name": name}))
 
     def tick(self):
         due = time.monotonic()
@@ -133,20 +168,7 @@ class Carrier:
                         self.play_ticks.append(self.chunk)
                     payload = self.to_say.pop(0) if self.to_say else SILENCE
                     self.chunk += 1
-                    self.sequence += 1
-                    self.send(
-                        {
-                            "event": "media",
-                            "sequenceNumber": str(self.sequence),
-                            "streamSid": self.sid,
-                            "media": {
-                                "track": "inbound",
-                                "chunk": str(self.chunk),
-                                "timestamp": str(self.chunk * 20),
-                                "payload": base64.b64encode(payload).decode(),
-                            },
-                        }
-                    )
+                    self.send(self.media(base64.b64encode(self.to_wire(payload)).decode()))
             except Exception:
                 return
 
@@ -164,14 +186,7 @@ class Carrier:
             self.to_say += [sound[index : index + 160] for index in range(0, len(sound) - 159, 160)]
 
     def press(self, digit):
-        self.send(
-            {
-                "event": "dtmf",
-                "streamSid": self.sid,
-                "sequenceNumber": "5",
-                "dtmf": {"track": "inbound_track", "digit": digit},
-            }
-        )
+        self.send(self.digit(digit))
 
     def played_ms(self, since=0):
         with self.lock:
@@ -190,14 +205,7 @@ class Carrier:
 
     def hang_up(self):
         try:
-            self.send(
-                {
-                    "event": "stop",
-                    "sequenceNumber": "9",
-                    "streamSid": self.sid,
-                    "stop": {"accountSid": "AC1", "callSid": "CA1"},
-                }
-            )
+            self.send(self.stop())
             self.socket.close()
         except Exception:
             pass

@@ -26,7 +26,11 @@ PUBLIC = "https://voice.example.com"
 
 
 class MockTwilio:
-    """`phone(call)` is what happens at the other end: see the methods of `PhoneCall`."""
+    """`phone(call)` is what happens at the other end: see the methods of `PhoneCall`. A vendor whose API is alike is a
+    subclass."""
+
+    paths, header = "/twilio", "X-Twilio-Signature"
+    versions = "/2010-04-01"  # what is before the accounts
 
     def __init__(self, phone=lambda call: None, account=ACCOUNT, user=ACCOUNT, password=TOKEN, refuse=None):
         self.phone, self.account, self.refuse = phone, account, refuse
@@ -64,19 +68,22 @@ class MockTwilio:
         form = {
             "From": [caller],
             "To": [called],
-            "Url": [f"{PUBLIC}/twilio/voice"],
-            "StatusCallback": [f"{PUBLIC}/twilio/status"],
+            "Url": [f"{PUBLIC}{self.paths}/voice"],
+            "StatusCallback": [f"{PUBLIC}{self.paths}/status"],
             **fields,
         }
-        call = PhoneCall(self, form)
+        call = self.new_call(form)
         call.direction, call.status = "inbound", "ringing"
         self.calls[call.sid] = call
         return call
 
+    def new_call(self, form):
+        return PhoneCall(self, form)
+
     def handle(self, request, form):
         path = urlsplit(request.path).path
         self.requests.append((request.command, path, form))
-        base = f"/2010-04-01/Accounts/{self.account}"
+        base = f"{self.versions}/Accounts/{self.account}"
         if request.headers.get("Authorization") != self.authorization:
             return self.answer(request, 401, {"code": 20003, "message": "Authenticate", "more_info": "", "status": 401})
         if self.refuse and path == f"{base}/Calls.json":
@@ -89,7 +96,7 @@ class MockTwilio:
                     400,
                     {"code": 21201, "message": f"{missing or 'Url'} is required", "more_info": "", "status": 400},
                 )
-            call = PhoneCall(self, form)
+            call = self.new_call(form)
             self.calls[call.sid] = call
             self.answer(request, 201, call.resource())
             return threading.Thread(target=call.run, daemon=True).start()
@@ -104,7 +111,7 @@ class MockTwilio:
                 {"code": 20404, "message": "The requested resource was not found", "more_info": "", "status": 404},
             )
         if request.command == "POST":
-            call.update(form["Status"][0]) if "Status" in form else call.redirect(form["Twiml"][0])
+            call.update(form["Status"][0]) if "Status" in form else call.redirect(self.next_of(form))
         self.answer(request, 200, call.resource())
 
     @staticmethod
@@ -117,16 +124,23 @@ class MockTwilio:
             request.end_headers()
             request.wfile.write(data)
 
+    def next_of(self, form):
+        """What a call is to do that is taken from what it does."""
+        return form["Twiml"][0]
+
+    def sign(self, url, form):
+        return RequestValidator(TOKEN).compute_signature(url, form)
+
     def webhook(self, url, form, signature=None):
-        """As Twilio calls us; the answer's status and text."""
+        """As the vendor calls us; the answer's status and text."""
         assert url.startswith(PUBLIC), url
-        signature = signature or RequestValidator(TOKEN).compute_signature(url, form)
+        signature = signature or self.sign(url, form)
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=15)
         connection.request(
             "POST",
             url.removeprefix(PUBLIC),
             urlencode(form),
-            {"Content-Type": "application/x-www-form-urlencoded", "X-Twilio-Signature": signature},
+            {"Content-Type": "application/x-www-form-urlencoded", self.header: signature},
         )
         response = connection.getresponse()
         text = response.read().decode()
@@ -162,7 +176,7 @@ class PhoneCall:
             "from": self.field("From"),
             "direction": self.direction,
             "api_version": "2010-04-01",
-            "uri": f"/2010-04-01/Accounts/{self.mock.account}/Calls/{self.sid}.json",
+            "uri": f"{self.mock.versions}/Accounts/{self.mock.account}/Calls/{self.sid}.json",
             "date_created": None,
             "date_updated": None,
             "start_time": None,
@@ -267,10 +281,14 @@ class PhoneCall:
             self.twiml.append(text)
             url, more = self.execute(ElementTree.fromstring(text))
             if self.redirected:
-                self.twiml.append(self.redirected)
-                text, self.redirected = self.redirected, None
-                url, more = self.execute(ElementTree.fromstring(text))
+                url, more = self.follow_redirect()
         self.end()
+
+    def follow_redirect(self):
+        """By REST: another markup than that which was asked for."""
+        text, self.redirected = self.redirected, None
+        self.twiml.append(text)
+        return self.execute(ElementTree.fromstring(text))
 
     def execute(self, response):
         """The URL to ask next, and the fields to tell it."""
@@ -318,8 +336,10 @@ class PhoneCall:
         self.carry(path, parameters or {}, {"X-Twilio-Signature": signature})
         self.end()
 
+    open_stream = Carrier
+
     def carry(self, path, parameters, headers=None):
-        self.carrier = Carrier(
+        self.carrier = self.open_stream(
             f"ws://127.0.0.1:{self.mock.port}{path}", call_sid=self.sid, parameters=parameters, headers=headers
         )
         while self.carrier.open and not self.over.is_set() and not self.redirected:

@@ -1,63 +1,18 @@
 """Calls that Twilio brings: whose number it is decides what is said, and the record stands among the calls that came
 in."""
 
-import threading
 import time
 
 import pytest
 from conftest import mocks
 from mock_twilio import MockTwilio
+from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, told, wait
 from realtime_calls import realtime
 from twilio_calls import spoken, start
 
-CALLER, OURS = "+821098765432", "+15550199"
-ASKS = {
-    "TRUNKLINE_INBOUND_QUESTIONS": "Shall we call you back?",
-    "TRUNKLINE_INBOUND_GREETING_TEMPLATE": "Riverside Restaurant, good day.",
-    "TRUNKLINE_INBOUND_PURPOSE": "You take reservations.",
-    # More than the second of silence that a test takes for the end of a sentence.
-    "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "3000",
-}
 WAYS = ["stream", "turns"]
 
 carrier = mocks(MockTwilio)
-
-
-def inbound(server):
-    return server.request("GET", "/api/inbound/")[1]["items"]
-
-
-def record(server, states=("completed", "failed"), seconds=30):
-    """The newest call that came in, once it is in one of the states."""
-    deadline = time.time() + seconds
-    while time.time() < deadline:
-        items = inbound(server)
-        if items and items[0]["state"] in states:
-            return server.request("GET", f"/api/inbound/{items[0]['inbound_id']}")[1]
-        time.sleep(0.05)
-    raise AssertionError((inbound(server), server.request("GET", "/api/outbound/")[1]["items"]))
-
-
-def told(server, call):
-    return [event["event"] for event in server.request("GET", f"/api/inbound/{call['inbound_id']}/events")[1]["items"]]
-
-
-def result_of(server, call):
-    return server.request("GET", f"/api/inbound/{call['inbound_id']}/result")[1]
-
-
-def begin(call, action=None):
-    """The call, in a thread of its own."""
-    thread = threading.Thread(target=action or call.answer, daemon=True)
-    thread.start()
-    return thread
-
-
-def wait(condition, seconds=15, what="it"):
-    deadline = time.time() + seconds
-    while not condition():
-        assert time.time() < deadline, f"{what} did not happen"
-        time.sleep(0.02)
 
 
 def check_whole_call(server, call, phone):

@@ -39,8 +39,8 @@ def asked(mock, what="Calls.json"):
 
 
 @functools.cache
-def spoken(text):
-    """What a person says into `<Record>`: WAV, 8 kHz, 16 bit, with the silence that ended it."""
+def spoken(text, rate=8000):
+    """What a person says into `<Record>`: WAV, 16 bit, with the silence that ended it."""
     loud = subprocess.run(
         ["espeak-ng", "-v", "en-us", "-s", "140", "--stdout", text], capture_output=True, check=True
     ).stdout
@@ -53,7 +53,7 @@ def spoken(text):
             "-t",
             "wav",
             "-r",
-            "8000",
+            str(rate),
             "-b",
             "16",
             "-c",

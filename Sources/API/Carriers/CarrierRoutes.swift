@@ -23,6 +23,8 @@ struct CarrierRoute: Sendable {
 extension Routes {
     /// Each carrier's, once.
     static let carriers: [any CarrierRoutes.Type] = [
-        TwilioRoutes.self
+        TwilioRoutes.self,
+        TelnyxRoutes.self,
+        SignalWireRoutes.self,
     ]
 }

@@ -18,11 +18,11 @@ struct TwilioRoutes: CarrierRoutes {
     private static let signatureHeader = "X-Twilio-Signature"
 
     private let audioPaths = SignedPath()
-    private let webhooks: CarrierWebhooks
+    private let markup: MarkupWebhooks
 
     init(services: Routes.Services) {
         self.services = services
-        webhooks = CarrierWebhooks(services)
+        markup = MarkupWebhooks(services)
     }
 
     var all: [CarrierRoute] {
@@ -41,22 +41,23 @@ struct TwilioRoutes: CarrierRoutes {
     /// by turns, and each recording of the caller comes here too (`?turn=`).
     func voice(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, twilio) = try checked(request)
-        guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", .required) }
+        let callSid = try MarkupWebhooks.callID(in: form)
         if let number = request.queryValue("turn").flatMap({ Int($0) }) {
-            guard let conversation = services.turns.conversation(of: callSid) else { return Self.twiML(TwiML.hangUp) }
+            guard let conversation = services.turns.conversation(of: callSid) else {
+                return MarkupWebhooks.response(CallMarkup.hangUp)
+            }
             let heard = await heard(form, twilio)
-            return Self.twiML(turn(await conversation.turn(after: number, heard: heard), of: callSid, twilio))
+            return MarkupWebhooks.response(
+                turn(await conversation.turn(after: number, heard: heard), of: callSid, twilio))
         }
         let isAfterStream = request.queryValue("after") == "stream"
         let isStreamLost = isAfterStream && services.tickets.revoke(providerCallID: callSid)
         // Where the stream has been, the call is done.
-        if isAfterStream, !isStreamLost { return Self.twiML(TwiML.hangUp) }
+        if isAfterStream, !isStreamLost { return MarkupWebhooks.response(CallMarkup.hangUp) }
         let asked = request.queryValue("call"), callID: String
-        let report = CarrierReport(twilioCall: callSid, status: asked == nil ? nil : "in-progress")
-        switch await webhooks.answer(report, of: asked, by: twilio, from: form["From"], to: form["To"]) {
-        case .taken(let id): callID = id
-        case .over: return Self.twiML(TwiML.hangUp)
-        case .refused(let isBusy): return Self.twiML(TwiML.reject(isBusy: isBusy))
+        switch await markup.answer(form, call: callSid, of: asked, by: twilio) {
+        case .connect(let id): callID = id
+        case .told(let response): return response
         }
         if isStreamLost {
             services.logger.warning(
@@ -64,21 +65,23 @@ struct TwilioRoutes: CarrierRoutes {
         }
         if twilio.isTurnBased || isStreamLost, twilio.rest != nil {
             guard let conversation = services.turns.begin(callSid, callID: callID) else {
-                return Self.twiML(TwiML.hangUp)
+                return MarkupWebhooks.response(CallMarkup.hangUp)
             }
-            return Self.twiML(turn(await conversation.begin(), of: callSid, twilio))
+            return MarkupWebhooks.response(turn(await conversation.begin(), of: callSid, twilio))
         }
-        let token = webhooks.token(for: callSid, callID: callID)
+        // The stream's URL must have no query (error 31920), so the token goes into a parameter.
+        let token = markup.webhooks.token(for: callSid, callID: callID)
         let query = [("after", "stream")] + (asked.map { [("call", $0)] } ?? [])
         let next = twilio.rest == nil ? nil : twilio.publicURL + "/twilio/voice?" + HTTPForm.encode(query)
-        return Self.twiML(TwiML.connect(stream: twilio.streamURL, parameters: [("token", token)], next: next))
+        return MarkupWebhooks.response(
+            CallMarkup.connect(stream: twilio.streamURL, parameters: [("token", token)], next: next))
     }
 
     private func turn(_ turn: TurnBasedCall.Turn, of callSid: String, _ twilio: TwilioCarrier) -> String {
         let path = "/twilio/audio/\(HTTPForm.escaped(callSid))/\(turn.number)"
         let url = turn.audio.isEmpty ? nil : twilio.publicURL + audioPaths.sign(path, at: turn.madeAt)
-        guard !turn.isLast else { return TwiML.goodbye(play: url) }
-        return TwiML.turn(
+        guard !turn.isLast else { return CallMarkup.goodbye(play: url) }
+        return CallMarkup.turn(
             play: url, next: "\(twilio.publicURL)/twilio/voice?turn=\(turn.number)",
             silenceSeconds: TurnBasedCall.endSilenceMs / 1_000,
             limitSeconds: TurnBasedCall.recordingLimit)
@@ -114,54 +117,24 @@ struct TwilioRoutes: CarrierRoutes {
     /// our stream has ended.
     func transferred(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, _) = try checked(request)
-        guard let status = form["DialCallStatus"] else { throw APIError.invalid("DialCallStatus", .required) }
-        if ["completed", "answered"].contains(status) { return Self.twiML(TwiML.hangUp) }
-        services.logger.warning("nobody took a transferred call", metadata: ["state": "\(status.prefix(32))"])
-        let apology = SpokenText.nobodyAvailable(language: request.queryValue("language") ?? "en")
-        return Self.twiML(TwiML.say(apology.text, language: apology.locale))
+        return try markup.transferred(request, form)
     }
 
     /// `POST /twilio/status`: a call's or a stream's state has changed, or Twilio has found out who answered.
     func status(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, twilio) = try checked(request)
-        guard let callSid = form["CallSid"], !callSid.isEmpty else { throw APIError.invalid("CallSid", .required) }
-        if let event = form["StreamEvent"] {
-            if event == "stream-error" {
-                services.logger.warning(
-                    "Twilio reports a stream error",
-                    metadata: [
-                        "call": "\(callSid.prefix(64))", "error": "\((form["StreamError"] ?? "").prefix(200))",
-                    ])
-            }
-            return HTTPResponse(status: 204)
-        }
-        let report = CarrierReport(
-            twilioCall: callSid, status: form["CallStatus"], sipCode: form["SipResponseCode"].flatMap { Int($0) },
-            answeredBy: form["AnsweredBy"])
-        await webhooks.take(report, of: request.queryValue("call"), by: twilio)
-        if report.isFinal { await services.turns.ended(callSid) }
+        let callSid = try MarkupWebhooks.callID(in: form)
+        let report = await markup.status(form, call: callSid, of: request.queryValue("call"), by: twilio)
+        if let report, report.isFinal { await services.turns.ended(callSid) }
         return HTTPResponse(status: 204)
     }
 
     /// The form's fields, once the signature over them has been found right.
     private func checked(_ request: HTTPRequest) throws -> ([String: String], TwilioCarrier) {
-        let twilio = try webhooks.carrier(
+        let twilio = try markup.webhooks.carrier(
             TwilioCarrier.self, settings: "TWILIO_AUTH_TOKEN and APP_PUBLIC_BASE_URL")
-        guard let signature = request.headers[TwilioSignature.header] else {
-            throw CarrierWebhooks.forbidden(.signatureMissing, header: Self.signatureHeader)
-        }
-        let url = twilio.publicURL + request.path + CarrierWebhooks.query(of: request)
-        let isForm = (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
-        let fields = isForm ? try CarrierWebhooks.form(request.body) : []
-        let isValid =
-            isForm || request.body.isEmpty
-            ? twilio.signature.isValid(signature, url: url, form: fields)
-            : twilio.signature.isValid(signature, url: url, body: request.body)
-        guard isValid else { throw CarrierWebhooks.forbidden(.signatureWrong, header: Self.signatureHeader) }
-        return (Dictionary(fields.map { ($0.name, $0.value) }) { first, _ in first }, twilio)
-    }
-
-    private static func twiML(_ text: String) -> HTTPResponse {
-        HTTPResponse(status: 200, contentType: TwiML.contentType, Array(text.utf8))
+        let form = try MarkupWebhooks.checked(
+            request, twilio.signature, header: Self.signatureHeader, publicURL: twilio.publicURL)
+        return (form, twilio)
     }
 }

@@ -256,6 +256,7 @@ final class CallJournal: Sendable {
         let at = now()
         logger.info("the media stream is open", metadata: ["dialect": "\(dialect)"])
         update { call in
+            call.dialect = dialect
             let payload = CallEvent.payload(["dialect": dialect])
             return [CallEvent(kind: "stream_connected", at: at, of: call, payload: payload)]
         }

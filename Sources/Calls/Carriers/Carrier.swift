@@ -1,8 +1,8 @@
+internal import Bridge
 public import Realtime
 
 /// A provider of telephony: its streams come to `StreamServer`, and perhaps its API places, transfers and ends calls
-/// for
-/// us. A folder of its own in `Bridge`, `Calls` and `API`; listed in `Carriers.all`.
+/// for us. A folder of its own in `Bridge`, `Calls` and `API`; listed in `Carriers.all`.
 public protocol Carrier: Sendable {
     /// In `outbound.default_gateway` and in records: lower case.
     static var name: String { get }
@@ -12,6 +12,9 @@ public protocol Carrier: Sendable {
     static var dialect: String { get }
     /// Whether an id is of the form of its calls.
     static func owns(callID: String) -> Bool
+    /// Whether a call ends, or does what its markup says next, when we close its stream. False: its API ends it; and
+    /// when that has transferred a call, the stream is left to us.
+    static var endsWithStream: Bool { get }
 
     /// Whether the upgrade of a stream is signed by it; asked where `DialectTraits.signatureHeader` is there.
     func isSigned(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool
@@ -22,6 +25,22 @@ public protocol Carrier: Sendable {
 extension Carrier {
     public var name: String { Self.name }
     public var title: String { Self.title }
+    public static var endsWithStream: Bool { true }
+    /// Most carriers sign no upgrades: their streams come in by the token of their call.
+    public func isSigned(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool {
+        false
+    }
+
+    /// Where its streams go: the first path of its dialect, by WebSocket.
+    /// - Parameter publicURL: our address as the carrier sees it, without a slash at the end.
+    static func streamURL(at publicURL: String) -> String {
+        let address =
+            publicURL.hasPrefix("https://")
+            ? "wss://" + publicURL.dropFirst(8)
+            : publicURL.hasPrefix("http://") ? "ws://" + publicURL.dropFirst(7) : publicURL
+        return address + (Dialects.named(dialect)?.traits.paths.first ?? "")
+    }
+
     /// Its API, for a call that can be one of its own: an id goes into a URL.
     func api(for callID: String) -> (any CarrierAPI)? { Self.owns(callID: callID) ? api : nil }
 }
@@ -63,6 +82,13 @@ public struct CarrierTransfer: Sendable {
     public var ringSeconds: Int
     /// Of what the caller is told where nobody answers, e.g. `ko`.
     public var language: String
+
+    /// As markup.
+    /// - Parameter next: asked when that is over, with the language in its query.
+    public func markup(next: String) -> String {
+        CallMarkup.dial(
+            target, callerID: callerID, ringSeconds: ringSeconds, next: "\(next)?language=\(language)")
+    }
 }
 
 /// What a carrier says is wrong, or the network.

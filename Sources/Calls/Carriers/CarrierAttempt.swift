@@ -220,7 +220,7 @@ actor CarrierAttempt: CarriedAttempt {
     private func conversationEnded(_ reason: EndReason?) {
         guard !isOver else { return }
         if reason == .transferred { isGone = true }
-        if isGone { return over { _ in } }
+        if isGone || !type(of: carrier).endsWithStream { return over { _ in } }
         isEnding = true
         watch(Self.endLimit / 2) { await $0.over { _ in } }
     }
@@ -232,6 +232,8 @@ actor CarrierAttempt: CarriedAttempt {
             Task { await conversation.hangUp(.calleeHangup) }
         } else if journal.isConnected {
             over { $0.conversationEnded(nil, reason: .calleeHangup) }
+        } else if isCancelled {
+            unanswered()
         } else {
             over {
                 $0.attemptEnded(AttemptOutcome(state: .failed, reason: "the call ended before its media stream came"))

@@ -2,7 +2,9 @@
 public struct Carriers: Sendable {
     /// Each once.
     public static let all: [any Carrier.Type] = [
-        TwilioCarrier.self
+        TwilioCarrier.self,
+        TelnyxCarrier.self,
+        SignalWireCarrier.self,
     ]
 
     private let ready: [any Carrier]

@@ -82,7 +82,10 @@ actor StreamedCall: CarriedConversation, GraphCall {
         Task {
             // The stream may be gone before the answer is here.
             host?.transfer.carrier(.accepted)
-            do throws(CarrierFailure) { try await api.transfer(providerCallID, transfer) } catch {
+            do throws(CarrierFailure) {
+                try await api.transfer(providerCallID, transfer)
+                if let carrier, !type(of: carrier).endsWithStream { host?.transfer.carrier(.finished) }
+            } catch {
                 host?.transfer.carrier(.failed(error.message))
             }
         }

@@ -50,7 +50,7 @@ actor ArrivedCall: CarriedAttempt {
                         loop: loop, call: record, providerCallID: id, carrier: carrier, line: line, settings: settings,
                         journal: journal)
                     Task { await self.began(carried) }
-                    carried.assumeIsolated { $0.run(stream) { _ in Task { await self.over() } } }
+                    carried.assumeIsolated { $0.run(stream) { reason in Task { await self.streamEnded(reason) } } }
                 },
                 turns: { [self] ended in byTurns(ended) }))
     }
@@ -105,6 +105,12 @@ actor ArrivedCall: CarriedAttempt {
         line.calls.stopAwaiting(record.id)
         journal.attemptEnded(AttemptOutcome(state: .failed, code: code, reason: reason))
         over()
+    }
+
+    /// A call that was transferred goes on without us.
+    private func streamEnded(_ reason: EndReason) async {
+        over()
+        if reason != .transferred, !type(of: carrier).endsWithStream { await release() }
     }
 
     private func over() {

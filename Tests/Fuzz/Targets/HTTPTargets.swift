@@ -16,13 +16,13 @@ func fuzzForm(_ input: FuzzInput) {
         again.count == fields.count
             && zip(again, fields).allSatisfy { isSame($0.name, $1.name) && isSame($0.value, $1.value) },
         "fields changed: \(fields) \(again)")
-    let signature = twilioSignature.signature(url: "https://example.org/twilio/voice", form: fields)
+    let signature = formSignature.signature(url: "https://example.org/twilio/voice", form: fields)
     expect(
-        twilioSignature.isValid(signature, url: "https://example.org/twilio/voice", form: fields),
+        formSignature.isValid(signature, url: "https://example.org/twilio/voice", form: fields),
         "our own signature is not valid")
 }
 
-private let twilioSignature = TwilioSignature(authToken: "0123456789abcdef0123456789abcdef")
+private let formSignature = FormSignature(key: "0123456789abcdef0123456789abcdef")
 
 func fuzzURL(_ input: FuzzInput) {
     let text = input.text
@@ -33,11 +33,11 @@ func fuzzURL(_ input: FuzzInput) {
         let written = "\(url.isSecure ? "wss" : "ws")://\(url.host):\(url.port)\(url.path)"
         expect(WebSocketURL(written) == url, "\(url) written as \(written) is another one")
     }
-    expect(!TwilioSignature.spellings(of: text).isEmpty, "no spelling")
+    expect(!FormSignature.spellings(of: text).isEmpty, "no spelling")
     expect(
-        twilioSignature.isValid(twilioSignature.signature(url: text, form: []), url: text),
+        formSignature.isValid(formSignature.signature(url: text, form: []), url: text),
         "our own signature is not valid")
-    _ = twilioSignature.isValid(text, url: text, body: input.bytes)
+    _ = formSignature.isValid(text, url: text, body: input.bytes)
     // A literal of our own networks is never public, however it is written.
     if PublicAddress.contains(text), let address = SocketAddress(text, port: 1) {
         expect(

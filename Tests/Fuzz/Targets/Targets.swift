@@ -29,6 +29,7 @@ let targets: [FuzzTarget] =
         // JSON
         FuzzTarget("json", fuzzJSON),
         FuzzTarget("json-members", fuzzJSONMembers),
+        FuzzTarget("telnyx-event", maximumLength: 2_048, fuzzTelnyxEvent),
         // Models and speech services
         FuzzTarget("openai-realtime", fuzzOpenAIRealtime),
         FuzzTarget("gemini-live", fuzzGeminiLive),

@@ -10,7 +10,7 @@ public struct TwilioSettings: Sendable {
     public var keySID: String?
     public var keySecret: String?
     /// Twilio's REST API, without a slash at the end.
-    public var url = TwilioREST.Configuration.vendorURL
+    public var url = TwilioREST.vendorURL
     /// `<Play>` and `<Record>`, for trunks without streams.
     public var isTurnBased = false
     public var detectsMachines = true
@@ -43,11 +43,11 @@ public struct TwilioSettings: Sendable {
     }
 
     /// nil: Twilio's REST API cannot be used.
-    public var rest: TwilioREST.Configuration? {
+    public var rest: CallsREST.Configuration? {
         guard let accountSID, let authToken else { return nil }
-        var rest = TwilioREST.Configuration(accountSID: accountSID, secret: keySecret ?? authToken, keySID: keySID)
-        rest.url = url
-        return rest
+        return CallsREST.Configuration(
+            title: "Twilio", url: url, account: accountSID, user: keySID ?? accountSID,
+            password: keySecret ?? authToken, isCallID: TwilioREST.isSID)
     }
 
     /// What is missing; nil: nothing.

@@ -8,8 +8,8 @@ extension TwilioSettings: CarrierAccount {
     public func carrier(_ client: HTTPClient, publicURL: String?) -> (any Carrier)? {
         guard let authToken, let publicURL else { return nil }
         return TwilioCarrier(
-            signature: TwilioSignature(authToken: authToken), publicURL: publicURL,
-            rest: rest.map { TwilioREST($0, client: client) }, detectsMachines: detectsMachines,
+            signature: FormSignature(key: authToken), publicURL: publicURL,
+            rest: rest.map { CallsREST($0, client: client) }, detectsMachines: detectsMachines,
             isTurnBased: isTurnBased, streamURL: streamURL)
     }
 }

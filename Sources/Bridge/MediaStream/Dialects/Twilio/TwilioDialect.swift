@@ -10,7 +10,7 @@ public final class TwilioDialect: MediaStreamDialect {
             name: "twilio", paths: ["/media/twilio", "/twilio/stream"], accepts: [.text], soundKind: .text,
             formats: [.muLaw8k])
         traits.subprotocols = ["audio.twilio.com"]
-        traits.signatureHeader = TwilioSignature.header
+        traits.signatureHeader = TwilioREST.signatureHeader
         return traits
     }()
 

@@ -5,14 +5,14 @@ import Testing
 
 @testable import Bridge
 
-@Suite struct TwilioSignatureTests {
+@Suite struct FormSignatureTests {
     /// The example of twilio.com/docs/usage/security.
     private let form: [(name: String, value: String)] = [
         ("CallSid", "CA1234567890ABCDE"), ("Caller", "+14158675309"), ("Digits", "1234"), ("From", "+14158675309"),
         ("To", "+18005551212"),
     ]
     private let url = "https://mycompany.com/myapp.php?foo=1&bar=2"
-    private let signature = TwilioSignature(authToken: "12345")
+    private let signature = FormSignature(key: "12345")
 
     @Test func theVendorsExample() {
         #expect(signature.signature(url: url, form: form) == "RSOYDt4T1cUTdK1PDd93/VVr8B8=")
@@ -21,7 +21,7 @@ import Testing
     @Test func anotherUrlFieldOrTokenIsRefused() {
         #expect(!signature.isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url + "3", form: form))
         #expect(!signature.isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url, form: form + [("X", "1")]))
-        #expect(!TwilioSignature(authToken: "12346").isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url, form: form))
+        #expect(!FormSignature(key: "12346").isValid("RSOYDt4T1cUTdK1PDd93/VVr8B8=", url: url, form: form))
         #expect(!signature.isValid("", url: url, form: form) && !signature.isValid("not base64!", url: url, form: form))
     }
     @Test(arguments: ["https://h/p", "https://h:443/p", "wss://h/p", "wss://h:443/p", "https://h/p/"])

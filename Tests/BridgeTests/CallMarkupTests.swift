@@ -5,10 +5,10 @@ import Testing
 
 @testable import Bridge
 
-@Suite struct TwiMLTests {
+@Suite struct CallMarkupTests {
     @Test func textIsEscaped() {
         #expect(
-            TwiML.connect(stream: "wss://h/a&b", parameters: [("k", "\"<'>&\u{1}")])
+            CallMarkup.connect(stream: "wss://h/a&b", parameters: [("k", "\"<'>&\u{1}")])
                 == #"<?xml version="1.0" encoding="UTF-8"?><Response><Connect><Stream url="wss://h/a&amp;b">"#
                 + #"<Parameter name="k" value="&quot;&lt;&apos;&gt;&amp;"/></Stream></Connect></Response>"#
         )

@@ -1,16 +1,20 @@
-/// What Twilio is told to do with a call (twilio.com/docs/voice/twiml).
-public enum TwiML {
+/// What a carrier is told to do with a call, in the verbs that several of them share. What only one has, such as
+/// attributes of `<Stream>`, is in its folder.
+public enum CallMarkup {
     public static let contentType = "text/xml; charset=utf-8"
 
-    /// `<Connect><Stream>`: the call's media to and from a WebSocket of ours. The URL must have no query (error 31920),
-    /// so what the stream is to be known by goes into parameters.
+    /// `<Connect><Stream>`: the call's media to and from a WebSocket of ours.
     ///
-    /// - Parameter next: asked for TwiML when the stream has ended, or could not be had.
-    public static func connect(stream url: String, parameters: [(name: String, value: String)], next: String? = nil)
-        -> String
-    {
+    /// - Parameters:
+    ///   - attributes: of `<Stream>`, beside its URL.
+    ///   - parameters: told with the stream.
+    ///   - next: asked for markup when the stream has ended, or could not be had; nil: the carrier hangs up.
+    public static func connect(
+        stream url: String, attributes: [(name: String, value: String?)] = [],
+        parameters: [(name: String, value: String)] = [], next: String? = nil
+    ) -> String {
         let inner = parameters.map { MarkupElement("Parameter", [("name", $0.name), ("value", $0.value)]) }
-        let connect = MarkupElement("Connect", [], [MarkupElement("Stream", [("url", url)], inner)])
+        let connect = MarkupElement("Connect", [], [MarkupElement("Stream", [("url", url)] + attributes, inner)])
         return response([connect] + (next.map { [redirect($0)] } ?? []))
     }
 
@@ -37,7 +41,7 @@ public enum TwiML {
     ///
     /// - Parameters:
     ///   - target: a number, or a `sip:` address.
-    ///   - callerID: a number of the account's; nil: Twilio chooses.
+    ///   - callerID: a number of the account's; nil: the carrier chooses.
     ///   - next: asked, with `DialCallStatus`, when that is over.
     public static func dial(_ target: String, callerID: String?, ringSeconds: Int, next: String) -> String {
         let whom = MarkupElement(target.lowercased().hasPrefix("sip:") ? "Sip" : "Number", text: target)
@@ -48,7 +52,7 @@ public enum TwiML {
         ])
     }
 
-    /// Words of Twilio's own voice, then the end.
+    /// Words of the carrier's own voice, then the end.
     public static func say(_ text: String, language: String) -> String {
         response([MarkupElement("Say", [("language", language)], text: text), MarkupElement("Hangup")])
     }

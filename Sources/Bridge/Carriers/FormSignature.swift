@@ -2,20 +2,17 @@ internal import Crypto
 internal import Foundation
 internal import Net
 
-/// `X-Twilio-Signature` (twilio.com/docs/usage/security): that a request comes from Twilio, for it alone knows the
-/// token.
+/// A signature of a webhook's URL and form: that a request comes from the carrier, which alone knows the key.
 ///
-/// The URL is the one Twilio was given, not the one that arrives behind a proxy; it is tried with and without its port,
-/// as `https:` or `wss:` and as their plain forms, since Twilio's own stacks differ.
-public struct TwilioSignature: Sendable {
-    /// Lower case.
-    public static let header = "x-twilio-signature"
+/// The URL is the one that the carrier was given, not the one that arrives behind a proxy; it is tried with and without
+/// its port, as `https:` or `wss:` and as their plain forms, since carriers' own stacks differ.
+public struct FormSignature: Sendable {
     /// Query item with the body's digest, where the body is no form.
     private static let bodyDigestItem = "bodySHA256"
 
     private let key: SymmetricKey
 
-    public init(authToken: String) { key = SymmetricKey(data: Data(authToken.utf8)) }
+    public init(key: String) { self.key = SymmetricKey(data: Data(key.utf8)) }
 
     /// Base64 of HMAC-SHA1 over the URL and the form's fields, sorted by name, then by value, each value once.
     public func signature(url: String, form: [(name: String, value: String)]) -> String {
@@ -33,7 +30,7 @@ public struct TwilioSignature: Sendable {
     private static func byBytes(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }
 
     /// - Parameters:
-    ///   - url: as Twilio sees it, query included.
+    ///   - url: as the carrier sees it, query included.
     ///   - form: the fields of a form body; empty for a GET or another body.
     ///   - body: the raw body where it is no form; its digest stands in the URL.
     public func isValid(

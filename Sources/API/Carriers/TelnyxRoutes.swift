@@ -1,0 +1,104 @@
+internal import Bridge
+internal import Calls
+internal import Net
+internal import Problems
+
+/// What Telnyx asks us: what to do with a call, and tells us: what became of it. Trusted by its signature alone.
+///
+/// Calls of TeXML ask by forms and are answered by markup. Calls of Call Control tell their events as JSON
+/// (`TelnyxEventRoutes`), and we answer by commands of our own.
+struct TelnyxRoutes: CarrierRoutes {
+    static let prefix = "/telnyx/"
+
+    private let services: Routes.Services
+    private let markup: MarkupWebhooks
+    private let events: TelnyxEventRoutes
+
+    init(services: Routes.Services) {
+        self.services = services
+        markup = MarkupWebhooks(services)
+        events = TelnyxEventRoutes(services)
+    }
+
+    var all: [CarrierRoute] {
+        [
+            CarrierRoute("POST", "/telnyx/voice", voice),
+            CarrierRoute("POST", "/telnyx/status", status),
+            CarrierRoute("POST", "/telnyx/transferred", transferred),
+        ]
+    }
+
+    /// `POST /telnyx/voice`: an event of Call Control; or what is to be done with a call of TeXML.
+    ///
+    /// That is connected to our media stream, with a token for this call alone. When the stream has ended it asks
+    /// again (`?after=stream`), and is transferred or ends.
+    func voice(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let telnyx = try checked(request)
+        guard MarkupWebhooks.isForm(request) else { return try await event(request, telnyx) }
+        let (form, callID) = try form(request)
+        if request.queryValue("after") == "stream" {
+            return MarkupWebhooks.dial(
+                telnyx.transfers.take(callID), transferred: telnyx.publicURL + "/telnyx/transferred")
+        }
+        switch await markup.answer(form, call: callID, of: nil, by: telnyx) {
+        case .told(let response): return response
+        case .connect(let id):
+            telnyx.transfers.expect(callID)
+            let token = markup.webhooks.token(for: callID, callID: id)
+            return MarkupWebhooks.response(
+                CallMarkup.connect(
+                    stream: telnyx.stream.markupURL, attributes: telnyx.stream.attributes,
+                    parameters: [("token", token)], next: telnyx.publicURL + "/telnyx/voice?after=stream"))
+        }
+    }
+
+    private func event(_ request: HTTPRequest, _ telnyx: TelnyxCarrier) async throws(APIError) -> HTTPResponse {
+        let event: TelnyxEvent
+        do throws(TelnyxEvent.Malformed) { event = try TelnyxEvent(request.body) } catch {
+            switch error {
+            case .notJSON: throw APIError.invalid("body", .bodyNotObject)
+            case .notObject(let field): throw APIError.invalid(field, .notObject)
+            case .notText(let field): throw APIError.invalid(field, .notText)
+            case .notCallID(let field): throw APIError.invalid(field, .notCarrierCallId)
+            case .missing(let field): throw APIError.invalid(field, .required)
+            }
+        }
+        return try await events.take(event, by: telnyx)
+    }
+
+    /// `POST /telnyx/transferred`: the call to an operator is over, or came to nothing.
+    func transferred(_ request: HTTPRequest) async throws -> HTTPResponse {
+        _ = try checked(request)
+        return try markup.transferred(request, try form(request).fields)
+    }
+
+    /// `POST /telnyx/status`: a state of a call of TeXML has changed, or one of its stream's.
+    func status(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let telnyx = try checked(request)
+        let (form, callID) = try form(request)
+        _ = await markup.status(form, call: callID, of: nil, by: telnyx)
+        return HTTPResponse(status: 204)
+    }
+
+    private func form(_ request: HTTPRequest) throws(APIError) -> (fields: [String: String], callID: String) {
+        let fields = MarkupWebhooks.fields(try CarrierWebhooks.form(request.body))
+        return (fields, try MarkupWebhooks.callID(in: fields, isOwn: TelnyxCarrier.owns))
+    }
+
+    /// - Throws: 403 for a request that Telnyx has not signed, or not just now.
+    private func checked(_ request: HTTPRequest) throws(APIError) -> TelnyxCarrier {
+        let telnyx = try markup.webhooks.carrier(
+            TelnyxCarrier.self, settings: "TELNYX_PUBLIC_KEY and APP_PUBLIC_BASE_URL")
+        guard let signature = request.headers[TelnyxSignature.header] else {
+            throw CarrierWebhooks.forbidden(.signatureMissing, header: TelnyxSignature.header)
+        }
+        guard let timestamp = request.headers[TelnyxSignature.timestampHeader] else {
+            throw CarrierWebhooks.forbidden(.signatureMissing, header: TelnyxSignature.timestampHeader)
+        }
+        switch telnyx.signature.verdict(on: signature, timestamp: timestamp, body: request.body, at: services.now()) {
+        case .valid: return telnyx
+        case .wrong: throw CarrierWebhooks.forbidden(.signatureWrong, header: TelnyxSignature.header)
+        case .untimely: throw CarrierWebhooks.forbidden(.signatureUntimely, header: TelnyxSignature.timestampHeader)
+        }
+    }
+}
