@@ -53,6 +53,7 @@ let package = Package(
             name: "Bridge",
             dependencies: [
                 "Pipeline", "Net", "Settings", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
