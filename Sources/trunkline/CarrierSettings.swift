@@ -6,12 +6,18 @@ import Settings
 /// The accounts at the carriers. Another carrier is a property, its keys and a name in `accounts`.
 struct CarrierSettings: Sendable {
     var twilio = TwilioSettings()
+    var plivo = PlivoSettings()
+    var vonage = VonageSettings()
+    var exotel = ExotelSettings()
 
     @SettingsBuilder<Self> static var keys: [Setting<Self>] {
         TwilioSettings.keys.under(\.twilio)
+        PlivoSettings.keys.under(\.plivo)
+        VonageSettings.keys.under(\.vonage)
+        ExotelSettings.keys.under(\.exotel)
     }
 
-    private var accounts: [any CarrierAccount] { [twilio] }
+    private var accounts: [any CarrierAccount] { [twilio, plivo, vonage, exotel] }
 
     /// Calls can be placed by the API of one of them.
     var canDial: Bool { accounts.contains { $0.canDial } }

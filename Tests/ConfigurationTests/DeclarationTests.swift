@@ -44,7 +44,8 @@ import Testing
         "openai,gemini", "openai", "silero", "warning", "json", "off", "e164", "busy", "retry", "blind", "SHA-256",
         "pcm", "manual", "realtime", "turns", "telephony/sip minute 0.012", "one.example", "twilio",
         "AC" + String(repeating: "0", count: 32), String(repeating: "ab", count: 32),
-        "whsec_" + String(repeating: "A", count: 32),
+        "whsec_" + String(repeating: "A", count: 32), "MA" + String(repeating: "0", count: 18), "l16/16000", "advanced",
+        "aaaaaaaa-bbbb-cccc-dddd-0123456789ab", "mulaw/8000", "l16/8000",
     ]
 
     /// Catches a key path copied from another setting.

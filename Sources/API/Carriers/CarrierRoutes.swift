@@ -23,6 +23,9 @@ struct CarrierRoute: Sendable {
 extension Routes {
     /// Each carrier's, once.
     static let carriers: [any CarrierRoutes.Type] = [
-        TwilioRoutes.self
+        TwilioRoutes.self,
+        PlivoRoutes.self,
+        VonageRoutes.self,
+        ExotelRoutes.self,
     ]
 }

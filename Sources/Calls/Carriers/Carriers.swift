@@ -2,7 +2,10 @@
 public struct Carriers: Sendable {
     /// Each once.
     public static let all: [any Carrier.Type] = [
-        TwilioCarrier.self
+        TwilioCarrier.self,
+        PlivoCarrier.self,
+        VonageCarrier.self,
+        ExotelCarrier.self,
     ]
 
     private let ready: [any Carrier]
