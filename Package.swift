@@ -54,6 +54,7 @@ let package = Package(
             dependencies: [
                 "Pipeline", "Net", "Settings", "CSofia", "CSrtp", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -6,6 +6,11 @@ const carrierNames = {
   browser: t("Browser"),
   stream: t("Another server"),
   twilio: "Twilio",
+  telnyx: "Telnyx",
+  signalwire: "SignalWire",
+  plivo: "Plivo",
+  vonage: "Vonage",
+  exotel: "Exotel",
 };
 const dialectNames = {
   twilio: "Twilio",

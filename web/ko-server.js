@@ -184,6 +184,7 @@ export default {
 
   // Carriers.
   carrier_not_set_up: "{carrier}이(가) 설정되어 있지 않습니다. {settings}을(를) 설정하세요",
+  not_carrier_call: "{carrier}의 통화 ID가 아닙니다",
   signature_missing: "{header}이(가) 없습니다",
   signature_wrong: "{header}이(가) 이 URL과 본문에 맞지 않습니다",
   signature_untimely: "{header}이(가) 이 서버의 시각과 너무 다릅니다",

@@ -204,6 +204,7 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     // MARK: Carriers
 
     case carrierNotSetUp = "{carrier} is not set up: set {settings}"
+    case notCarrierCall = "is not the id of a call at {carrier}"
     case signatureMissing = "{header} is missing"
     case signatureWrong = "{header} is not right for this URL and body"
     case signatureUntimely = "{header} is too far from the time here"

@@ -8,14 +8,20 @@ struct CarrierSettings: Sendable {
     var twilio = TwilioSettings()
     var telnyx = TelnyxSettings()
     var signalWire = SignalWireSettings()
+    var plivo = PlivoSettings()
+    var vonage = VonageSettings()
+    var exotel = ExotelSettings()
 
     @SettingsBuilder<Self> static var keys: [Setting<Self>] {
         TwilioSettings.keys.under(\.twilio)
         TelnyxSettings.keys.under(\.telnyx)
         SignalWireSettings.keys.under(\.signalWire)
+        PlivoSettings.keys.under(\.plivo)
+        VonageSettings.keys.under(\.vonage)
+        ExotelSettings.keys.under(\.exotel)
     }
 
-    private var accounts: [any CarrierAccount] { [twilio, telnyx, signalWire] }
+    private var accounts: [any CarrierAccount] { [twilio, telnyx, signalWire, plivo, vonage, exotel] }
 
     /// Calls can be placed by the API of one of them.
     var canDial: Bool { accounts.contains { $0.canDial } }

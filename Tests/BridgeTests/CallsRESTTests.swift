@@ -78,7 +78,7 @@ import Testing
         let failure = try await ask(#"{"code":21211,"message":"No such number."}"#, status: "400 Bad Request") {
             try await $0.call(call)
         }.failure
-        #expect(failure == RESTFailure(message: "SignalWire refused (400): No such number.", code: 21_211, status: 400))
+        #expect(failure == RESTFailure("SignalWire refused (400): No such number.", code: 21_211, status: 400))
     }
 
     @Test func anAPIThatCannotBeReachedIsNotUncertain() async throws {

@@ -45,7 +45,8 @@ import Testing
         "pcm", "manual", "realtime", "turns", "telephony/sip minute 0.012", "one.example", "twilio",
         "l16/16000", "CNbsyClOSrDQQZcmW8njiFeF5aCX/Zvf8HP+EXoVyKs=", "4b7ae78a-d02e-4889-a63b-08b156d5916e",
         "AC" + String(repeating: "0", count: 32), String(repeating: "ab", count: 32),
-        "whsec_" + String(repeating: "A", count: 32),
+        "whsec_" + String(repeating: "A", count: 32), "MA" + String(repeating: "0", count: 18), "l16/16000", "advanced",
+        "aaaaaaaa-bbbb-cccc-dddd-0123456789ab", "mulaw/8000", "l16/8000",
     ]
 
     /// Catches a key path copied from another setting.

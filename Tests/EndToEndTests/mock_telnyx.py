@@ -79,7 +79,7 @@ class TelnyxStream(Carrier):
 
 
 class WideTelnyxStream(TelnyxStream):
-    """L16 at 16 kHz, least significant byte first. Files that are said are as wide; a buzz has μ-law's samples twice."""
+    """L16 at 16 kHz, little-endian. Files that are said are as wide; a buzz has μ-law's samples twice."""
 
     encoding, rate = "L16", 16_000
 

@@ -26,5 +26,8 @@ extension Routes {
         TwilioRoutes.self,
         TelnyxRoutes.self,
         SignalWireRoutes.self,
+        PlivoRoutes.self,
+        VonageRoutes.self,
+        ExotelRoutes.self,
     ]
 }

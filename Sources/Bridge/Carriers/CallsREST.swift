@@ -115,7 +115,7 @@ public struct CallsREST: Sendable {
             let status = answer["status"] as? String, configuration.isCallID(sid)
         else {
             throw RESTFailure(
-                message: "\(configuration.title)'s answer is not one of a call", status: reply.status, isUncertain: true
+                "\(configuration.title)'s answer is not one of a call", status: reply.status, isUncertain: true
             )
         }
         return CallResource(sid: sid, status: status)
@@ -125,7 +125,7 @@ public struct CallsREST: Sendable {
         let answer = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any]
         let words = (answer?["message"] as? String).map { String($0.prefix(300)) } ?? "no reason given"
         return RESTFailure(
-            message: "\(configuration.title) refused (\(reply.status)): \(words)", code: answer?["code"] as? Int,
+            "\(configuration.title) refused (\(reply.status)): \(words)", code: answer?["code"] as? Int,
             status: reply.status)
     }
 }

@@ -9,6 +9,14 @@ public struct RESTFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public var status: Int?
     /// What was asked may have been done all the same: the answer was lost.
     public var isUncertain = false
+
+    public init(_ message: String, code: Int? = nil, status: Int? = nil, isUncertain: Bool = false) {
+        self.message = message
+        self.code = code
+        self.status = status
+        self.isUncertain = isUncertain
+    }
+
     public var description: String { message }
 }
 
@@ -21,12 +29,14 @@ extension HTTPClient {
     ///   - limit: bytes of the answer.
     func reply(
         to request: HTTPClientRequest, from carrier: String, limit: Int = 1 << 20
-    ) async throws -> HTTPClientReply {
+    ) async throws(RESTFailure) -> HTTPClientReply {
         var request = request
         request.responseTimeoutMs = Self.carrierTimeoutMs
-        do { return try await fetch(request, limit: limit) } catch let error as NetError {
-            let isSent = ![.cannotResolve, .cannotConnect, .refused, .unavailable].contains(error.code)
-            throw RESTFailure(message: "\(carrier) cannot be reached: \(error.message)", isUncertain: isSent)
+        do { return try await fetch(request, limit: limit) } catch {
+            let problem = error as? NetError
+            let isSent = problem.map { ![.cannotResolve, .cannotConnect, .refused, .unavailable].contains($0.code) }
+            throw RESTFailure(
+                "\(carrier) cannot be reached: \(problem?.message ?? "\(error)")", isUncertain: isSent ?? true)
         }
     }
 }

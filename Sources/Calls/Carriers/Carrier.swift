@@ -47,6 +47,8 @@ extension Carrier {
 
 /// What a carrier does with calls for us.
 public protocol CarrierAPI: Sendable {
+    /// It can take a call from our stream to somebody else.
+    var canTransfer: Bool { get }
     /// Has a call placed.
     /// - Returns: the carrier's id of it.
     func place(_ placement: CarrierPlacement) async throws(CarrierFailure) -> String
@@ -58,6 +60,10 @@ public protocol CarrierAPI: Sendable {
     func hangUp(_ callID: String) async throws(CarrierFailure)
     /// Takes a call in progress away from our stream, to somebody else.
     func transfer(_ callID: String, _ transfer: CarrierTransfer) async throws(CarrierFailure)
+}
+
+extension CarrierAPI {
+    public var canTransfer: Bool { true }
 }
 
 /// A call to be placed.
@@ -111,6 +117,8 @@ public struct CarrierReport: Sendable, Equatable {
     public enum State: Sendable, Equatable { case ringing, answered, completed, busy, noAnswer, cancelled, failed }
     /// The carrier's id.
     public var callID: String
+    /// What `place` returned, where the carrier gives the call another id later (`callID`).
+    public var placementID: String?
     /// nil: on its way, or nothing is said of it.
     public var state: State?
     /// Of the trunk, where the carrier tells it.
@@ -118,8 +126,12 @@ public struct CarrierReport: Sendable, Equatable {
     /// nil: nothing is said of it.
     public var answeredBy: AnsweredBy?
 
-    public init(callID: String, state: State? = nil, sipCode: Int? = nil, answeredBy: AnsweredBy? = nil) {
+    public init(
+        callID: String, placementID: String? = nil, state: State? = nil, sipCode: Int? = nil,
+        answeredBy: AnsweredBy? = nil
+    ) {
         self.callID = callID
+        self.placementID = placementID
         self.state = state
         self.sipCode = sipCode
         self.answeredBy = answeredBy

@@ -148,14 +148,15 @@ actor CarrierAttempt: CarriedAttempt {
 
     /// False: the report is of another call than the one placed.
     func take(_ report: CarrierReport) -> Bool {
-        guard placedID == nil || placedID == report.callID else { return false }
+        guard isOurs(report) else { return false }
         if report.isFinal { isGone = true }
         guard !isOver else { return true }
+        // First: who answered may be told before anything else is.
+        if report.state == .answered { answered() }
         if let whom = report.answeredBy { answered(by: whom) }
         switch report.state {
-        case nil: break
+        case nil, .answered: break
         case .ringing: journal.ringing()
-        case .answered: answered()
         case .completed: completed()
         case .busy: over { $0.attemptEnded(AttemptOutcome(state: .busy, code: report.sipCode, reason: "busy")) }
         case .noAnswer:
@@ -168,6 +169,15 @@ actor CarrierAttempt: CarriedAttempt {
             }
         case .failed: over { $0.attemptEnded(failure(report.sipCode)) }
         }
+        return true
+    }
+
+    /// From the first report of it on, a call is known by the id that it has there.
+    private func isOurs(_ report: CarrierReport) -> Bool {
+        guard let placedID, placedID != report.callID else { return true }
+        guard placedID == report.placementID else { return false }
+        self.placedID = report.callID
+        journal.placed(providerCallID: report.callID)
         return true
     }
 

@@ -5,6 +5,9 @@ public struct Carriers: Sendable {
         TwilioCarrier.self,
         TelnyxCarrier.self,
         SignalWireCarrier.self,
+        PlivoCarrier.self,
+        VonageCarrier.self,
+        ExotelCarrier.self,
     ]
 
     private let ready: [any Carrier]

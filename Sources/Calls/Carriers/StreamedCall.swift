@@ -67,7 +67,8 @@ actor StreamedCall: CarriedConversation, GraphCall {
             case .number(let number): number
             case .operator(let id): line.operators?.with(id: id)?.address
             }
-        guard let api = carrier?.api(for: providerCallID), let number, settings.mayBeDialled(number) else { return nil }
+        guard let api = carrier?.api(for: providerCallID), api.canTransfer, let number, settings.mayBeDialled(number)
+        else { return nil }
         return (
             api,
             CarrierTransfer(

@@ -89,7 +89,7 @@ public struct TelnyxREST: Sendable {
     /// - Returns: the call control id.
     public func place(_ call: Placement) async throws -> String {
         guard let connectionID = configuration.connectionID else {
-            throw RESTFailure(message: "telnyx.connection_id is not set")
+            throw RESTFailure("telnyx.connection_id is not set")
         }
         var fields: [String: Any] = [
             "connection_id": connectionID, "to": call.to, "from": call.from, "client_state": call.state.text,
@@ -99,7 +99,7 @@ public struct TelnyxREST: Sendable {
         if call.detectsMachines { fields["answering_machine_detection"] = "detect" }
         let answer = try await ask("POST", "/calls", fields)
         guard let id = answer["call_control_id"] as? String, Self.isCallID(id) else {
-            throw RESTFailure(message: "Telnyx's answer is not one of a call", isUncertain: true)
+            throw RESTFailure("Telnyx's answer is not one of a call", isUncertain: true)
         }
         return id
     }
@@ -159,7 +159,7 @@ public struct TelnyxREST: Sendable {
     /// Whether a call has not ended yet.
     public func isAlive(_ callID: String) async throws -> Bool {
         guard let isAlive = try await ask("GET", "/calls/\(callID)")["is_alive"] as? Bool else {
-            throw RESTFailure(message: "Telnyx's answer is not one of a call")
+            throw RESTFailure("Telnyx's answer is not one of a call")
         }
         return isAlive
     }
@@ -188,7 +188,7 @@ public struct TelnyxREST: Sendable {
         let error = (answer?["errors"] as? [[String: Any]])?.first
         let words = (error?["detail"] ?? error?["title"]) as? String
         return RESTFailure(
-            message: "Telnyx refused (\(status)): \(words.map { String($0.prefix(300)) } ?? "no reason given")",
+            "Telnyx refused (\(status)): \(words.map { String($0.prefix(300)) } ?? "no reason given")",
             code: (error?["code"] as? String).flatMap { Int($0) }, status: status)
     }
 }

@@ -20,7 +20,7 @@ extension CallsREST {
     /// - Parameter url: as told by Twilio. It must be the API's own address: our key is sent there.
     public func recording(_ url: String, limit: Int) async throws -> [UInt8] {
         guard url.hasPrefix(configuration.url + "/"), !url.contains("..") else {
-            throw RESTFailure(message: "the recording is not at \(configuration.url)")
+            throw RESTFailure("the recording is not at \(configuration.url)")
         }
         // It may be told before it can be had.
         for wait in [0, 150, 300, 600, 1_200] {
@@ -31,6 +31,6 @@ extension CallsREST {
             if reply.isSuccess { return reply.body }
             guard reply.status == 404 else { throw failure(reply) }
         }
-        throw RESTFailure(message: "the recording cannot be had", status: 404)
+        throw RESTFailure("the recording cannot be had", status: 404)
     }
 }

@@ -15,6 +15,7 @@ public final class PlivoDialect: MediaStreamDialect {
         traits.marks = .echoed(afterClear: false)
         // `extraHeaders` of the `<Stream>`, or its URL.
         traits.tokens = [.parameter("token"), .query("token")]
+        traits.signatureHeader = PlivoSignature.header
         return traits
     }()
 
