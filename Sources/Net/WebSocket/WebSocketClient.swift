@@ -36,8 +36,10 @@ public struct WebSocketURL: Sendable, Equatable {
 extension EventLoop {
     /// Opens a WebSocket. `address` must be resolved already: libwebsockets would resolve on the loop's thread.
     /// The outcome is `onOpen` or `onClose`. On the loop only.
+    ///
+    /// - Parameter subprotocols: that are offered, the best first.
     public func connect(
-        _ url: WebSocketURL, address: SocketAddress, headers: [(String, String)] = [],
+        _ url: WebSocketURL, address: SocketAddress, headers: [(String, String)] = [], subprotocols: [String] = [],
         configuration: WebSocket.Configuration = .init()
     ) -> WebSocket {
         preconditionOnLoop()
@@ -70,7 +72,14 @@ extension EventLoop {
                         info.origin = host
                         info.path = path
                         info.local_protocol_name = name
-                        _ = lws_client_connect_via_info(&info)
+                        guard !subprotocols.isEmpty else {
+                            _ = lws_client_connect_via_info(&info)
+                            return
+                        }
+                        subprotocols.joined(separator: ", ").withCString { offered in
+                            info.protocol = offered
+                            _ = lws_client_connect_via_info(&info)
+                        }
                     }
                 }
             }
