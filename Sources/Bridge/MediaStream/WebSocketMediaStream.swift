@@ -25,6 +25,8 @@ public final class WebSocketMediaStream: MediaStream {
     public var onClose: ((String) -> Void)?
     public let isRemote = true
     public private(set) var malformed = 0
+    /// Hears why a message could not be understood.
+    public var onMalformed: ((MediaStreamError) -> Void)?
     /// Messages that found the queue full.
     public private(set) var refused = 0
 
@@ -120,6 +122,7 @@ public final class WebSocketMediaStream: MediaStream {
         } catch {
             inbox.forget()
             malformed += 1
+            onMalformed?(error)
             if let refusal = error.refusal { return refuse(refusal) }
             if malformed > Self.errorLimit { refuse(.malformed) }
             return
