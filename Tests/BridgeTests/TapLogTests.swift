@@ -48,4 +48,42 @@ import Testing
         let text = lines(&log, #"{"event":"a\u001b[2J","x":"\u001b]0;t\u0007\u009b"}"#).joined()
         #expect(text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) })
     }
+
+    @Test func aChannelThatSpeaksInLinesIsUnderstood() {
+        var log = TapLog(AsteriskDialect.self, showsContent: false)
+        let start = lines(&log, "MEDIA_START connection_id:c1 channel_id:1.2 format:ulaw optimal_frame_size:160")
+        #expect(start[0].contains("MEDIA_START") && !start[0].contains("c1"))
+        let sound = [UInt8](repeating: 0x90, count: 170).withUnsafeBufferPointer {
+            log.lines($0, .binary, from: .application, atMs: 0)
+        }
+        #expect(sound[0].contains("21.25 ms") && sound[1].contains("! whole-frames"))
+        #expect(lines(&log, "FLUSH_MEDIA", .application).count == 1)
+    }
+
+    /// Formats, sizes and numbers that nobody would send.
+    @Test func nothingThatIsSaidTraps() {
+        let numbers = ["0", "-1", "1e300", "99999999999999999999", "null", "[]", "{}", #""nan""#, #""0""#, #""""#]
+        for dialect in Dialects.all {
+            var log = TapLog(dialect, showsContent: true)
+            for number in numbers {
+                for name in dialect.conformance.shape.nameKeys + ["event", "type"] {
+                    for word in ["start", "open", "opened", "MEDIA_START", "websocket:connected", "media", "mark"] {
+                        let inner =
+                            #""sampleRate":N,"sample_rate":N,"rate":N,"seq":N,"clientseq":N,"content-type":N,"#
+                            + #""optimal_frame_size":N,"encoding":"L16","format":"L16","channels":N,"callSid":N"#
+                        let text =
+                            #"{"\#(name)":"\#(word)",\#(inner),"media_format":{\#(inner)},"mediaFormat":{\#(inner)},"#
+                            + #""start":{"media_format":{\#(inner)},"mediaFormat":{\#(inner)}},"media":{\#(inner)},"#
+                            + #""parameters":{"media":[{\#(inner)}]}}"#
+                        let said = text.replacing("N", with: number)
+                        _ = lines(&log, said, .carrier) + lines(&log, said, .application)
+                        _ = [UInt8](repeating: 7, count: 31).withUnsafeBufferPointer {
+                            log.lines($0, .binary, from: .application, atMs: 0)
+                        }
+                    }
+                }
+            }
+            #expect(log.summary.count > 1, "\(dialect.traits.name)")
+        }
+    }
 }

@@ -37,7 +37,7 @@ enum CheckText {
     static func figures(_ facts: StreamFacts) -> [(name: String, ms: UInt64)] {
         var figures: [(name: String, ms: UInt64)] = []
         if facts.startedMs != nil { figures.append(("upgrade", facts.upgradeMs)) }
-        if let ms = facts.firstSoundMs { figures.append(("first sound after the start", ms)) }
+        if let ms = facts.firstSoundMs { figures.append(("first sound", ms)) }
         for ms in facts.answerMs { figures.append(("sound after speech", ms)) }
         if case .cleared(let ms) = facts.bargeIn { figures.append(("clear after speech", ms)) }
         return figures

@@ -1,8 +1,8 @@
 import Bridge
 import Net
 
-/// A WebSocket proxy that reads along. The server behind is asked first; what it says to the upgrade is what the carrier
-/// is told.
+/// A WebSocket proxy that reads along. The server behind is asked first, and the carrier is told what that says to the
+/// upgrade.
 final class StreamTap: Sendable {
     /// Streams at once.
     static let streamLimit = 64

@@ -1,7 +1,7 @@
 /// What the kit does in a conversation, and when: a state machine of the caller's side. Events go in, actions come out.
 ///
-/// silence ▶ question ▶ waits for an answer ▶ interrupts it ▶ waits ▶ unknown message ▶ digit ▶ end. Whoever speaks first
-/// is interrupted as soon as he has spoken for a while.
+/// silence ▶ question ▶ waits for an answer ▶ interrupts it ▶ waits ▶ unknown message ▶ digit ▶ end. A far end that
+/// speaks by itself is interrupted as soon as it has spoken for a while.
 struct CheckScript {
     /// Milliseconds of silence at first; that an answer may take; from the begin of an interruption until the far end
     /// must have stopped; between the tests at the end.

@@ -43,13 +43,17 @@ public struct ConformanceJudge: Sendable {
                 problems.append(Problem(rule: rules[index].name, seen: seen))
             }
         }
-        if let format = context.shape.format(message) { context.format = format }
+        settle(message)
         return problems
+    }
+
+    private mutating func settle(_ message: WireMessage) {
+        if let format = context.shape.format(message), format.isSupported { context.format = format }
     }
 
     private mutating func note(_ message: WireMessage) {
         if let id = context.shape.announcedID(message) { context.streamID = id }
-        if let format = context.shape.format(message) { context.format = format }
+        settle(message)
         guard let name = message.name else { return }
         context.lastOfCarrier = message
         if context.carrier[name] != nil || context.carrier.count < RuleContext.nameLimit {

@@ -64,8 +64,7 @@ public struct StreamFacts: Sendable, Equatable {
     public var heard: [String: Int] = [:]
 
     // Figures, for information.
-    /// From the start to the first sound, from the end of our speech to the first sound, from the begin of our speech to
-    /// the clear.
+    /// From the open connection to the first sound; from the end of our speech to the first sound, each time.
     public var firstSoundMs: UInt64?
     public var answerMs: [UInt64] = []
 

@@ -6,14 +6,23 @@ extension AsteriskDialect {
     private static let graceMs: UInt64 = 1_000
     private static let page = "https://docs.asterisk.org/Configuration/Channel-Drivers/WebSocket/"
 
+    /// A JSON member, or a `name:value` of a line.
+    private static func value(_ name: String, _ message: WireMessage) -> String? {
+        if let member = message.json?[name] {
+            return member.text ?? member.number.flatMap { Int(exactly: $0) }.map { String($0) }
+        }
+        let field = message.rest?.split(separator: " ").first { $0.hasPrefix(name + ":") }
+        return field.map { String($0.dropFirst(name.count + 1)) }
+    }
+
     public static var conformance: DialectConformance {
         var shape = WireShape()
         shape.text = .jsonOrLine
         shape.nameKeys = ["command", "event"]
-        shape.announcedID = { $0.name == "MEDIA_START" ? $0.json?["connection_id"]?.text : nil }
+        shape.announcedID = { $0.name == "MEDIA_START" ? value("connection_id", $0) : nil }
         shape.format = { message in
             guard message.name == "MEDIA_START" else { return nil }
-            return message.json?["format"]?.text.flatMap { AsteriskFormat.named($0) }
+            return value("format", message).flatMap { AsteriskFormat.named($0) }
         }
         let mark = FieldShape("correlation_id", .text, isRequired: false)
         shape.messages = [
@@ -42,10 +51,11 @@ extension AsteriskDialect {
                     if message.name == "START_MEDIA_BUFFERING" { buffering = 1 }
                     if message.name == "STOP_MEDIA_BUFFERING" || message.name == "FLUSH_MEDIA" { buffering = nil }
                     guard message.kind == .binary, buffering == nil,
-                        let frame = context.carrier["MEDIA_START"]?.json?["optimal_frame_size"]?.number
+                        let start = context.carrier["MEDIA_START"],
+                        let frame = value("optimal_frame_size", start).flatMap({ Int($0) }), frame > 0
                     else { return .other }
-                    return message.size % max(1, Int(frame)) == 0
-                        ? .right : .wrong("\(message.size) bytes are no multiple of \(Int(frame))")
+                    return message.size % frame == 0
+                        ? .right : .wrong("\(message.size) bytes are no multiple of \(frame)")
                 },
                 .message(
                     "xoff", "After MEDIA_XOFF a server waits for MEDIA_XON: more than 1000 frames are dropped.", page
