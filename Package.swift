@@ -118,7 +118,10 @@ let package = Package(
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
         .testTarget(
             name: "ConfigurationTests",
-            dependencies: ["trunkline", "Bridge", "Calls", "Net", "Realtime", "Settings", "Store"],
+            dependencies: [
+                "trunkline", "Bridge", "Calls", "Net", "Realtime", "Settings", "Store",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: strict),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "NetTests", dependencies: ["Net", "TestSupport"], swiftSettings: strict),

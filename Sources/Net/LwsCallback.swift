@@ -53,6 +53,16 @@ private func serverConnection(_ wsi: OpaquePointer?) -> HTTPConnection? {
     return Unmanaged<HTTPConnection>.fromOpaque(opaque).takeUnretainedValue()
 }
 
+/// The subprotocol in the response to our upgrade; nil: none.
+private func chosenProtocol(_ wsi: OpaquePointer) -> String? {
+    let length = Int(lws_hdr_total_length(wsi, WSI_TOKEN_PROTOCOL))
+    guard (1...WebSocket.subprotocolLimit).contains(length) else { return nil }
+    var text = [CChar](repeating: 0, count: length + 1)
+    let copied = lws_hdr_copy(wsi, &text, Int32(text.count), WSI_TOKEN_PROTOCOL)
+    guard copied > 0 else { return nil }
+    return String(decoding: text[..<Int(copied)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
 func lwsCallback(
     _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
     _ input: UnsafeMutableRawPointer?, _ length: Int
@@ -79,6 +89,10 @@ func lwsCallback(
         held.release()
         return 0
 
+    // The response's header is thrown away before the connection counts as established.
+    case LWS_CALLBACK_CLIENT_FILTER_PRE_ESTABLISH:
+        if let wsi, let socket = LwsUser.object(user, as: WebSocket.self) { socket.subprotocol = chosenProtocol(wsi) }
+        return 0
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
         guard let wsi, let socket = LwsUser.object(user, as: WebSocket.self) else { return -1 }
         var noDelay: Int32 = 1

@@ -11,6 +11,8 @@ public enum MediaStreamRole: Sendable { case carrier, application }
 /// it), `start` (the stream is let in), `stop` (the conversation is over).
 public protocol MediaStreamDialect: AnyObject, SendableMetatype {
     static var traits: DialectTraits { get }
+    /// The rules by which others' servers are checked (`trunkline stream check`).
+    static var conformance: DialectConformance { get }
 
     init(_ options: DialectOptions)
 
@@ -47,6 +49,7 @@ public protocol MediaStreamDialect: AnyObject, SendableMetatype {
 }
 
 extension MediaStreamDialect {
+    public static var conformance: DialectConformance { .none }
     public static func headers(of start: StreamStart) -> [(name: String, value: String)] { [] }
     public var track: MediaTrack {
         get { .inbound }

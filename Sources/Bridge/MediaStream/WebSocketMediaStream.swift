@@ -26,6 +26,8 @@ public final class WebSocketMediaStream: MediaStream {
     public let isRemote = true
     public var dialectName: String? { traits.name }
     public private(set) var malformed = 0
+    /// Hears why a message could not be understood.
+    public var onMalformed: ((MediaStreamError) -> Void)?
     /// Messages that found the queue full.
     public private(set) var refused = 0
 
@@ -153,6 +155,7 @@ public final class WebSocketMediaStream: MediaStream {
         } catch {
             inbox.forget()
             malformed += 1
+            onMalformed?(error)
             if let refusal = error.refusal { return refuse(refusal) }
             if malformed > Self.errorLimit { refuse(.malformed) }
             return

@@ -340,7 +340,6 @@ final class HTTPConnection {
     // MARK: WebSocket
 
     private func upgrade(_ request: HTTPRequest, isVersion10: Bool) -> Int32 {
-        guard let wsi else { return -1 }
         let handshake: WebSocketHandshake
         do throws(HTTPFailure) {
             handshake = try WebSocketHandshake(
@@ -349,16 +348,50 @@ final class HTTPConnection {
             return refuse(
                 error, headers: error.status == 426 ? [("upgrade", "websocket"), ("sec-websocket-version", "13")] : [])
         }
+        if let decide = server.deferredUpgrade { return ask(decide, request) }
         let status = server.refusal(of: request)
-        guard status == 0 else {
-            return refuse(HTTPFailure(status, "no WebSocket can be opened here, or not with these credentials"))
+        guard status == 0 else { return refuse(upgrade: status) }
+        return open(request, handshake.response, server.accept)
+    }
+
+    private func refuse(upgrade status: Int) -> Int32 {
+        refuse(HTTPFailure(status, "no WebSocket can be opened here, or not with these credentials"))
+    }
+
+    /// As a request is answered: meanwhile what the client sends waits.
+    private func ask(_ decide: @escaping HTTPServer.DeferredUpgrade, _ request: HTTPRequest) -> Int32 {
+        phase = .answering
+        let loop = host.loop
+        let box = Confined(self, to: loop)
+        task = Task {
+            let decision = await decide(request)
+            loop.post { box.value.decided(decision, request) }
         }
+        return 0
+    }
+
+    private func decided(_ decision: HTTPServer.UpgradeDecision, _ request: HTTPRequest) {
+        guard case .answering = phase, wsi != nil else { return }
+        task = nil
+        switch decision {
+        case .refuse(let status): settle(refuse(upgrade: status))
+        case .accept(let subprotocol, let handler):
+            let handshake = try? WebSocketHandshake(
+                request, isVersion10: false, subprotocols: Set([subprotocol].compactMap { $0 }))
+            guard let handshake else { return settle(-1) }
+            resumeReading()
+            settle(open(request, handshake.response, handler))
+        }
+    }
+
+    private func open(_ request: HTTPRequest, _ response: HTTPResponse, _ accept: (WebSocket) -> Bool) -> Int32 {
+        guard let wsi else { return -1 }
         let socket = WebSocket(
             loop: host.loop,
             handshake: .init(path: request.path, query: request.query, headers: request.headers, peer: request.peer),
             role: .server)
-        guard server.accept(socket) else { return refuse(HTTPFailure(403, "this WebSocket was not let in")) }
-        guard write(ResponseHead.bytes(handshake.response, closes: false, at: 0)) else { return -1 }
+        guard accept(socket) else { return refuse(HTTPFailure(403, "this WebSocket was not let in")) }
+        guard write(ResponseHead.bytes(response, closes: false, at: 0)) else { return -1 }
         phase = .webSocket
         self.socket = socket
         let unread = parser.takeUnread()

@@ -41,25 +41,37 @@ public final class HTTPServer: @unchecked Sendable {
     public typealias UpgradeCheck = @Sendable (HTTPRequest) -> Int
     /// Runs on the socket's loop before the first message; false drops the connection.
     public typealias SocketHandler = @Sendable (WebSocket) -> Bool
+    /// Decides on an upgrade in place of `UpgradeCheck` and `SocketHandler` where something must be asked first: a
+    /// proxy asks the server behind it.
+    public typealias DeferredUpgrade = @Sendable (HTTPRequest) async -> UpgradeDecision
+    public enum UpgradeDecision: Sendable {
+        /// With this subprotocol; the handler runs as `SocketHandler` does.
+        case accept(subprotocol: String?, SocketHandler)
+        /// With this HTTP status.
+        case refuse(Int)
+    }
 
     let configuration: Configuration
     private let loops: [EventLoop]
     let handler: Handler
     private let upgradeCheck: UpgradeCheck
     private let socketHandler: SocketHandler
+    let deferredUpgrade: DeferredUpgrade?
     private var hosts: [ServerLoop] = []
     private var listener: Int32 = -1
     public private(set) var port: UInt16 = 0
 
     public init(
         _ configuration: Configuration, loops: [EventLoop], handler: @escaping Handler,
-        upgradeCheck: @escaping UpgradeCheck = { _ in 404 }, socketHandler: @escaping SocketHandler = { _ in false }
+        upgradeCheck: @escaping UpgradeCheck = { _ in 404 }, socketHandler: @escaping SocketHandler = { _ in false },
+        deferredUpgrade: DeferredUpgrade? = nil
     ) {
         self.configuration = configuration
         self.loops = loops
         self.handler = handler
         self.upgradeCheck = upgradeCheck
         self.socketHandler = socketHandler
+        self.deferredUpgrade = deferredUpgrade
     }
 
     /// Binds and begins to accept. Call before the loops start or from a loop-free thread.

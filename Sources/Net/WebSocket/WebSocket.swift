@@ -15,6 +15,8 @@ public final class WebSocket {
 
     /// Milliseconds for the far end to answer our close frame.
     static let closeLimitMs: UInt64 = 2_000
+    /// Bytes of a subprotocol's name.
+    static let subprotocolLimit = 256
 
     public struct Configuration: Sendable {
         /// Larger messages close the connection with 1009, bytes.
@@ -53,6 +55,11 @@ public final class WebSocket {
     public var onClose: ((Int, String) -> Void)?
     /// The HTTP status with which the far end refused our upgrade.
     public internal(set) var refusedStatus: Int?
+    /// The subprotocol that the far end of our upgrade chose; nil: none.
+    public internal(set) var subprotocol: String?
+    /// Pings that were sent, and pongs that came.
+    public private(set) var pings = 0
+    public private(set) var pongs = 0
     /// All that waited has been handed to the kernel.
     public var onDrained: (() -> Void)?
 
@@ -379,7 +386,10 @@ public final class WebSocket {
         onOpen?()
     }
 
-    func ponged() { isAwaitingPong = false }
+    func ponged() {
+        pongs += 1
+        isAwaitingPong = false
+    }
 
     private func keepAlive(_ now: UInt64) {
         guard let wsi else { return }
@@ -396,6 +406,7 @@ public final class WebSocket {
             end(wsi)
         } else if now > lastPing + configuration.pingEveryMs {
             lastPing = now
+            pings += 1
             isAwaitingPong = true
             _ = enqueue(.ping, capacity: 1) { buffer in
                 buffer[0] = 1

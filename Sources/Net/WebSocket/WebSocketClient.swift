@@ -37,8 +37,8 @@ extension EventLoop {
     /// Opens a WebSocket. `address` must be resolved already: libwebsockets would resolve on the loop's thread.
     /// The outcome is `onOpen` or `onClose`, after this has returned. On the loop only.
     ///
-    /// - Parameter subprotocols: that are offered. An answer that names another one, or one where none was offered,
-    ///   fails the handshake (RFC 6455 §4.1).
+    /// - Parameter subprotocols: that are offered, the best first. An answer that names another one, or one where none
+    ///   was offered, fails the handshake (RFC 6455 §4.1).
     public func connect(
         _ url: WebSocketURL, address: SocketAddress, headers: [(String, String)] = [], subprotocols: [String] = [],
         configuration: WebSocket.Configuration = .init()

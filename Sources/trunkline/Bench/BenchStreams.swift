@@ -24,6 +24,12 @@ struct BenchStreams: AsyncParsableCommand {
     @Flag(help: "With recordings.") var recording = false
     @Flag(help: "TLS on both sides: to the server, and from it to the model. Needs openssl.") var tls = false
     @Option(help: "HTTP port of the server; SIP takes the one above.") var port: UInt16 = 18_180
+    @Option(help: "What the streams speak: \(Dialects.names.joined(separator: ", ")).")
+    var dialect = Dialects.standard.traits.name
+    @Option(help: "The sound, e.g. mulaw/8000 or l16/16000; the dialect's first if it is not given.")
+    var format: String?
+    @Flag(help: "Every dialect in turn, and each one's CPU time in proportion to the first one's.")
+    var allDialects = false
 
     /// Nanoseconds from the first call to the last.
     private static let rampNs: Int64 = 3_000_000_000
@@ -36,14 +42,52 @@ struct BenchStreams: AsyncParsableCommand {
         else {
             throw ValidationError("1…5000 calls, 1…600 seconds")
         }
-        print(
+        let plans = try plans()
+        let head =
             "calls  added p50/p95/p99 ms  barge-in p50/p95 ms  late frames  missed stale  "
-                + "CPU ms/call-s  RSS KiB/call  send lag p99 ms"
-        )
-        for count in counts { try await row(count) }
+            + "CPU ms/call-s  RSS KiB/call  send lag p99 ms"
+        guard allDialects else {
+            print(head)
+            for count in counts { _ = try await row(count, plans[0]) }
+            return
+        }
+        print("dialect  format  " + head + "  CPU to the first")
+        var first: [Int: Double] = [:]
+        for plan in plans {
+            for count in counts {
+                print("\(plan.dialect.traits.name)  \(plan.format.text)  ", terminator: "")
+                let cpu = try await row(count, plan, ends: "  ")
+                let base = first[count] ?? cpu
+                first[count] = base
+                print(base > 0 ? String(format: "%.2f", cpu / base) : "-")
+                fflush(nil)
+            }
+        }
     }
 
-    private func row(_ count: Int) async throws {
+    /// What streams speak in a row.
+    struct Plan: Sendable {
+        var dialect: any MediaStreamDialect.Type
+        var format: WireFormat
+    }
+
+    /// One, or one of each dialect. With `--format` those that have it.
+    private func plans() throws -> [Plan] {
+        guard let type = Dialects.named(dialect) else {
+            throw ValidationError("--dialect is one of \(Dialects.names.joined(separator: ", "))")
+        }
+        let plans = (allDialects ? Dialects.all : [type]).compactMap { type -> Plan? in
+            let wanted = type.traits.formats.first { format == nil || $0.text == format?.lowercased() }
+            return wanted.map { Plan(dialect: type, format: $0) }
+        }
+        guard !plans.isEmpty else {
+            throw ValidationError("--format is one of \(type.traits.formats.map(\.text).joined(separator: ", "))")
+        }
+        return plans
+    }
+
+    /// - Returns: the server's CPU time, ms a second and call.
+    private func row(_ count: Int, _ plan: Plan, ends terminator: String = "\n") async throws -> Double {
         let certificate = tls ? try Certificate() : nil
         let modelLoop = try EventLoop(name: "model")
         let loadLoop = try EventLoop(name: "load", caFile: certificate?.certificate)
@@ -68,15 +112,16 @@ struct BenchStreams: AsyncParsableCommand {
         try await Task.sleep(for: .seconds(2))
         let idle = server.residentKilobytes()
 
-        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)\(Dialects.standard.traits.paths[0])"),
+        guard let url = WebSocketURL("ws\(tls ? "s" : "")://localhost:\(port)\(plan.dialect.traits.paths[0])"),
             let address = SocketAddress("127.0.0.1", port: port)
-        else { return }
+        else { return 0 }
         let load = Confined(Load(), to: loadLoop)
         let start = nowNs() + 200_000_000
         loadLoop.post {
             for index in 0..<count {
                 load.value.add(
-                    index, of: count, url: url, address: address, loop: loadLoop, start: start, ramp: Self.rampNs)
+                    index, of: count, plan, url: url, address: address, loop: loadLoop, start: start,
+                    ramp: Self.rampNs)
             }
         }
         let pacer = Pacer(start: start) { now in
@@ -100,10 +145,14 @@ struct BenchStreams: AsyncParsableCommand {
         model.stop()
         loadLoop.stop()
         modelLoop.stop()
-        report(measured, count: count, cpu: used, wall: wall, kilobytes: peak - idle)
+        let each = used * 1_000 / (Double(max(1, measured.count)) * wall)
+        report(measured, count: count, cpu: each, kilobytes: peak - idle, ends: terminator)
+        return each
     }
 
-    private func report(_ measured: [LoadCall.Measured], count: Int, cpu: Double, wall: Double, kilobytes: Int) {
+    private func report(
+        _ measured: [LoadCall.Measured], count: Int, cpu: Double, kilobytes: Int, ends terminator: String
+    ) {
         func figures(_ values: [Double], _ quantiles: [Double]) -> String {
             quantiles.map { quantile in Quantile.of(values, quantile).map { String(format: "%.1f", $0) } ?? "-" }
                 .joined(separator: "/")
@@ -115,11 +164,11 @@ struct BenchStreams: AsyncParsableCommand {
             "\(measured.reduce(0) { $0 + $1.lateFrames })/\(measured.reduce(0) { $0 + $1.frames })",
             "\(measured.reduce(0) { $0 + $1.missed })",
             "\(measured.reduce(0) { $0 + $1.stale })",
-            String(format: "%.2f", cpu * 1_000 / (Double(max(1, open)) * wall)),
+            String(format: "%.2f", cpu),
             "\(kilobytes / max(1, open))",
             figures(measured.flatMap(\.lagMs), [0.99]),
         ]
-        print(row.joined(separator: "  "))
+        print(row.joined(separator: "  "), terminator: terminator)
         fflush(nil)
     }
 
@@ -135,16 +184,18 @@ struct BenchStreams: AsyncParsableCommand {
         private var lastSlot: Int64 = 0
 
         func add(
-            _ index: Int, of count: Int, url: WebSocketURL, address: SocketAddress, loop: EventLoop, start: Int64,
-            ramp: Int64
+            _ index: Int, of count: Int, _ plan: Plan, url: WebSocketURL, address: SocketAddress, loop: EventLoop,
+            start: Int64, ramp: Int64
         ) {
             let at = start + ramp * Int64(index) / Int64(count)
             waiting.append(
                 (
                     at,
                     {
-                        try? LoadCall(
-                            index: index, socket: loop.connect(url, address: address),
+                        let start = LoadCall.start(index)
+                        let headers = plan.dialect.headers(of: start).map { ($0.name, $0.value) }
+                        return try? LoadCall(
+                            index: index, socket: loop.connect(url, address: address, headers: headers), plan, start,
                             startsAt: at + 1_500_000_000 + Int64.random(in: 0...2_000_000_000))
                     }
                 ))

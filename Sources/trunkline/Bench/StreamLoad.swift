@@ -200,16 +200,22 @@ final class LoadCall {
         return frame
     }
 
+    static func start(_ index: Int) -> StreamStart { StreamStart(streamID: "MZ\(index)", callID: "CA\(index)") }
+
     /// - Throws: for a dialect whose sound cannot be converted.
-    init(index: Int, socket: WebSocket, startsAt: Int64) throws(MediaStreamError) {
+    init(
+        index: Int, socket: WebSocket, _ plan: BenchStreams.Plan, _ start: StreamStart, startsAt: Int64
+    ) throws(MediaStreamError) {
         self.index = index
+        let handshake = WebSocket.Handshake(path: socket.handshake.path, query: [], headers: [:], peer: "")
         stream = try WebSocketMediaStream(
-            socket, dialect: Dialects.standard, DialectOptions(role: .carrier, streamID: "MZ\(index)"))
+            socket, dialect: plan.dialect,
+            DialectOptions(role: .carrier, streamID: start.streamID, format: plan.format, handshake: handshake))
         speakAt = startsAt
         socket.onOpen = { [unowned self] in
             self.isOpen = true
             self.send(.connected)
-            self.send(.start(StreamStart(streamID: "MZ\(index)", callID: "CA\(index)")))
+            self.send(.start(start))
         }
         stream.onMessage = { [unowned self] in self.received($0) }
         stream.onClose = { [unowned self] _ in self.isDead = true }
@@ -284,7 +290,8 @@ final class LoadCall {
 
     private func heard(_ frame: EncodedFrame, _ now: Int64) {
         var isSound = false
-        for index in 0..<EncodedFrame.byteCount where abs(Int(MuLaw.decodeTable[Int(frame.bytes[index])])) > 1_000 {
+        let table = frame.law == .muLaw ? MuLaw.decodeTable : ALaw.decodeTable
+        for index in 0..<EncodedFrame.byteCount where abs(Int(table[Int(frame.bytes[index])])) > 1_000 {
             isSound = true
         }
         playsUntil = max(playsUntil, now) + Self.frameNs

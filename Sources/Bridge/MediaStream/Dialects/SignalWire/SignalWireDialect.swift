@@ -11,6 +11,8 @@ public final class SignalWireDialect: MediaStreamDialect {
     static let sampleRates: [Int32] = [16_000, 24_000]
     /// Milliseconds of a digit that we send or have pressed.
     static let digitMs = 200
+    /// Milliseconds of a payload that an application sends: an utterance as a whole.
+    static let longestPlayMs = 30_000
 
     public static let traits: DialectTraits = {
         var traits = DialectTraits(
@@ -63,7 +65,9 @@ public final class SignalWireDialect: MediaStreamDialect {
             case .application: ChunkRule(multiple: outgoing.stride, frames: 5)
             case .carrier: outgoing.law != nil ? .any(frames: 1) : .exactly(outgoing.bytes(ofMs: 20))
             }
-        return WireTerms(incoming: incoming, outgoing: outgoing, chunks: chunks)
+        return WireTerms(
+            incoming: incoming, outgoing: outgoing, chunks: chunks,
+            longestMs: role == .carrier ? longestPlayMs : 1_000)
     }
 
     // MARK: Decoding

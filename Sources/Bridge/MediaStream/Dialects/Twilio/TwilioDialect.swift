@@ -14,8 +14,12 @@ public final class TwilioDialect: MediaStreamDialect {
         return traits
     }()
 
+    /// Milliseconds of a payload that an application sends: Twilio takes any length, and an application may send an
+    /// utterance as a whole.
+    static let longestPlayMs = 30_000
+
     /// Twilio takes a payload of any length. A tenth of a second: beyond that there is little left to save.
-    public let terms = WireTerms(incoming: .muLaw8k, outgoing: .muLaw8k, chunks: .any(frames: 5))
+    public let terms: WireTerms
 
     private let role: MediaStreamRole
     private let tracks: [MediaTrack]
@@ -34,6 +38,9 @@ public final class TwilioDialect: MediaStreamDialect {
     public init(_ options: DialectOptions) {
         role = options.role
         tracks = options.tracks
+        terms = WireTerms(
+            incoming: .muLaw8k, outgoing: .muLaw8k, chunks: .any(frames: 5),
+            longestMs: role == .carrier ? Self.longestPlayMs : 1_000)
         begin(streamSid: options.streamID)
     }
 
