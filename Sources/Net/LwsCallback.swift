@@ -82,7 +82,11 @@ func lwsCallback(
         socket.loop.begins(.clients)
         return socket.writable()
     case LWS_CALLBACK_WSI_DESTROY:
-        guard let wsi, let connection = serverConnection(wsi) else { return 0 }
+        guard let wsi, let connection = serverConnection(wsi) else {
+            // A client's connection that libwebsockets gives up without a word of its own.
+            (LwsUser.take(user) as? WebSocket)?.closed("the connection was given up")
+            return 0
+        }
         let held = Unmanaged.passUnretained(connection)
         lws_set_opaque_user_data(wsi, nil)
         connection.ended()

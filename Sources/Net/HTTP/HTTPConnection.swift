@@ -1,3 +1,4 @@
+// Over 400 lines: one connection: its requests, its answers and its upgrade share a phase.
 internal import CLibwebsockets
 internal import Foundation
 

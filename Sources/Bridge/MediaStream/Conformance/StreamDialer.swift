@@ -1,4 +1,4 @@
-public import Net
+internal import Net
 
 /// Opens the connections of a check: real ones, or in memory.
 public protocol StreamDialer: AnyObject {

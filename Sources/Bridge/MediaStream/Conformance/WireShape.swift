@@ -1,4 +1,4 @@
-public import Net
+internal import Net
 
 /// How the messages of a dialect look on the wire, for a reader that does not trust the dialect's codec. A dialect that
 /// declares nothing is looked at as far as `DialectTraits` goes.
