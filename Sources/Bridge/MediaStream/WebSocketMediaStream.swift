@@ -364,7 +364,8 @@ public final class WebSocketMediaStream: MediaStream {
         let now = socket.loop.timeMs
         if isPlaying {
             guard awaitsPlaying else { return }
-            lagUs = min(now * 1_000 - burstUs, playbackLimitMs * 1_000)
+            // A tick may be ahead of the message that it follows.
+            lagUs = min(now * 1_000 - min(now * 1_000, burstUs), playbackLimitMs * 1_000)
             for index in timedMarks.indices { timedMarks[index].at += lagUs / 1_000 }
         }
         awaitsPlaying = false
