@@ -384,7 +384,8 @@ actor SIPAttempt: CallAttempt, GraphCall {
     private func takeOver() {
         guard case .connected = phase else { return }
         var call = call
-        call.maxDuration = max(Self.leastSeconds, call.maxDuration - Int((loop.timeMs - answeredMs) / 1_000))
+        let spentMs = loop.timeMs - min(loop.timeMs, answeredMs)
+        call.maxDuration = max(Self.leastSeconds, call.maxDuration - Int(spentMs / 1_000))
         converse(start: start, call)
     }
 

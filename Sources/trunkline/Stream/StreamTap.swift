@@ -184,7 +184,9 @@ final class TappedStream {
 
     private func pass(_ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind, _ sender: WireMessage.Sender) {
         guard let carrier, !isOver else { return }
-        for line in log.lines(bytes, kind, from: sender, atMs: server.loop.timeMs - openedAt) { say(line) }
+        for line in log.lines(bytes, kind, from: sender, atMs: server.loop.timeMs - min(server.loop.timeMs, openedAt)) {
+            say(line)
+        }
         let (from, to) = sender == .carrier ? (carrier, server) : (server, carrier)
         guard to.send(kind, capacity: bytes.count, { $0.update(fromContentsOf: bytes) }) else {
             return end("one end takes no more", Self.overloaded)

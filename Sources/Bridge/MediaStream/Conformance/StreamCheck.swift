@@ -129,7 +129,7 @@ public final class StreamCheck {
         let dialled = loop.timeMs
         facts.offered = carried.attempt.subprotocols
         dialer.dial(carried.attempt) { [self] outcome in
-            facts.upgradeMs = loop.timeMs - dialled
+            facts.upgradeMs = loop.timeMs - min(loop.timeMs, dialled)
             switch outcome {
             case .open(let socket, let subprotocol, let pings):
                 facts.chosen = subprotocol
