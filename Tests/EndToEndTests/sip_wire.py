@@ -1,5 +1,6 @@
 """SIP by hand over UDP, TCP and TLS: requests as bytes, their answers, and a client that must be answered all along."""
 
+import contextlib
 import os
 import pathlib
 import random
@@ -97,8 +98,28 @@ def memory(server):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{server.process.pid}/status").read_text())[1]) / 1024
 
 
-def descriptors(server):
-    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+def sockets(server):
+    """The inodes of the server's open sockets."""
+    found = set()
+    for entry in os.scandir(f"/proc/{server.process.pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            found.add(os.readlink(entry.path))
+    return {name for name in found if name.startswith("socket:")}
+
+
+def expect_no_new_sockets(server, before, seconds=10):
+    """Waits until at most one more is open than before: another part of the server may be using one."""
+    deadline = time.time() + seconds
+    while len(new := sockets(server) - before) > 1 and time.time() < deadline:
+        time.sleep(0.2)
+    assert len(new) <= 1, f"sockets are left: {new}\n{described(new)}"
+
+
+def described(inodes):
+    """The kernel's lines on these sockets: addresses in hexadecimal, state, queues."""
+    tables = [pathlib.Path(f"/proc/net/{name}") for name in ("tcp", "udp", "unix")]
+    lines = [line for table in tables for line in table.read_text().splitlines()]
+    return "\n".join(line for line in lines if any(f" {inode[8:-1]} " in line for inode in inodes))
 
 
 @pytest.fixture
