@@ -34,6 +34,9 @@ let package = Package(
         .systemLibrary(name: "CSofiaHeaders", path: "Sources/C/SofiaHeaders", pkgConfig: "sofia-sip-ua"),
         .systemLibrary(name: "CSrtp", path: "Sources/C/Srtp"),
         .target(name: "CSherpa", path: "Sources/C/Sherpa", linkerSettings: [.linkedLibrary("dl")]),
+        .target(
+            name: "CMoonshine", path: "Sources/C/Moonshine",
+            linkerSettings: [.linkedLibrary("dl"), .linkedLibrary("m")]),
         .target(name: "CSofia", dependencies: ["CSofiaHeaders"], path: "Sources/C/Sofia"),
 
         .target(
@@ -61,7 +64,7 @@ let package = Package(
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa",
+                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -146,6 +146,7 @@ enum Payloads {
             "answer_text": .optional(answer.text), "answer_summary": .optional(answer.summary),
             "value": value(answer.value),
             "confidence": .optional(answer.confidence), "confidence_source": .optional(answer.confidenceSource),
+            "settled": .optional(answer.settled?.rawValue),
             "evidence": answer.evidence.map {
                 [
                     "turn": .number(Double($0.turn)), "start_ms": .number(Double($0.startMs)),

@@ -20,12 +20,15 @@ public enum RecognizerInput: Sendable {
 }
 
 /// What is being asked, for a recogniser that can make use of it.
-public struct AnswerHints: Sendable, Equatable {
+public struct AnswerHints: Sendable, Hashable {
     public var kind: Question.Kind
     public var choices: [String]
-    public init(kind: Question.Kind, choices: [String] = []) {
+    /// We asked whether the last answer was understood rightly: yes and no are answers too.
+    public var isConfirming: Bool
+    public init(kind: Question.Kind, choices: [String] = [], isConfirming: Bool = false) {
         self.kind = kind
         self.choices = choices
+        self.isConfirming = isConfirming
     }
 }
 
@@ -35,8 +38,9 @@ public enum TranscriptEvent: Sendable, Equatable {
     case interim(String)
     /// The recogniser takes what was said so far as a whole; the turn may go on all the same.
     case pause(String)
-    /// The turn's text; empty when there was speech that it could not make out.
-    case final(text: String, confidence: Double?)
+    /// The turn's text; empty when there was speech that it could not make out. `isUncertain`: it is the likeliest, but
+    /// another one is nearly as likely.
+    case final(text: String, confidence: Double?, isUncertain: Bool = false)
 }
 
 /// The text-to-speech kind: sentences in, audio out. One run of the service is one call; a flush drops what is queued.

@@ -161,9 +161,15 @@ struct Doctor: AsyncParsableCommand {
     }
 
     private func speech(_ settings: Configuration) -> Finding {
+        let pack = settings.local.packFolder
         do {
+            if MoonshineModel.isPresent(inPack: pack) {
+                _ = try MoonshineModel(pack: pack)
+                return .good("the embedded recogniser's model can be loaded: Moonshine")
+            }
             _ = try AcousticModel(folder: settings.local.modelFolder)
-            return .good("the embedded recogniser's model can be loaded")
+            return .advice(
+                "the embedded recogniser is pocketsphinx, which understands fewer voices: run `make speech-pack`")
         } catch { return .bad("\(error)") }
     }
 

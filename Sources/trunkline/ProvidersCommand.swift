@@ -35,10 +35,8 @@ struct ProvidersCommand: AsyncParsableCommand {
         loop.start()
         let workers = WorkerPool(name: "speech", threads: 1)
         let embedded = SpeechEngines(
-            speechToText: EmbeddedRecognizer(
-                pool: DecoderPool(
-                    model: try AcousticModel(folder: settings.local.modelFolder), workers: workers, limit: 1)),
-            languageModel: EmbeddedPolicy(), textToSpeech: EmbeddedSpeech(workers: workers))
+            speechToText: try await settings.local.recognizer(workers), languageModel: EmbeddedPolicy(),
+            textToSpeech: EmbeddedSpeech(workers: workers))
         let local = try LocalEngines(settings.speech, folder: settings.local.packFolder, workers: workers)
         let catalog = SpeechCatalog(
             settings.speech, network: SpeechNetwork(client: client, loops: [loop]), embedded: embedded, local: local

@@ -48,7 +48,7 @@ final class Server: Sendable {
     /// Starts everything. Each failure says what the operator should do.
     static func start(_ settings: Configuration, logger: Logger) async throws -> Server {
         let kept = try await Kept(settings)
-        let speech = try await Speech(settings)
+        let speech = try await Speech(settings, logger: logger)
         let server = try Server(settings, kept, speech, logger: logger)
         try await server.begin()
         return server
@@ -112,15 +112,11 @@ final class Server: Sendable {
         let workers: WorkerPool
         let engines: SpeechEngines
 
-        init(_ settings: Configuration) async throws {
+        init(_ settings: Configuration, logger: Logger) async throws {
             workers = WorkerPool(name: "speech", threads: settings.local.workers)
-            let decoders = DecoderPool(
-                model: try AcousticModel(folder: settings.local.modelFolder), workers: workers,
-                limit: settings.local.decoders
-            )
-            try await decoders.warmUp()
             engines = SpeechEngines(
-                speechToText: EmbeddedRecognizer(pool: decoders), languageModel: EmbeddedPolicy(),
+                speechToText: try await settings.local.recognizer(workers) { logger.notice("\($0)") },
+                languageModel: EmbeddedPolicy(),
                 textToSpeech: EmbeddedSpeech(workers: workers))
         }
     }

@@ -7,7 +7,7 @@ import pytest
 from conftest import ATTEND, GUESTS, ROOT, TRUNKLINE, clean_environment
 from ports import free_port
 
-PACK = ROOT / ".build/speech-pack"
+PACK = ROOT / "speech-pack"
 
 
 def test_a_call_can_be_held_with_silero(make_server, callee):

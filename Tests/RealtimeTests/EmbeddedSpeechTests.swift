@@ -47,7 +47,7 @@ import Testing
             for frame in silence + frames + silence { try up.process(frame, into: &audio) }
             for frame in audio { try await input.send(.audio(frame)) }
             try await input.send(.turnEnded)
-            if case .data(.final(let text, let confidence))? = await output.next() {
+            if case .data(.final(let text, let confidence, _))? = await output.next() {
                 heard.append(text)
                 #expect(confidence == nil, "the engine gives none")
             }

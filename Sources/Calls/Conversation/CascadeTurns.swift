@@ -14,7 +14,7 @@ struct CascadeTurns: Sendable {
             for frame in sound { try await heard.send(.audio(frame)) }
             try await heard.send(.turnEnded)
             while let signal = await transcripts.next() {
-                if case .data(.final(let text, _)) = signal { return text }
+                if case .data(.final(let text, _, _)) = signal { return text }
             }
             return nil
         }

@@ -8,6 +8,8 @@ public enum ConversationItem: Sendable, Equatable {
     case assistant(heard: String, isInterrupted: Bool)
     /// A turn of the callee; empty text stands for speech that could not be understood.
     case caller(String)
+    /// The words before are the likeliest, but others are nearly as likely.
+    case uncertain
     /// Keys pressed (0–9, *, #).
     case keys(String)
     /// Nothing was said for as long as `ConversationPolicy.silencePromptMs`.
@@ -63,7 +65,7 @@ public struct Conversation: Sendable, Equatable {
         for item in items.reversed() {
             switch item {
             case .silence: count += 1
-            case .assistant, .keysRefused: continue
+            case .assistant, .keysRefused, .uncertain: continue
             case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .transferFailed, .timeIsUp:
                 return count
             }

@@ -62,9 +62,9 @@ extension DialogueMachine {
         case .pause(let text):
             let actions = heard(text)
             return caller == .silent ? actions : actions + speculate()
-        case .final(let text, _):
+        case .final(let text, _, let isUncertain):
             guard case .awaitingTranscript(let turn, let spokenMs, _) = caller else { return [] }
-            return callerTurn(text, turn, spokenMs: spokenMs, at: now)
+            return callerTurn(text, isUncertain: isUncertain, turn, spokenMs: spokenMs, at: now)
         }
     }
 
@@ -88,8 +88,12 @@ extension DialogueMachine {
     public mutating func paused(at now: Int) -> [Action] { isCallerSpeaking ? speculate() : [] }
 
     /// The caller's turn is over.
-    /// - Parameter text: empty if nothing could be understood.
-    mutating func callerTurn(_ text: String, _ turn: CallerTurn, spokenMs: Int, at now: Int) -> [Action] {
+    /// - Parameters:
+    ///   - text: empty if nothing could be understood.
+    ///   - isUncertain: other words are nearly as likely.
+    mutating func callerTurn(
+        _ text: String, isUncertain: Bool = false, _ turn: CallerTurn, spokenMs: Int, at now: Int
+    ) -> [Action] {
         caller = .silent
         let entry = TranscriptEntry(
             startMs: turn.since, endMs: turn.since + max(0, spokenMs), speaker: .customer, text: text)
@@ -99,7 +103,7 @@ extension DialogueMachine {
         if spokenTurn.isSpeaking, Backchannel.isOne(text, language: conversation.brief.language) {
             return [.customerSaid(entry)]
         }
-        return answer(entry, at: now)
+        return answer(entry, isUncertain: isUncertain, at: now)
     }
 
     /// The caller made a sound without words.
@@ -114,7 +118,7 @@ extension DialogueMachine {
         return dropped + (spokenTurn.isSpeaking ? [] : answer(entry, at: now))
     }
 
-    private mutating func answer(_ entry: TranscriptEntry, at now: Int) -> [Action] {
+    private mutating func answer(_ entry: TranscriptEntry, isUncertain: Bool = false, at now: Int) -> [Action] {
         let text = entry.text
         var actions = spokenTurn.isSpeaking ? interrupted(at: now) : []
         let talk = flow.read(text, mayBeMachine: mayBeMachine)
@@ -132,6 +136,7 @@ extension DialogueMachine {
         case nil:
             lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
             conversation.items.append(.caller(text))
+            if isUncertain { conversation.items.append(.uncertain) }
             if let speculation = languageModel.speculation { return actions + takeSpeculation(speculation, at: now) }
         }
         return actions + requestModel(at: now)

@@ -110,7 +110,9 @@ extension DialogueMachine {
             let changed = conversation.tracker.apply(json: json)
             if let lastEvidence { conversation.tracker.attach(lastEvidence, to: changed) }
             guard let question = conversation.tracker.current else { return [.progress(conversation.tracker)] }
-            let hints = AnswerHints(kind: QuestionReading(question).kind, choices: question.choices)
+            let hints = AnswerHints(
+                kind: QuestionReading(question).kind, choices: question.choices,
+                isConfirming: conversation.tracker.proposed?.id == question.id)
             self.hints = hints
             return [.progress(conversation.tracker), .expect(hints)]
         case .end(.voicemail) where policy.voicemailMessage != nil: return answeringMachine(at: now)

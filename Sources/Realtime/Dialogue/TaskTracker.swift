@@ -17,6 +17,12 @@ public struct Answer: Sendable, Equatable, Codable {
             self.endMs = endMs
         }
     }
+    /// How an answer was made sure of, if not by what was said alone.
+    public enum Settled: String, Sendable, Codable {
+        /// The callee said yes to "Did you say …?", or said the same again.
+        case confirmed
+        case keypad
+    }
     public enum Value: Sendable, Equatable, Codable {
         case boolean(Bool)
         case number(Double)
@@ -61,6 +67,7 @@ public struct Answer: Sendable, Equatable, Codable {
     public var confidence: Double?
     public var confidenceSource: String?
     public var evidence: Evidence?
+    public var settled: Settled?
 
     public init(questionID: String, status: Status = .pending) {
         self.questionID = questionID
@@ -77,11 +84,12 @@ public struct TaskReport: Sendable, Equatable, Codable {
         public var summary: String?
         public var value: Answer.Value?
         public var confidence: Double?
+        public var settled: Answer.Settled?
         public init(
             id: String, status: Answer.Status, answer: String? = nil, summary: String? = nil,
-            value: Answer.Value? = nil,
-            confidence: Double? = nil
+            value: Answer.Value? = nil, confidence: Double? = nil, settled: Answer.Settled? = nil
         ) {
+            self.settled = settled
             self.id = id
             self.status = status.rawValue
             self.answer = answer
@@ -94,6 +102,8 @@ public struct TaskReport: Sendable, Equatable, Codable {
     /// The question now being asked, if any.
     public var asking: String?
     public var questions: [Item]?
+    /// A likely answer that the callee is now asked to confirm.
+    public var proposed: Item?
     public var shouldEndCall: Bool?
 
     public init(purposeStated: Bool? = nil, asking: String? = nil, questions: [Item]? = nil, shouldEndCall: Bool? = nil)
@@ -107,7 +117,7 @@ public struct TaskReport: Sendable, Equatable, Codable {
     enum CodingKeys: String, CodingKey {
         case purposeStated = "purpose_stated"
         case asking
-        case questions
+        case questions, proposed
         case shouldEndCall = "should_end_call"
     }
 }
@@ -125,6 +135,10 @@ public struct TaskTracker: Sendable, Equatable {
     public private(set) var asking: String?
     /// How often each question has been put.
     public private(set) var timesAsked: [String: Int] = [:]
+    /// A likely answer that the callee is now asked to confirm.
+    public private(set) var proposed: TaskReport.Item?
+    /// How often likely answers of each question were put to the callee.
+    public private(set) var timesProposed: [String: Int] = [:]
     public private(set) var ignoredReports = 0
 
     public init(questions: [Question]) {
@@ -172,6 +186,8 @@ public struct TaskTracker: Sendable, Equatable {
     public mutating func apply(_ report: TaskReport) -> [String] {
         var changed: [String] = []
         if report.purposeStated == true { purposeStated = true }
+        proposed = report.proposed.flatMap { item in questions.contains { $0.id == item.id } ? item : nil }
+        if let proposed { timesProposed[proposed.id, default: 0] += 1 }
         for item in report.questions ?? [] {
             guard let index = answers.firstIndex(where: { $0.questionID == item.id }),
                 let status = Answer.Status(rawValue: item.status), isPossible(from: answers[index].status, to: status),
@@ -186,6 +202,7 @@ public struct TaskTracker: Sendable, Equatable {
                 answers[index].text = item.answer.map { String($0.prefix(Self.answerLimit)) }
                 answers[index].summary = item.summary.map { String($0.prefix(Self.answerLimit)) }
                 answers[index].value = item.value
+                answers[index].settled = item.settled
                 answers[index].confidence = item.confidence
                 answers[index].confidenceSource = item.confidence == nil ? nil : "model"
             }

@@ -43,10 +43,11 @@ struct AnswerReading {
         switch QuestionReading(question).kind {
         case .boolean:
             // A refusal of the proposal wins over a polite "yes, but no".
-            if has("no") { return .answer(.boolean(false)) }
-            if has("yes") { return .answer(.boolean(true)) }
+            if agrees(words, "no") { return .answer(.boolean(false)) }
+            if agrees(words, "yes") { return .answer(.boolean(true)) }
         case .number:
             if let number = SpokenNumber.first(in: words) { return .answer(.number(number)) }
+            if has("only_me") { return .answer(.number(1)) }
         case .choice:
             if let choice = question.choices.first(where: {
                 Self.contains(words, anyOf: [Self.normalize($0).joined(separator: " ")])
@@ -54,14 +55,31 @@ struct AnswerReading {
                 return .answer(.text(choice))
             }
         case .date:
-            if Self.soundsLikeDate(words) { return .answer(.text(text)) }
+            if Self.isDate(words) { return .answer(.text(text)) }
         case .text:
             if !has("hello") { return .answer(.text(text)) }
         }
         return has("hello") ? .hello : .other
     }
 
-    /// Keys as an answer: 1 yes, 2 no; a choice's place; a number as it is.
+    /// Words of a yes or a no: anywhere in a short answer, else only at its beginning. "I can" in the middle of a story
+    /// agrees to nothing.
+    private func agrees(_ words: [String], _ name: String) -> Bool {
+        let patterns = texts.patterns[name] ?? []
+        if words.count <= Self.shortAnswer { return Self.contains(words, anyOf: patterns) }
+        let openings = words.prefix(Self.openingWords)
+        return Self.contains(Array(openings), anyOf: patterns.filter { !Self.weakAgreements.contains($0) })
+    }
+
+    private static let shortAnswer = 5
+    private static let openingWords = 3
+    /// They begin many a sentence that is no answer.
+    private static let weakAgreements: Set<String> = [
+        "i can", "i do", "i am", "i will", "it is", "fine", "i can't", "i cannot", "i won't", "i'm not", "i do not",
+        "i don't", "it doesn't", "it is not", "it's not",
+    ]
+
+    /// Keys as an answer: 1 yes, 2 no; a choice's place; a number as it is; day and month of a date, two digits each.
     func intent(ofKeys keys: String, question: Question?) -> Intent {
         if canTransfer, keys == "0", question.map({ QuestionReading($0).kind != .number }) ?? true { return .person }
         guard let question else { return .other }
@@ -75,10 +93,25 @@ struct AnswerReading {
             if let place = Int(keys), question.choices.indices.contains(place - 1) {
                 return .answer(.text(question.choices[place - 1]))
             }
-        case .date, .text: break
+        case .date:
+            if let date = date(ofKeys: keys) { return .answer(.text(date)) }
+        case .text: break
         }
         return .other
     }
+
+    /// Four keys: day and month, in the order in which the language says them.
+    private func date(ofKeys keys: String) -> String? {
+        guard keys.utf8.count == 4, let first = Int(keys.prefix(2)), let second = Int(keys.suffix(2)) else {
+            return nil
+        }
+        let isMonthFirst = texts("date_order") == "month"
+        let (day, month) = isMonthFirst ? (second, first) : (first, second)
+        guard (1...12).contains(month), (1...Self.longestMonths[month - 1]).contains(day) else { return nil }
+        return PolicyTexts.fill(texts("date_by_keys"), ["day": String(day), "month": texts("month_\(month)")])
+    }
+
+    private static let longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
     static func normalize(_ text: String) -> [String] {
         text.lowercased().replacingOccurrences(of: "’", with: "'")
@@ -97,13 +130,37 @@ struct AnswerReading {
     }
 
     private static let dateWords: Set<String> = [
-        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "today", "tomorrow", "week",
-        "month",
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-        "december", "morning", "afternoon", "evening", "noon", "o'clock", "a", "p",
+        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "today", "tomorrow", "tonight",
+        "week", "month", "weekend", "january", "february", "march", "april", "may", "june", "july", "august",
+        "september", "october", "november", "december", "morning", "afternoon", "evening", "noon", "midnight", "now",
+        "o'clock", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+        "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth",
+        "nineteenth", "twentieth", "thirtieth", "mondays", "tuesdays", "wednesdays", "thursdays", "fridays",
+        "saturdays", "sundays",
     ]
-    private static func soundsLikeDate(_ words: [String]) -> Bool {
-        words.contains { dateWords.contains($0) } || SpokenNumber.first(in: words) != nil
+    /// Words that lead to a day or a time.
+    private static let dateOpenings: Set<String> = [
+        "on", "at", "in", "by", "next", "this", "until", "till", "from", "after", "before", "for", "around", "about",
+        "early", "late", "every", "since", "of", "the",
+    ]
+
+    /// A day or a time that is all of a short answer, or that a word like "on" leads to: "lovely today" names no day.
+    private static func isDate(_ words: [String]) -> Bool {
+        let named = words.indices.filter { dateWords.contains(words[$0]) || isOrdinal(words[$0]) }
+        guard !named.isEmpty || SpokenNumber.first(in: words) != nil else { return false }
+        if words.count <= shortDate { return true }
+        return named.contains { $0 == 0 || dateOpenings.contains(words[$0 - 1]) }
+            || words.indices.dropFirst().contains {
+                dateOpenings.contains(words[$0 - 1]) && SpokenNumber.first(in: [words[$0]]) != nil
+            }
+    }
+
+    private static let shortDate = 4
+
+    private static func isOrdinal(_ word: String) -> Bool {
+        let digits = word.prefix { $0.isNumber }
+        return digits.count < word.count && !digits.isEmpty
+            && ["st", "nd", "rd", "th"].contains(word.dropFirst(digits.count))
     }
 }
 
@@ -129,11 +186,13 @@ enum SpokenNumber {
                 if found, group % 10 != 0 || (group % 100 == 0 ? false : value >= 10) { break }
                 group += value
                 found = true
-            } else if word == "hundred", found, group < 100 {
+            } else if word == "hundred", group < 100 {
                 group = max(group, 1) * 100
-            } else if word == "thousand", found, total == 0, group < 1_000 {
+                found = true
+            } else if word == "thousand", total == 0, group < 1_000 {
                 total = max(group, 1) * 1_000
                 group = 0
+                found = true
             } else if found, word != "and" {
                 break
             }

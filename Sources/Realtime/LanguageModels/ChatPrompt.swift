@@ -69,6 +69,7 @@ struct ChatPrompt {
         case .takenOver: ("user", "[The line was bad for a moment. Go on with the conversation where it was.]")
         case .assistant(let heard, let isInterrupted): ("assistant", isInterrupted ? heard + " —" : heard)
         case .caller(let text): ("user", text.isEmpty ? "[They said something that could not be understood.]" : text)
+        case .uncertain: ("user", "[This was hard to understand. If it matters, ask whether it is right.]")
         case .keys(let keys): ("user", "[They pressed the keys \(keys).]")
         case .silence: ("user", "[\(RealtimeInstructions.silence)]")
         case .monologue: ("user", "[A voice has been speaking without a pause: this may be an answering machine.]")

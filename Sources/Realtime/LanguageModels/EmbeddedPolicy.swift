@@ -9,12 +9,22 @@ public struct EmbeddedPolicy: LanguageModel {
     public static let timesAskedLimit = 3
     /// How often a question is put at most, repetitions on request included.
     static let timesPutLimit = 6
+    /// How often a likely answer is put to the callee for confirmation, for each question.
+    static let proposalLimit = 3
     /// Prompts about silence before we hang up.
     public static let silenceLimit = 2
     /// Share of a question's words that must have been heard for an answer to count.
     private static let heardEnough = 0.6
 
     public init() {}
+
+    /// What words mean as the answer to a question in English; nil: nothing.
+    public static func value(of text: String, question: Question) -> Answer.Value? {
+        guard case .answer(let value) = AnswerReading(texts: .of("en")).intent(of: text, question: question) else {
+            return nil
+        }
+        return value
+    }
 
     public func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws {
         for event in Self.events(for: conversation) { try await tell(event) }
@@ -67,7 +77,7 @@ public struct EmbeddedPolicy: LanguageModel {
             if news.contains(.timeIsUp) { return end(.maxDuration, "time_is_up") }
             if news.contains(.monologue) { return ending = .voicemail }
             if let keys = news.compactMap({ if case .keys(let keys) = $0 { keys } else { nil } }).last {
-                return react(to: reading.intent(ofKeys: keys, question: tracker.current), words: keys)
+                return react(to: reading.intent(ofKeys: keys, question: tracker.current), words: keys, by: .keypad)
             }
             if news.last == .screened { return screened() }
             if news.last == .menu { return menu(news) }
@@ -80,7 +90,12 @@ public struct EmbeddedPolicy: LanguageModel {
             if !said.isEmpty, news.contains(.menu) || news.contains(.screened) || wasScreened { return greet() }
             if !said.isEmpty {
                 let words = said.filter { !$0.isEmpty }.joined(separator: " ")
-                return react(to: reading.intent(of: words, question: tracker.current), words: words)
+                let isUncertain = news.last == .uncertain
+                if let proposed = tracker.proposed, proposed.id == tracker.current?.id {
+                    return confirm(proposed, words, isUncertain)
+                }
+                return react(
+                    to: reading.intent(of: words, question: tracker.current), words: words, isUncertain: isUncertain)
             }
             if news.contains(.takenOver), tracker.purposeStated || heardSomething {
                 say(texts("line_was_bad"))
@@ -109,7 +124,7 @@ public struct EmbeddedPolicy: LanguageModel {
         private var wasScreened: Bool {
             for item in conversation.items.dropLast(conversation.sinceLastTurn.count).reversed() {
                 switch item {
-                case .assistant, .silence, .keysRefused: continue
+                case .assistant, .silence, .keysRefused, .uncertain: continue
                 case .screened, .menu: return true
                 case .connected, .takenOver, .caller, .keys, .monologue, .transferFailed, .timeIsUp: return false
                 }
@@ -141,7 +156,9 @@ public struct EmbeddedPolicy: LanguageModel {
 
         // MARK: Reactions
 
-        private mutating func react(to intent: Intent, words: String) {
+        private mutating func react(
+            to intent: Intent, words: String, isUncertain: Bool = false, by settled: Answer.Settled? = nil
+        ) {
             switch intent {
             case .voicemail: ending = .voicemail
             case .person:
@@ -174,10 +191,51 @@ public struct EmbeddedPolicy: LanguageModel {
                 guard let question = tracker.current else { return finish() }
                 // If a question was interrupted before it could be understood, the words do not count as its answer.
                 guard wasQuestionHeard else { return tracker.purposeStated && heardSomething ? ask(question) : greet() }
-                settle(question, .answered, words: words, value: value)
+                if isUncertain { return propose(value, words, for: question) }
+                settle(question, .answered, words: words, value: value, by: settled)
                 goOn(with: "thanks")
             case .nothing, .other: notUnderstood(words)
             }
+        }
+
+        /// Asks whether a likely answer was understood rightly, unless that was asked often enough.
+        private mutating func propose(_ value: Answer.Value, _ words: String, for question: Question) {
+            guard tracker.timesProposed[question.id, default: 0] < EmbeddedPolicy.proposalLimit else {
+                return notUnderstood(words)
+            }
+            report.proposed = TaskReport.Item(id: question.id, status: .pending, answer: words, value: value)
+            if case .boolean = value {
+                say(texts("confirm_boolean"))
+            } else {
+                say(texts("confirm", ["answer": Self.spoken(value, language: conversation.brief.language)]))
+            }
+        }
+
+        /// The callee's words after "Did you say …?".
+        private mutating func confirm(_ proposed: TaskReport.Item, _ words: String, _ isUncertain: Bool) {
+            guard let question = tracker.current, let value = proposed.value else { return finish() }
+            let intent = reading.intent(of: words, question: question)
+            if case .answer(value) = intent { return settleProposed(question, value, words) }
+            if case .boolean = value {
+                guard case .answer(let other) = intent else { return react(to: intent, words: words) }
+                return isUncertain ? notUnderstood(words) : settleProposed(question, other, words)
+            }
+            let agreement = reading.intent(of: words, question: Question(id: "", text: "", kind: .boolean))
+            switch (agreement, intent) {
+            case (.answer(.boolean(true)), _):
+                settleProposed(question, value, proposed.answer ?? words)
+            case (_, .answer(let other)) where !isUncertain && question.kind != .text:
+                settleProposed(question, other, words)
+            case (_, .answer(let other)) where isUncertain && question.kind != .text:
+                propose(other, words, for: question)
+            case (.answer(.boolean(false)), _): notUnderstood(words)
+            default: react(to: intent, words: words)
+            }
+        }
+
+        private mutating func settleProposed(_ question: Question, _ value: Answer.Value, _ words: String) {
+            settle(question, .answered, words: words, value: value, by: .confirmed)
+            goOn(with: "thanks")
         }
 
         private mutating func notUnderstood(_ words: String) {
@@ -223,12 +281,15 @@ public struct EmbeddedPolicy: LanguageModel {
             if counts { report.asking = question.id }
             say(Self.sentence(question.text))
             let kind = QuestionReading(question).kind
-            if !conversation.canRecognizeSpeech {
+            // What can be said comes with the second try, the keypad with the third.
+            let isLastTry = isAgain && tracker.timesAsked[question.id, default: 0] >= EmbeddedPolicy.timesAskedLimit - 1
+            if !conversation.canRecognizeSpeech || isLastTry && kind != .text {
                 switch kind {
                 case .boolean: say(texts("keypad_boolean"))
                 case .number: say(texts("keypad_number"))
                 case .choice: say(choices(of: question))
-                case .date, .text: say(texts("keypad_text"))
+                case .date: say(texts("keypad_date"))
+                case .text: say(texts("keypad_text"))
                 }
             } else if isAgain {
                 say(texts("again_\(kind.rawValue)", ["choices": choices(of: question)]))
@@ -243,13 +304,22 @@ public struct EmbeddedPolicy: LanguageModel {
         }
 
         private mutating func settle(
-            _ question: Question, _ status: Answer.Status, words: String, value: Answer.Value? = nil
+            _ question: Question, _ status: Answer.Status, words: String, value: Answer.Value? = nil,
+            by settled: Answer.Settled? = nil
         ) {
             let item = TaskReport.Item(
                 id: question.id, status: status, answer: words.isEmpty ? nil : words,
-                summary: value.map { Self.summary(of: $0, language: conversation.brief.language) }, value: value)
+                summary: value.map { Self.summary(of: $0, language: conversation.brief.language) }, value: value,
+                settled: settled)
             report.questions = (report.questions ?? []) + [item]
             tracker.apply(TaskReport(questions: [item]))
+        }
+
+        /// An answer as it is put to the callee: without its full stop and its "please".
+        private static func spoken(_ value: Answer.Value, language: String) -> String {
+            guard case .text(let words) = value else { return summary(of: value, language: language) }
+            let bare = words.trimmingCharacters(in: .punctuationCharacters.union(.whitespaces))
+            return bare.replacing(", please", with: "")
         }
 
         private static func summary(of value: Answer.Value, language: String) -> String {
