@@ -11,12 +11,6 @@ static inline void cps_reset_cepstral_mean(ps_decoder_t *ps, mfcc_t *mean) {
     feat_t *feat = ps_get_feat(ps);
     if (feat && feat->cmn_struct) cmn_live_set(feat->cmn_struct, mean);
 }
-static inline int cps_cepstral_mean(ps_decoder_t *ps, mfcc_t *mean) {
-    feat_t *feat = ps_get_feat(ps);
-    if (!feat || !feat->cmn_struct) return -1;
-    cmn_live_get(feat->cmn_struct, mean);
-    return 0;
-}
 /* A file without a name, in memory, closed on exec. glibc declares memfd_create only with _GNU_SOURCE, which comes too
  * late here. -1: there is no memory. */
 extern int memfd_create(const char *name, unsigned int flags);

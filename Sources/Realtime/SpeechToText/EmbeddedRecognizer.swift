@@ -224,36 +224,6 @@ public final class DecoderPool: Sendable {
     }
 }
 
-/// The internals of one recognition, for `trunkline bench recognition`.
-public struct RecognitionProbe: Sendable {
-    /// The grammar's best sentence, whether it would be accepted or not.
-    public var text: String
-    /// How much better the phone loop explains a 10 ms frame.
-    public var gap: Double
-    public var isAccepted: Bool
-    /// The cepstral mean at the end of the utterance.
-    public var cepstralMean: [Float]
-    public var milliseconds: Double
-}
-
-extension DecoderPool {
-    /// Recognises one utterance at 16 kHz.
-    public func probe(_ audio: [AudioFrame], hints: AnswerHints?) async throws -> RecognitionProbe {
-        let pair = try await lease(AnswerGrammar(hints))
-        defer { giveBack(pair) }
-        return try await workers.run {
-            let start = ContinuousClock.now
-            pair.process(audio)
-            let heard = pair.answer.finish()
-            let loop = pair.background.finish()
-            return RecognitionProbe(
-                text: heard.text, gap: EmbeddedRecognizer.gap(heard, background: loop.score),
-                isAccepted: !pair.verdict(heard, background: loop.score).isEmpty,
-                cepstralMean: pair.answer.cepstralMean, milliseconds: start.duration(to: .now) / .milliseconds(1))
-        }
-    }
-}
-
 extension EmbeddedRecognizer {
     static func gap(_ heard: (text: String, score: Int32, samples: Int), background: Int32) -> Double {
         (Double(background) - Double(heard.score)) / max(1, Double(heard.samples) / 160)

@@ -126,10 +126,4 @@ public final class PocketSphinxDecoder: @unchecked Sendable {
         let text = ps_get_hyp(decoder, &score).map { String(cString: $0) } ?? ""
         return (text, score, frames)
     }
-
-    /// The mean after an utterance, for measuring `telephoneMean`.
-    public var cepstralMean: [Float] {
-        var mean = [Float](repeating: 0, count: 13)
-        return cps_cepstral_mean(decoder, &mean) == 0 ? mean : []
-    }
 }
