@@ -39,7 +39,7 @@ struct MoonshineRecognizerTests {
     @Test func whatFitsNoPhraseIsWrittenDown() throws {
         let heard = try hear("The train to London was late again.", AnswerHints(kind: .boolean))
         #expect(heard.text.lowercased().contains("train"))
-        #expect(!heard.isUncertain)
+        #expect(heard.isUncertain, "were it an answer, it would be asked back")
     }
 
     @Test func anOpenQuestionGetsTheCallersOwnWords() throws {

@@ -39,6 +39,8 @@ struct BenchRecognition: AsyncParsableCommand {
 
     private var groups: Set<String> { Set(voices.split(separator: ",").map { String($0) }) }
 
+    private static let worstPhrases = 12
+
     /// Dialogues by their outcome.
     private struct Tally {
         var right: [Int: Int] = [:]
@@ -54,6 +56,9 @@ struct BenchRecognition: AsyncParsableCommand {
             case .unclear: unclear += 1
             }
         }
+
+        /// Share of the dialogues that were right by the second try.
+        var rate: Double { Double(within(2)) / Double(max(1, all)) }
 
         func within(_ tries: Int) -> Int { right.reduce(0) { $1.key <= tries ? $0 + $1.value : $0 } }
 
@@ -112,11 +117,8 @@ struct BenchRecognition: AsyncParsableCommand {
         for (name, tally) in byVoice { print(tally.row(name, tries: tries)) }
         print(all.row("all", tries: tries))
         print("by phrase, the worst first:")
-        for (phrase, tally) in byPhrase.sorted(by: { ($0.value.within(2), $0.key) < ($1.value.within(2), $1.key) })
-            .prefix(12)
-        {
-            print(tally.row(phrase, tries: tries))
-        }
+        let worstFirst = byPhrase.sorted { ($0.value.rate, $0.key) < ($1.value.rate, $1.key) }
+        for (phrase, tally) in worstFirst.prefix(Self.worstPhrases) { print(tally.row(phrase, tries: tries)) }
         print("no answers: \(foreign) sentences, \(accepted) taken for an answer")
         if seconds > 0 { print(String(format: "cost of these %.3f of real time", cost / seconds)) }
     }

@@ -97,7 +97,9 @@ public struct MoonshineRecognizer: SpeechToText {
         }
         let (text, score) = try utterance.transcribe()
         let words = max(1, text.split(separator: " ").count)
-        return Recognition(text: score < limits.wordScore * Float(words + 1) ? "" : text, phrase: phrase)
+        guard score >= limits.wordScore * Float(words + 1) else { return Recognition(text: "", phrase: phrase) }
+        // A short answer that fits no phrase was hardly written down rightly.
+        return Recognition(text: text, isUncertain: phrase != nil, phrase: phrase)
     }
 
     /// At one level: the model hears a quiet caller worse.
