@@ -11,7 +11,7 @@ struct PlivoRoutes: CarrierRoutes {
     static let prefix = "/plivo/"
 
     private static let signatureHeader = "X-Plivo-Signature-V3"
-    /// What `DialStatus` is where somebody answered.
+    /// Values of `DialStatus` that mean: the target answered.
     private static let taken: Set = ["completed", "answered"]
 
     private let services: Routes.Services

@@ -81,7 +81,7 @@ struct TelnyxEventRoutes: Sendable {
         switch event.state {
         case .placed(let id): await webhooks.take(report, of: id, by: telnyx)
         case .transfer(let caller, let language):
-            // After a conversation Telnyx ends the caller's call too; and whoever has left needs no apology.
+            // After a conversation Telnyx ends the caller's call too, and a caller who has left needs no apology.
             guard report.state != .completed, report.state != .cancelled, let rest = telnyx.rest else { return }
             logger.warning("nobody took a transferred call", metadata: ["state": report.state.map { "\($0)" } ?? ""])
             let apology = SpokenText.nobodyAvailable(language: language)

@@ -76,7 +76,7 @@ public struct CallsREST: Sendable {
         return try await ask(.form(url("Calls.json"), fields))
     }
 
-    /// Ends a call that nobody has answered yet; one that was answered goes on.
+    /// Ends a call that is not answered yet; an answered one goes on.
     public func cancel(_ sid: String) async throws -> CallResource { try await set(sid, status: "canceled") }
 
     /// Ends a call, whatever its state.

@@ -93,7 +93,7 @@ public struct PlivoREST: Sendable {
         return request("POST", "Call/", fields)
     }
 
-    /// Ends a call, or gives up one that nobody has answered.
+    /// Ends a call, answered or not.
     public func hangUp(_ id: String) async throws(RESTFailure) {
         do throws(RESTFailure) { _ = try await rest.send(request("DELETE", "Call/\(id)/")) } catch {
             // Before it rings, it may be known by its request alone.

@@ -24,7 +24,7 @@ public enum PlivoXML {
         ])
     }
 
-    /// `<Dial>`: hands the call to somebody else.
+    /// `<Dial>`: connects the call to another number.
     ///
     /// - Parameters:
     ///   - target: a number, or a `sip:` address.

@@ -135,7 +135,7 @@ public struct TelnyxREST: Sendable {
         {}
     }
 
-    /// Rings somebody, who is joined with the caller at the answer. Where nobody answers the call goes on as it is.
+    /// Rings a number, and joins it with the caller at the answer. Without an answer the call goes on as it is.
     public func transfer(_ callID: String, _ transfer: Transfer) async throws {
         var fields: [String: Any] = [
             "to": transfer.to, "timeout_secs": Self.ringing(transfer.ringSeconds), "time_limit_secs": Self.longest,

@@ -31,7 +31,7 @@ public struct VonageREST: Sendable {
         /// Asked for an NCCO at the answer.
         public var answerURL: String
         public var eventURL: String
-        /// nil: nobody asks who answered.
+        /// nil: no machine detection.
         public var machineDetection: MachineDetection?
         /// Seconds of ringing.
         public var ringSeconds: Int
@@ -94,7 +94,7 @@ public struct VonageREST: Sendable {
         min(range.upperBound, max(range.lowerBound, value))
     }
 
-    /// Ends a call, or gives up one that nobody has answered.
+    /// Ends a call, answered or not.
     public func hangUp(_ id: String) async throws(RESTFailure) {
         _ = try await rest.send(request("PUT", "/" + id, ["action": "hangup"]))
     }

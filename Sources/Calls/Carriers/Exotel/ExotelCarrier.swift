@@ -70,7 +70,7 @@ struct ExotelAPI: CarrierAPI {
         } catch { throw CarrierFailure(error) }
     }
 
-    /// A call that rings goes on ringing: whoever answers it is hung up on, for its stream is refused.
+    /// A call that rings goes on ringing. If it is answered, its stream is refused, and the call ends.
     func cancel(_ callID: String) async throws(CarrierFailure) { throw Self.missing("give up a call") }
 
     /// Nothing is to be asked for: the call ends with its stream.

@@ -14,7 +14,7 @@ public struct VonageCarrier: Carrier {
     public var publicURL: String
     /// nil: Vonage is asked for nothing.
     public var rest: VonageREST?
-    /// A machine's call is ended; nil: nobody asks who answered.
+    /// Ends calls that a machine answers; nil: no machine detection.
     public var machineDetection: VonageREST.MachineDetection?
     /// Where its media streams go, and their hertz.
     public var streamURL: String
