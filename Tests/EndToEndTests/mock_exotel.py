@@ -89,7 +89,7 @@ class MockExotel(MockProvider):
         return 200, {"Call": {"Sid": call.sid, "Status": call.status}}
 
     def incoming(self, caller, called):
-        """Somebody calls an ExoPhone, whose flow is a Voicebot applet with our URL, and a Passthru applet."""
+        """A call to an ExoPhone, whose flow is a Voicebot applet with our URL, and a Passthru applet."""
         return ExotelCall(self, caller, called, {}, "incoming")
 
 

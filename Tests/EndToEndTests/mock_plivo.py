@@ -111,7 +111,7 @@ class MockPlivo(MockProvider):
         return self.send("POST", url, urlencode(form), {**kind, **(headers or signed("POST", url, form))})
 
     def incoming(self, caller, called):
-        """Somebody calls a number whose application has our URLs."""
+        """A call to a number whose application has our URLs."""
         return PlivoCall(
             self,
             caller,

@@ -344,7 +344,7 @@ class TelnyxCall:
         self.tell("call.speak.ended", status="completed")
 
     def do_transfer(self, fields):
-        """Rings somebody; the conversation with the caller ends when either leaves."""
+        """Rings a number; the conversation with the caller ends when either side leaves."""
         leg = TelnyxCall(
             self.mock,
             "outgoing",

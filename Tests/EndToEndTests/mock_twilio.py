@@ -64,7 +64,7 @@ class MockTwilio:
         self.server.server_close()
 
     def incoming(self, caller, called, **fields):
-        """Somebody calls one of the account's numbers, whose webhooks are ours."""
+        """A call to one of the account's numbers, whose webhooks are ours."""
         form = {
             "From": [caller],
             "To": [called],
@@ -238,7 +238,7 @@ class PhoneCall:
             self.tell(status, **more)
 
     def update(self, status):
-        """By REST: `canceled` ends a call that nobody has answered, `completed` any."""
+        """By REST: `canceled` ends a call that is not answered yet, `completed` any."""
         if self.over.is_set() or (status == "canceled" and self.status == "in-progress"):
             return
         self.over.set()

@@ -132,7 +132,7 @@ class MockVonage(MockProvider):
         return self.send("POST", url, body.encode(), {"Content-Type": "application/json", **(headers or signed(body))})
 
     def incoming(self, caller, called, uses_get=False):
-        """Somebody calls a number of the application, whose webhooks are ours."""
+        """A call to a number of the application, whose webhooks are ours."""
         fields = {"answer_url": [f"{PUBLIC}/vonage/answer"], "event_url": [f"{PUBLIC}/vonage/event"]}
         call = VonageCall(self, caller, called, fields, "inbound")
         call.uses_get = uses_get

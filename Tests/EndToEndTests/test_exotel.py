@@ -118,7 +118,7 @@ def test_bad_webhooks_and_streams_are_refused(make_server, carrier):
     url = f"{PUBLIC}/exotel/status?token={WEBHOOK_TOKEN}"
     assert mock.send("POST", url, "{", {"Content-Type": "application/json"})[0] == 400
     assert not inbound(server)
-    # Reports of calls that nobody knows, in any order, change nothing.
+    # Reports of unknown calls, in any order, change nothing.
     for report in ("completed", "in-progress", "new"):
         body = json.dumps({"CallSid": call.sid, "Status": report})
         assert mock.send("POST", url, body, {"Content-Type": "application/json"})[0] == 200

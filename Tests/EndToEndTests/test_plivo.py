@@ -94,7 +94,7 @@ def test_an_outgoing_call_is_what_the_vendors_client_places(make_server, carrier
         machine_detection_url=hook,
     )
     placed = the_call(mock)
-    placed.fields = {}  # nobody is told
+    placed.fields = {}  # no webhooks
     assert theirs.request_uuid == placed.request_uuid
     assert client.live_calls.get(placed.uuid).call_status == "ringing"
     assert client.calls.transfer(placed.uuid, legs="aleg", aleg_url=f"{PUBLIC}/plivo/transfer").call_uuids
@@ -234,7 +234,7 @@ def test_bad_webhooks_and_streams_are_refused(make_server, carrier):
         status, text = mock.webhook(f"{PUBLIC}/plivo/{path}", bad)
         assert status == 422 and f'"{field}"' in text, (status, text)
     assert not inbound(server)
-    # Reports of calls that nobody knows, in any order, change nothing.
+    # Reports of unknown calls, in any order, change nothing.
     for report in ({"CallStatus": "completed"}, {"CallStatus": "new"}, {"Event": "DroppedStream"}, {"Machine": "true"}):
         fields = {**form, **report}
         assert mock.webhook(f"{PUBLIC}/plivo/status?call=ob-00000000", fields)[0] == 204

@@ -207,7 +207,7 @@ def test_the_call_ends_at_an_answering_machine(make_server, signalwire_mock, mod
 
 @pytest.mark.parametrize("goes", ["completed", "no-answer"])
 def test_a_call_can_be_transferred_to_an_operator(make_server, signalwire_mock, model, goes):
-    """REST points the call to a URL of ours, whose markup dials; where nobody answers, SignalWire's voice says so."""
+    """REST points the call to a URL of ours, whose markup dials; without an answer SignalWire's voice says so."""
     mock = signalwire_mock()
     speech = model([{"text": "I will put you through.", "ms": 500, "tools": [("transfer_to_operator", {})]}])
     settings = {**realtime(speech, TRUNKLINE_OPERATORS_NUMBER="+15550177", **ASKS)}

@@ -254,7 +254,7 @@ def transferring(make_server, telnyx_mock, model, phone, operator):
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_call_can_be_transferred_to_an_operator(make_server, telnyx_mock, model, answers):
-    """By a command; where nobody answers, Telnyx's own voice says so, and the call ends."""
+    """By a command; if the operator does not answer, Telnyx's own voice says so, and the call ends."""
 
     def phone(call):
         call.begin()

@@ -102,7 +102,7 @@ def test_only_what_telnyx_has_signed_just_now_is_taken(make_server, telnyx_mock)
     assert refused(signed(body + b" ")) == wrong and refused({**good, "telnyx-signature-ed25519": "bm8="}) == wrong
     assert refused(signed(body, key=SigningKey.generate())) == wrong
     assert refused({**good, "telnyx-timestamp": str(int(good["telnyx-timestamp"]) + 1)}) == wrong
-    # A webhook that somebody has kept.
+    # A recorded webhook, sent again later.
     old = "telnyx-timestamp is too far from the time here"
     assert refused(signed(body, time.time() // 1 - 310)) == wrong, "seconds alone are a timestamp"
     assert refused(signed(body, int(time.time()) - 310)) == old and refused(signed(body, int(time.time()) + 310)) == old

@@ -28,7 +28,7 @@ def versions(context, version):
 
 @pytest.fixture(scope="module")
 def bad(certificates):
-    """Certificates of the trusted CA that must not be taken, and one that nobody signed; each with its key."""
+    """Certificates of the trusted CA that must not be taken, and a self-signed one; each with its key."""
 
     def openssl(*words):
         subprocess.run(["openssl", *words], cwd=certificates, check=True, capture_output=True)
@@ -272,7 +272,7 @@ def test_a_speech_model_with_a_bad_certificate_is_refused(make_server, speech_mo
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
 def test_a_speech_model_needs_tls_1_2(make_server, speech_model, bad, version):
-    # The versions are set before anybody connects.
+    # The versions are set before the first connection.
     mock = speech_model([{"text": "Good morning.", "ms": 300}] * 3, tls=(bad / "one.pem", bad / "one.key"))
     versions(mock.tls, version)
     server = make_server(**realtime(mock, TRUNKLINE_TLS_CA_FILE=str(bad / "ca.pem")))

@@ -118,7 +118,7 @@ def test_a_call_with_a_speech_model(make_server, carrier, model, allowed):
 
 @pytest.mark.parametrize("goes", ["completed", "no-answer"])
 def test_a_call_can_be_transferred_to_an_operator(make_server, carrier, model, allowed, goes):
-    """The stream ends, Twilio dials the operator; where nobody answers, its own voice says so."""
+    """The stream ends, Twilio dials the operator; without an answer its own voice says so."""
 
     def phone(call):
         call.operator = goes

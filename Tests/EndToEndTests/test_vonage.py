@@ -94,7 +94,7 @@ def test_an_outgoing_call_is_what_the_vendors_client_places(make_server, carrier
         )
     )
     placed = the_call(mock)
-    placed.fields = {}  # nobody is told
+    placed.fields = {}  # no webhooks
     assert client.get_call(theirs.uuid).status == "started"
     client.transfer_call_ncco(theirs.uuid, [Talk(text="Hello")])
     assert placed.next_ncco == [{"action": "talk", "text": "Hello"}]
@@ -219,7 +219,7 @@ def test_bad_webhooks_and_streams_are_refused(make_server, carrier):
         status, text = mock.send("POST", url, body.encode(), signed(body))
         assert status == 400 and "invalid_json" in text, (status, text)
     assert not inbound(server)
-    # Reports of calls that nobody knows, in any order, change nothing.
+    # Reports of unknown calls, in any order, change nothing.
     for report in ("completed", "answered", "machine", "ringing", "new"):
         for query in ("", "?call=ob-00000000"):
             assert mock.webhook(f"{PUBLIC}/vonage/event{query}", {**fields, "status": report})[0] == 204

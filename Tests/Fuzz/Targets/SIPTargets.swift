@@ -67,7 +67,7 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
     }
 }
 
-/// Nobody gets in without the password; with it each count once.
+/// Without the password no request is accepted; with it each count is accepted once.
 func fuzzDigest(_ input: FuzzInput) {
     let now = Date(timeIntervalSince1970: 1_800_000_000)
     // One for each input: it remembers the nonces that were used, and the clock stands still.
