@@ -90,7 +90,7 @@ import Testing
             Issue.record("no start")
             return
         }
-        #expect(start.parameters.count <= WireReading.memberLimit && start.parameters["k0"] == "v")
+        #expect(start.parameters.count <= WireJSON.memberLimit && start.parameters["k0"] == "v")
     }
 
     @Test(arguments: [

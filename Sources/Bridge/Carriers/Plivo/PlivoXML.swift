@@ -32,7 +32,7 @@ public enum PlivoXML {
     ///   - next: asked, with `DialStatus`, when that is over.
     public static func dial(_ target: String, callerID: String?, ringSeconds: Int, next: String) -> String {
         let isSIP = target.lowercased().hasPrefix("sip:")
-        let timeout = min(Self.ringSeconds.upperBound, max(Self.ringSeconds.lowerBound, ringSeconds))
+        let timeout = CarrierREST.within(Self.ringSeconds, ringSeconds)
         return response([
             MarkupElement(
                 "Dial",

@@ -1,4 +1,3 @@
-internal import Foundation
 public import Net
 
 /// SignalWire's cXML `<Stream>`, both ends (signalwire.com/docs/compatibility-api/cxml/reference/voice/stream).
@@ -81,7 +80,7 @@ public final class SignalWireDialect: MediaStreamDialect {
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
         guard message.isOf(streamSid) else { throw MediaStreamError("streamSid is another stream's") }
         let media = try message.media()
-        if media.isOutbound { return }  // our own voice, where somebody asked for both tracks
+        if media.isOutbound { return }  // our own voice, where both tracks were asked for
         try inbox.sound(base64: media.payload, hasEscapes: media.hasEscapes, timestampMs: media.timestampMs)
     }
 
@@ -105,10 +104,7 @@ public final class SignalWireDialect: MediaStreamDialect {
     }
 
     private func other(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        let wire: Wire
-        do { wire = try JSONDecoder().decode(Wire.self, from: Data(bytes)) } catch {
-            throw MediaStreamError("the message is not valid JSON of this protocol")
-        }
+        let wire = try WireJSON.decode(Wire.self, bytes)
         switch wire.event {
         case "connected": inbox.say(.connected)
         case "start" where role == .application: inbox.say(.start(try begin(wire, inbox)))
@@ -177,12 +173,7 @@ public final class SignalWireDialect: MediaStreamDialect {
         case .clear where role == .application: return WireText.write(clearText, target, 0)
         default: break
         }
-        guard let object = object(for: message),
-            let data = try? JSONSerialization.data(
-                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
-            data.count <= target.count
-        else { return nil }
-        return data.copyBytes(to: target)
+        return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
@@ -196,15 +187,8 @@ public final class SignalWireDialect: MediaStreamDialect {
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1
-            at = WireText.write(sequence, target, at)
-            at = WireText.write(
-                track == .inbound
-                    ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target,
-                at)
-            at = WireText.write(chunk, target, at)
-            at = WireText.write(#"","timestamp":""#, target, at)
-            at = WireText.write(Int(timestampMs), target, at)
-            at = WireText.write(#"","payload":""#, target, at)
+            at = WireText.writeCarriersMedia(
+                sequence: sequence, track, chunk: chunk, timestampMs: timestampMs, target, at)
         }
         at = Base64.encode(sound.span, into: target, at: at)
         return WireText.write(#""}}"#, target, at)

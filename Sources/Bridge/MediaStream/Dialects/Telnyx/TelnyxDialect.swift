@@ -106,7 +106,7 @@ public final class TelnyxDialect: MediaStreamDialect {
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
         guard message.isOf(streamID) else { throw MediaStreamError("stream_id is another stream's") }
         let media = try message.media()
-        if media.isOutbound {  // our own voice, where somebody asked for both tracks
+        if media.isOutbound {  // our own voice, where both tracks were asked for
             window.mayHold = false
             return
         }
@@ -198,10 +198,7 @@ public final class TelnyxDialect: MediaStreamDialect {
     }
 
     private func other(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        let wire: Wire
-        do { wire = try JSONDecoder().decode(Wire.self, from: Data(bytes)) } catch {
-            throw MediaStreamError("the message is not valid JSON of this protocol")
-        }
+        let wire = try WireJSON.decode(Wire.self, bytes)
         switch wire.event {
         case "connected":
             if let text = wire.connected?[Self.tokenName]?.text, text.count <= Self.tokenLimit { token = text }
@@ -300,12 +297,7 @@ public final class TelnyxDialect: MediaStreamDialect {
         case .clear where role == .application: return WireText.write(#"{"event":"clear"}"#, target, 0)
         default: break
         }
-        guard let object = object(for: message),
-            let data = try? JSONSerialization.data(
-                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
-            data.count <= target.count
-        else { return nil }
-        return data.copyBytes(to: target)
+        return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
@@ -319,15 +311,8 @@ public final class TelnyxDialect: MediaStreamDialect {
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1
-            at = WireText.write(sequence, target, at)
-            at = WireText.write(
-                track == .inbound
-                    ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target,
-                at)
-            at = WireText.write(chunk, target, at)
-            at = WireText.write(#"","timestamp":""#, target, at)
-            at = WireText.write(Int(timestampMs), target, at)
-            at = WireText.write(#"","payload":""#, target, at)
+            at = WireText.writeCarriersMedia(
+                sequence: sequence, track, chunk: chunk, timestampMs: timestampMs, target, at)
         }
         if isLinearOut, isOtherOrder {
             at = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: sound.count) { swapped in
@@ -353,7 +338,7 @@ public final class TelnyxDialect: MediaStreamDialect {
             begin(streamID: WireText.plainID(start.streamID))
             callID = start.callID
             var parameters = start.parameters
-            // Who hears PCMA would answer in PCMU.
+            // Without it an application that hears PCMA answers in PCMU.
             if format == .aLaw8k { parameters[Self.codecName] = "PCMA" }
             let body: [String: Any] = [
                 "user_id": Self.userID, "call_control_id": callID, "call_session_id": callID,
