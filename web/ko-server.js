@@ -188,7 +188,6 @@ export default {
   signature_missing: "{header}이(가) 없습니다",
   signature_wrong: "{header}이(가) 이 URL과 본문에 맞지 않습니다",
   signature_untimely: "{header}이(가) 이 서버의 시각과 너무 다릅니다",
-  not_carrier_call_id: "이 통신사의 통화 ID가 아닙니다",
   url_expired: "이 서버의 URL이 아니거나 기한이 지났습니다",
   no_turn: "그 차례는 더 이상 없습니다",
 

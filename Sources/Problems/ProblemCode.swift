@@ -208,7 +208,6 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case signatureMissing = "{header} is missing"
     case signatureWrong = "{header} is not right for this URL and body"
     case signatureUntimely = "{header} is too far from the time here"
-    case notCarrierCallId = "is not the id of a call at this carrier"
     case urlExpired = "the URL is not ours or has expired"
     case noTurn = "there is no such turn any more"
 
