@@ -181,9 +181,7 @@ def test_a_browser_call_rings_only_for_the_user_who_requested_it(make_server, so
     given = ticket(server, call_id)
     assert refused(lambda: Page(sockets, server, call_id, {**given, "token": "nonsense"}).hear(5))
     assert refused(lambda: Page(sockets, server, "ob-00000000", given).hear(5)), "a token is one call's"
-    assert refused(lambda: Page(sockets, server, call_id, given).hear(5)), (
-        "and a try with another call has spent it"
-    )
+    assert refused(lambda: Page(sockets, server, call_id, given).hear(5)), "and a try with another call has spent it"
     given = ticket(server, call_id)
     page = Page(sockets, server, call_id, given)
     assert len(page.hear(3)) > 8_000

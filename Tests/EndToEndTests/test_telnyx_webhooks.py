@@ -10,8 +10,8 @@ from conftest import mocks
 from mock_telnyx import PUBLIC, PUBLIC_KEY, MockTelnyx, TelnyxStream, new_id, signed
 from nacl.signing import SigningKey
 from ports import free_port
-from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, told, wait
-from telnyx_calls import names, start
+from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, start, told, wait
+from telnyx_calls import names
 from test_operations import run
 
 telnyx_mock = mocks(MockTelnyx)

@@ -6,9 +6,9 @@ import time
 import pytest
 from conftest import mocks
 from mock_twilio import MockTwilio
-from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, told, wait
+from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, start, told, wait
 from realtime_calls import realtime
-from twilio_calls import spoken, start
+from spoken_words import spoken
 
 WAYS = ["stream", "turns"]
 
