@@ -41,8 +41,8 @@ extension Carrier {
         return address + (Dialects.named(dialect)?.traits.paths.first ?? "")
     }
 
-    /// Seconds that a transferred call may last. A carrier that takes no limit at the transfer gets it when it places the
-    /// call; a call that we still hold ends with its stream.
+    /// Seconds that a transferred call may last. A carrier that takes no limit at the transfer gets it when it places
+    /// the call; a call that we still hold ends with its stream.
     static var handedOverLimit: Int { 14_400 }
 
     /// Its API, for a call that can be one of its own: an id goes into a URL.

@@ -37,10 +37,7 @@ public final class ExotelDialect: MediaStreamDialect {
     private var chunk = 0
     /// As application: microseconds of sound that have been sent.
     private var sentUs = 0
-    // Fixed text of messages, made once a stream.
-    private var soundPrefix: [UInt8] = []
-    private var markPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -55,9 +52,10 @@ public final class ExotelDialect: MediaStreamDialect {
     private func begin(streamID id: String) {
         streamID = id
         streamIDBytes = Array(id.utf8)
-        soundPrefix = Array(#"{"event":"media","stream_sid":"\#(id)","sequence_number":""#.utf8)
-        markPrefix = Array(#"{"event":"mark","stream_sid":"\#(id)","mark":{"name":""#.utf8)
-        clearText = Array(#"{"event":"clear","stream_sid":"\#(id)"}"#.utf8)
+        prepared = PreparedMessages(
+            sound: #"{"event":"media","stream_sid":"\#(id)","sequence_number":""#,
+            mark: (#"{"event":"mark","stream_sid":"\#(id)","mark":{"name":""#, #""}}"#),
+            clear: #"{"event":"clear","stream_sid":"\#(id)"}"#)
     }
 
     private static func plain(_ id: String) -> String { WireText.plainID(id, limit: idLimit, signs: "-_.:") }
@@ -186,13 +184,7 @@ public final class ExotelDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(markPrefix, target, 0))
-            return WireText.write(#""}}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
+        if role == .application, let count = prepared.write(message, target) { return count }
         return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
@@ -213,7 +205,7 @@ public final class ExotelDialect: MediaStreamDialect {
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        soundPrefix.count + Base64.encodedLength(byteCount) + 192
+        prepared.sound.count + Base64.encodedLength(byteCount) + 192
     }
 
     /// Both ends number and time their messages: without that some streams end early, say the vendor's samples.
@@ -224,7 +216,7 @@ public final class ExotelDialect: MediaStreamDialect {
         chunk &+= 1
         let ms = role == .carrier ? Int(timestampMs) : sentUs / 1_000
         sentUs &+= format.microseconds(ofBytes: sound.count)
-        var at = WireText.write(soundPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         at = WireText.write(sequence, target, at)
         at = WireText.write(#"","media":{"#, target, at)
         if role == .carrier, tracks.count > 1 {

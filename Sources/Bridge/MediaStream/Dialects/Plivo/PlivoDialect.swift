@@ -50,10 +50,7 @@ public final class PlivoDialect: MediaStreamDialect {
     private var incoming: WireFormat
     // As application: the time of the first sound.
     private var firstMs: Int?
-    // Fixed text of messages, made once a stream.
-    private var soundPrefix: [UInt8] = []
-    private var checkpointPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -68,14 +65,14 @@ public final class PlivoDialect: MediaStreamDialect {
     private func begin(streamID id: String) {
         streamID = id
         streamIDBytes = Array(id.utf8)
-        checkpointPrefix = Array(#"{"event":"checkpoint","streamId":"\#(id)","name":""#.utf8)
-        clearText = Array(#"{"event":"clearAudio","streamId":"\#(id)"}"#.utf8)
         let encoding = PlivoFormat.encoding(of: outgoing)
-        soundPrefix = Array(
-            (role == .carrier
+        prepared = PreparedMessages(
+            sound: role == .carrier
                 ? #"{"event":"media","streamId":"\#(id)","sequenceNumber":"#
                 : #"{"event":"playAudio","streamId":"\#(id)","media":{"contentType":"\#(encoding)","sampleRate":"#
-                    + #"\#(outgoing.sampleRate),"payload":""#).utf8)
+                    + #"\#(outgoing.sampleRate),"payload":""#,
+            mark: (#"{"event":"checkpoint","streamId":"\#(id)","name":""#, #""}"#),
+            clear: #"{"event":"clearAudio","streamId":"\#(id)"}"#)
     }
 
     private static func plain(_ id: String) -> String { WireText.plainID(id, limit: idLimit) }
@@ -243,13 +240,7 @@ public final class PlivoDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(checkpointPrefix, target, 0))
-            return WireText.write(#""}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
+        if role == .application, let count = prepared.write(message, target) { return count }
         let object = role == .carrier ? told(message) : asked(message)
         return object.flatMap { WireJSON.write($0, target) }
     }
@@ -267,13 +258,13 @@ public final class PlivoDialect: MediaStreamDialect {
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        soundPrefix.count + Base64.encodedLength(byteCount) + 192
+        prepared.sound.count + Base64.encodedLength(byteCount) + 192
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(soundPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             lastMs = Int(timestampMs)

@@ -31,10 +31,7 @@ public final class SignalWireDialect: MediaStreamDialect {
     private var hasStarted = false
     private var sequence = 0
     private var chunk = 0
-    // Fixed text of messages, made once a stream.
-    private var mediaPrefix: [UInt8] = []
-    private var markPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -48,12 +45,12 @@ public final class SignalWireDialect: MediaStreamDialect {
     /// - Parameter id: plain text, for it stands in messages as it is.
     private func begin(streamSid id: String) {
         streamSid = Array(id.utf8)
-        mediaPrefix = Array(
-            (role == .application
+        prepared = PreparedMessages(
+            sound: role == .application
                 ? #"{"event":"media","streamSid":"\#(id)","media":{"payload":""#
-                : #"{"event":"media","sequenceNumber":""#).utf8)
-        markPrefix = Array(#"{"event":"mark","streamSid":"\#(id)","mark":{"name":""#.utf8)
-        clearText = Array(#"{"event":"clear","streamSid":"\#(id)"}"#.utf8)
+                : #"{"event":"media","sequenceNumber":""#,
+            mark: (#"{"event":"mark","streamSid":"\#(id)","mark":{"name":""#, #""}}"#),
+            clear: #"{"event":"clear","streamSid":"\#(id)"}"#)
     }
 
     /// SignalWire takes a payload of any length and sends 20 ms.
@@ -166,24 +163,18 @@ public final class SignalWireDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(markPrefix, target, 0))
-            return WireText.write(#""}}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
+        if role == .application || message != .clear, let count = prepared.write(message, target) { return count }
         return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        mediaPrefix.count + Base64.encodedLength(byteCount) + 160
+        prepared.sound.count + Base64.encodedLength(byteCount) + 160
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(mediaPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1

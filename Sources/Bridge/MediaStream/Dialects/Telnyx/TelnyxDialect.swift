@@ -46,7 +46,7 @@ public final class TelnyxDialect: MediaStreamDialect {
     private var hasStarted = false
     private var sequence = 0
     private var chunk = 0
-    private var mediaPrefix: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     private var window = ChunkWindow()
     private var isLinearIn: Bool
@@ -70,10 +70,11 @@ public final class TelnyxDialect: MediaStreamDialect {
     private func begin(streamID id: String) {
         streamID = Array(id.utf8)
         // As carrier the id is plain.
-        mediaPrefix = Array(
-            (role == .application
+        prepared = PreparedMessages(
+            sound: role == .application
                 ? #"{"event":"media","media":{"payload":""#
-                : #"{"event":"media","stream_id":"\#(id)","sequence_number":""#).utf8)
+                : #"{"event":"media","stream_id":"\#(id)","sequence_number":""#,
+            mark: (#"{"event":"mark","mark":{"name":""#, #""}}"#), clear: #"{"event":"clear"}"#)
     }
 
     private static func terms(_ incoming: WireFormat, _ outgoing: WireFormat, _ role: MediaStreamRole) -> WireTerms {
@@ -290,24 +291,18 @@ public final class TelnyxDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(#"{"event":"mark","mark":{"name":""#, target, 0)
-            return WireText.write(#""}}"#, target, WireText.write(name.utf8, target, at))
-        case .clear where role == .application: return WireText.write(#"{"event":"clear"}"#, target, 0)
-        default: break
-        }
+        if role == .application, let count = prepared.write(message, target) { return count }
         return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        mediaPrefix.count + Base64.encodedLength(byteCount) + 160
+        prepared.sound.count + Base64.encodedLength(byteCount) + 160
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(mediaPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1

@@ -29,10 +29,7 @@ public final class TwilioDialect: MediaStreamDialect {
     private var sequence = 0
     private var chunk = 0
     private var accountSid = "AC00000000000000000000000000000000"
-    // Fixed text of messages, made once a stream.
-    private var mediaPrefix: [UInt8] = []
-    private var markPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -46,10 +43,11 @@ public final class TwilioDialect: MediaStreamDialect {
     private func begin(streamSid id: String) {
         streamSid = WireText.plainID(id)
         streamSidBytes = Array(streamSid.utf8)
-        let end = role == .application ? #""media":{"payload":""# : #""sequenceNumber":""#
-        markPrefix = Array(#"{"event":"mark","streamSid":"\#(streamSid)","mark":{"name":""#.utf8)
-        clearText = Array(#"{"event":"clear","streamSid":"\#(streamSid)"}"#.utf8)
-        mediaPrefix = Array((#"{"event":"media","streamSid":"\#(streamSid)","# + end).utf8)
+        prepared = PreparedMessages(
+            sound: #"{"event":"media","streamSid":"\#(streamSid)","#
+                + (role == .application ? #""media":{"payload":""# : #""sequenceNumber":""#),
+            mark: (#"{"event":"mark","streamSid":"\#(streamSid)","mark":{"name":""#, #""}}"#),
+            clear: #"{"event":"clear","streamSid":"\#(streamSid)"}"#)
     }
 
     // MARK: Decoding
@@ -124,24 +122,18 @@ public final class TwilioDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(markPrefix, target, 0))
-            return WireText.write(#""}}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
+        if role == .application, let count = prepared.write(message, target) { return count }
         return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        mediaPrefix.count + Base64.encodedLength(byteCount) + 160
+        prepared.sound.count + Base64.encodedLength(byteCount) + 160
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(mediaPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1
