@@ -50,7 +50,7 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
             // What is no answer to an offer of ours is not given to it.
             guard hasOffered, let terms = try? leg.accept(text) else { continue }
             expect(!isSecure || terms.keys != nil, "a secured offer was answered in the clear and that was taken")
-            expect(terms.remote.codecs.contains(terms.law), "a codec that nobody named")
+            expect(terms.remote.codecs.contains(terms.law), "a codec that was not offered")
             wasSecured = wasSecured || terms.keys != nil
         default:
             guard let (body, terms) = try? leg.answer(text) else { continue }
