@@ -87,7 +87,7 @@ export async function newPage(root, go) {
     wrong?.focus();
   }
 
-  // While it is filled in, the server is asked what it makes of it; of what nobody has touched yet nothing is said.
+  // While the form is filled in, the server checks it. Errors of fields that the user has not touched are not shown.
   const touched = new Set();
   let timer = 0;
   let version = 0;
@@ -116,8 +116,8 @@ export async function newPage(root, go) {
     for (const node of form.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
   }
 
-  // The same call with whoever sits here first: the agent is tried without a telephone. Its caller number is shown to
-  // nobody.
+  // The same call, first in the user's own browser: the agent is tried without a telephone. Its caller number is not
+  // shown.
   const here = (call) => ({ ...call, callee_number: "browser:", caller_number: call.caller_number ?? "000" });
 
   form.addEventListener("submit", async (event) => {

@@ -109,7 +109,7 @@ public final class Authenticator: Sendable {
         }
     }
 
-    /// Whether somebody who was let in would be now.
+    /// Whether a principal that was admitted earlier still would be.
     func isCurrent(_ principal: Principal) -> Bool {
         let moment = now()
         return state.withLock { state in
@@ -210,7 +210,7 @@ public final class Authenticator: Sendable {
     private static let refusalsPerMinute = 10.0
     private static let refusalRate = (perSecond: refusalsPerMinute / 60, burst: refusalsPerMinute)
 
-    /// Nil while somebody may try to log in; else the seconds to wait.
+    /// Nil while a login may be tried; else the seconds to wait.
     func secondsToWait(forLoginOf source: String) -> Int? {
         secondsToWait(for: "login " + source, rate: Self.refusalRate, cost: 0).map { _ in
             Int(60 / Self.refusalsPerMinute)

@@ -27,7 +27,7 @@ struct CallRequest {
             Field("caller_number", .phoneNumber, required: true, "number shown to the callee"),
             Field(
                 "callee_number", .text(Field.Kind.addressLimit), required: true,
-                "number, `sip:` address, or `browser:` for the browser of whoever asks"),
+                "number, `sip:` address, or `browser:` for the requesting user's browser"),
             purpose, QuestionFields.field, displayName,
             Field(
                 "max_duration", .integer(10...3_600), default: .whole(usualDuration),
@@ -106,7 +106,7 @@ struct CallRequest {
         notAllowed = party.notAllowed
     }
 
-    /// Who is called, and what stands in the way.
+    /// The callee, and the reasons against calling it.
     private struct Party {
         var callee: String?
         var isBrowser = false

@@ -18,7 +18,7 @@ struct CallRoutes: Sendable {
     static let transferForm = Form(
         "Transfer",
         [
-            Field("operator_id", .text(idLimit), "who gets the call; neither this nor to: whoever is free"),
+            Field("operator_id", .text(idLimit), "who gets the call; without this and to: any free operator"),
             Field("to", .text(Field.Kind.addressLimit), "number or `sip:` address that gets it"),
             Field(
                 "mode", .choice(CallSettings.TransferMode.allCases.map(\.rawValue)), "how it is handed over"),
@@ -95,7 +95,7 @@ struct CallRoutes: Sendable {
         ]
     }
 
-    /// Nobody on the do-not-call list is rung, whoever asks for it.
+    /// A number on the do-not-call list is never rung, for no principal.
     private func checkList(_ callee: String, field: String) async throws {
         guard try await services.store.numbers.isOnDoNotCallList(callee) else { return }
         throw APIError.blocked(by: .doNotCall, Problem(.onDoNotCallList), field: field)
@@ -334,7 +334,7 @@ struct CallRoutes: Sendable {
         return Routes.json([idName: .string(call.id), "message": "it is being said"], status: 202)
     }
 
-    /// `POST …/transfer`: `{"operator_id"?, "to"?, "mode"?}`; the other party is told, and handed to whoever takes it.
+    /// `POST …/transfer`: `{"operator_id"?, "to"?, "mode"?}`; the other party is told, and transferred.
     func transfer(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         var fields = try FieldReader(request.body, Self.transferForm)
@@ -349,7 +349,7 @@ struct CallRoutes: Sendable {
         }
         try fields.check()
         if let number { try await checkList(number, field: "to") }
-        let choice: TransferChoice = id.map { .operator(id: $0) } ?? number.map { .number($0) } ?? .anybody
+        let choice: TransferChoice = id.map { .operator(id: $0) } ?? number.map { .number($0) } ?? .anyOperator
         guard mode == .blind || services.dialler.canHand(to: choice) || services.settings.operatorNumber != nil else {
             throw APIError.conflict(id == nil ? .noOperatorFree : .operatorNotFree)
         }
@@ -358,8 +358,8 @@ struct CallRoutes: Sendable {
         return Routes.json([idName: .string(call.id), "message": "the call is being handed over"], status: 202)
     }
 
-    /// `POST …/browser`: a one-time token with which a page of whoever asks brings microphone and speaker: to answer a
-    /// call that rings for this user, or to take over one in progress.
+    /// `POST …/browser`: a one-time token with which a page of the requesting user connects microphone and speaker, to
+    /// answer a call that rings for this user or to take over one in progress.
     func browser(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         guard call.state == .connected || services.dialler.rings(call.id, inBrowserOf: principal.name) else {

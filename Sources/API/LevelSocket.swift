@@ -15,7 +15,7 @@ enum LevelSocket {
             let current = levels.current
             if current.isEmpty, wasEmpty { return }
             wasEmpty = current.isEmpty
-            // Ids are of our own making, and plain. Who takes nothing more misses a few.
+            // Our ids need no escaping. A client that reads too slowly misses a few levels.
             _ = socket.send(
                 text: "{\"levels\":{" + current.map { "\"\($0.id)\":[\($0.far),\($0.own)]" }.joined(separator: ",")
                     + "}}")

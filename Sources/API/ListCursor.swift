@@ -1,5 +1,5 @@
 /// `next_cursor` of a list: which list it is of, the row it stands behind, and a check, so that one of another list, or
-/// one that somebody made up, is refused instead of giving a page of something else.
+/// a made-up one, is refused instead of giving a page of something else.
 enum ListCursor: String, CaseIterable, Sendable {
     case outbound = "ob"
     case inbound = "in"

@@ -6,7 +6,7 @@ internal import Store
 /// `WS /api/outbound/{id}/listen`, and of calls that came in: both sides of a call in progress, in the standard
 /// dialect of media streams (`Dialects.standard`) with both tracks: `connected`, `start`, `media` with `track`, `stop`.
 ///
-/// What the listener sends means nothing. Who takes nothing more misses frames; the call waits for nobody.
+/// Messages from the listener are ignored. A listener that reads too slowly misses frames; the call does not wait.
 enum ListenSocket {
     /// The call that a path asks for.
     static func call(in path: String) -> String? {

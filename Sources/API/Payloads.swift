@@ -254,7 +254,7 @@ enum Payloads {
         return .object(members)
     }
 
-    /// What has no price is unknown, never 0.
+    /// A component without a price is unknown, never 0.
     static func cost(_ cost: Cost?) -> JSONValue {
         guard let cost else { return ["total": "unknown", "known": "0", "currency": .null, "components": []] }
         return [

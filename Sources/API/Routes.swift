@@ -32,7 +32,7 @@ public struct Routes: Sendable {
         public var webhooks: WebhookSender.Settings
         /// The outbox has something to do.
         public var wakeWebhooks: @Sendable () -> Void
-        /// nil: nobody is told of results in the older orchestrator's form.
+        /// nil: no results are sent in the older orchestrator's form.
         public var analyst: CallAnalyst?
         /// Names and addresses by which we may be asked, without port; nil: any.
         public var hosts: Set<String>?
@@ -112,7 +112,7 @@ public struct Routes: Sendable {
             return HTTPResponse(status: 503, contentType: "text/plain", Array((problem + "\n").utf8))
         }
         router.add("GET", "/ready") { _ in
-            // Whoever can be asked is ready: recovery and warm-up come before the port is opened.
+            // A server that answers is ready: recovery and warm-up come before the port is opened.
             HTTPResponse(status: 200, contentType: "text/plain", Array("ready\n".utf8))
         }
         add("POST", "/api/session", nil, sessions.logIn)

@@ -1,6 +1,7 @@
 internal import Net
 
-/// Looks now and then whether whoever opened a socket may still have it. Confined to the socket's loop.
+/// Checks from time to time whether the principal that opened a socket may still have it. Confined to the socket's
+/// loop.
 enum SocketWatch {
     /// Milliseconds between two looks.
     private static let everyMs: UInt64 = 2_000

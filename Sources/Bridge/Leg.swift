@@ -39,7 +39,7 @@ public final class Leg {
     private var ticker: EventLoop.Ticker?
     private var timestampMs: UInt32 = 0
     private var isHeld = false
-    /// What comes is a live call's, not a voice that is made faster than it is spoken.
+    /// The sound comes from a live call at its own pace, not from a voice that is made faster than it is spoken.
     private var isRelaying = false
 
     public init(rtp: RTPSession, stream: any MediaStream, start: StreamStart) {

@@ -23,7 +23,7 @@ public struct Alert: Sendable, Equatable {
 /// Not by the outbox: the disk may be what fails.
 public actor AlertWatch {
     public struct Settings: Sendable {
-        /// Empty: nobody is told.
+        /// Empty: no alerts are sent.
         public var url: String
         /// Seconds between two looks.
         public var interval: TimeInterval = 10

@@ -86,7 +86,7 @@ public protocol DatagramPort: AnyObject {
 /// Opens ports for datagrams: the system's UDP sockets, or a network within a test.
 public protocol DatagramNetwork: Sendable {
     /// On the loop only.
-    /// - Throws: `NetError.addressInUse` when somebody else has the address.
+    /// - Throws: `NetError.addressInUse` when another socket has the address.
     func open(
         on loop: EventLoop, bind address: SocketAddress,
         onDatagram: @escaping (UnsafeRawBufferPointer, SocketAddress) -> Void

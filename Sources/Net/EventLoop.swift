@@ -257,8 +257,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// How often: every tick for the media path, every tenth of a second for time-outs.
     public enum Pace: Sendable { case tick, tenth }
 
-    /// What is called at a tick. nil: cancelled, perhaps by another one of the same tick, and whom it belonged to may
-    /// be gone.
+    /// The closure called at a tick. nil: cancelled, perhaps by another ticker of the same tick; its owner may be gone.
     fileprivate final class TickerBody {
         var call: ((UInt64) -> Void)?
         init(_ call: @escaping (UInt64) -> Void) { self.call = call }

@@ -12,9 +12,9 @@ protocol Engine: Sendable {
     func check() async throws
     /// A copy as it is at one moment, while it is in use.
     func backUp(to path: String) throws
-    /// Has the files forget what was deleted. False: somebody else still reads them, and it has to be done again.
+    /// Removes deleted rows from the files. False: another reader still has them open; call again later.
     func scrub() async throws -> Bool
-    /// Writes all of the log into the database. False: somebody else still reads it.
+    /// Writes all of the log into the database. False: another reader still has it open.
     func emptyLog() async throws -> Bool
     func close()
 }

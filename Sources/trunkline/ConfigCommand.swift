@@ -36,7 +36,7 @@ struct ConfigCommand: AsyncParsableCommand {
                     environment: ProcessInfo.processInfo.environment)
                 print(printer.list(found), terminator: "")
             } catch {
-                // What may be set is most wanted where something is wrong.
+                // With a faulty configuration the list of settings is needed most.
                 print(printer.list([:]), terminator: "")
                 throw ServerOptions.failure(error)
             }

@@ -24,7 +24,7 @@ struct Encrypt: AsyncParsableCommand {
             if rows.failed + recordings.failed > 0 {
                 print(
                     "\(rows.failed) rows and \(recordings.failed) recordings cannot be opened: "
-                        + "their key is missing, or they were changed by somebody"
+                        + "their key is missing, or they were changed"
                 )
                 throw ExitCode(1)
             }

@@ -134,7 +134,7 @@ struct ServerOptions: ParsableArguments {
 
 /// SIGINT and SIGTERM as something to wait for.
 enum Signals {
-    /// An element for a signal, from now on: take it before anybody can know that we run, or a signal may be lost.
+    /// An element for each signal from now on. Call this before the server can be seen to run, or a signal may be lost.
     static func stop() -> AsyncStream<Void> {
         signal(SIGPIPE, SIG_IGN)
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingOldest(1))

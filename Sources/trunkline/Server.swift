@@ -246,7 +246,7 @@ final class Server: Sendable {
             socketHandler: { StreamServer.paths.contains($0.handshake.path) ? streams.open($0) : routes.open($0) })
     }
 
-    /// What was interrupted is put in order, then the doors are opened.
+    /// Recovers interrupted calls, then opens the ports.
     private func begin() async throws {
         try await dialler.recover()
         // Before the port is open: /ready means that calls are taken. Who called before was told to try again.

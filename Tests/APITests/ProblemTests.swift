@@ -13,7 +13,7 @@ import Testing
         #expect(
             Problem(.blocked, ["rule": "x", "problem": .problem(Problem(.onDoNotCallList))]).message
                 == "blocked by x: the callee is on the do-not-call list")
-        // What somebody sent is not read as a name of a parameter.
+        // A value from outside is not read as a parameter's name.
         #expect(Problem(.noCallNamed, ["id": "{id}"]).message == "there is no call {id}")
         #expect(Problem(.noCallNamed).message == "there is no call {id}")
     }

@@ -68,28 +68,10 @@ import Testing
         }
     }
 
-    @Test(arguments: ["", "[]", #"{"sid":"CA1","status":"queued"}"#, #"{"sid":"x/../y"}"#])
-    func anAnswerThatIsNoCallIsUncertain(answer: String) async throws {
-        let failure = try await ask(answer) { try await $0.call(call) }.failure
-        #expect(failure?.isUncertain == true && failure?.message.hasPrefix("SignalWire's answer") == true)
-    }
-
     @Test func aRefusalHasCodeAndWords() async throws {
         let failure = try await ask(#"{"code":21211,"message":"No such number."}"#, status: "400 Bad Request") {
             try await $0.call(call)
         }.failure
         #expect(failure == RESTFailure("SignalWire refused (400): No such number.", code: 21_211, status: 400))
-    }
-
-    @Test func anAPIThatCannotBeReachedIsNotUncertain() async throws {
-        var settings = SignalWireSettings()
-        (settings.project, settings.token, settings.url) = (project, "PT1", "http://127.0.0.1:1")
-        let rest = CallsREST(try #require(settings.rest), client: HTTPClient())
-        await #expect {
-            _ = try await rest.complete(call)
-        } throws: { error in
-            (error as? RESTFailure)?.isUncertain == false
-                && (error as? RESTFailure)?.message.hasPrefix("SignalWire cannot be reached") == true
-        }
     }
 }

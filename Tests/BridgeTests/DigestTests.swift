@@ -89,7 +89,7 @@ import Testing
         #expect(stale.allSatisfy { $0.contains("stale=true") })
         let foreign = DigestAuthenticator(realm: "trunkline")
         guard case .challenge = verify(authenticator, try header(foreign).header) else {
-            return #expect(Bool(false), "a nonce of somebody else's")
+            return #expect(Bool(false), "a nonce of another server")
         }
     }
 

@@ -26,15 +26,15 @@ import Testing
     /// Exotel streams to us.
     private func application(
         _ query: [(name: String, value: String)] = [], started: Bool = true
-    ) throws -> WireProbe {
-        let probe = try WireProbe(
+    ) throws -> DialectBench {
+        let probe = try DialectBench(
             ExotelDialect.self, DialectOptions(role: .application, handshake: Self.handshake(query)))
         if started { try probe.hear(Self.start()) }
         return probe
     }
     /// We stream to a server made for Exotel.
-    private func carrier(_ format: WireFormat? = nil, tracks: [MediaTrack] = [.inbound]) throws -> WireProbe {
-        try WireProbe(
+    private func carrier(_ format: WireFormat? = nil, tracks: [MediaTrack] = [.inbound]) throws -> DialectBench {
+        try DialectBench(
             ExotelDialect.self,
             DialectOptions(role: .carrier, streamID: "ours", tracks: tracks, format: format))
     }
@@ -113,7 +113,7 @@ import Testing
             try other.hear(Self.start())
             #expect(other.inbox.terms.incoming == Self.linear(8_000), "what start says is so")
         }
-        let ours = try WireProbe(
+        let ours = try DialectBench(
             ExotelDialect.self,
             DialectOptions(role: .carrier, streamID: "s", handshake: Self.handshake([("sample-rate", "24000")])))
         #expect(ours.dialect.terms.outgoing == Self.linear(24_000), "as client, we do as the URL asks")
@@ -179,7 +179,7 @@ import Testing
             probe.say(sound: [UInt8](repeating: 0, count: 3_200)).hasPrefix(
                 #"{"event":"media","stream_sid":"MZ1","sequence_number":"1","media":{"chunk":"1","timestamp":"0","#
                     + #""payload":"AAAA"#))
-        let second = try WireProbe.object(probe.say(sound: [0, 0]))
+        let second = try DialectBench.object(probe.say(sound: [0, 0]))
         #expect(second["sequence_number"] as? String == "2")
         #expect((second["media"] as? [String: String])?["timestamp"] == "200", "3 200 bytes are 200 ms at 8 kHz")
         #expect(probe.say(.mark("m 1")) == #"{"event":"mark","stream_sid":"MZ1","mark":{"name":"m 1"}}"#)
@@ -196,18 +196,17 @@ import Testing
     /// At least 3.2 kB and 100 ms, at most 100 kB, a multiple of 320 bytes.
     @Test(arguments: [linear(8_000), linear(16_000), linear(24_000), WireFormat.muLaw8k])
     func messagesAreAsLargeAsExotelWantsThem(format: WireFormat) throws {
-        let ends = try StreamEnds(
-            ExotelDialect.self, DialectOptions(role: .carrier, streamID: "s", format: format),
-            DialectOptions(role: .application))
+        let ends = try StreamLine(
+            ExotelDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s", format: format))
         ends.tell(.start(StreamStart(streamID: "s", callID: "c")))
         ends.loop.advance(ms: 20)
-        ends.speak(73) { ends.say($0) }
-        let sizes = StreamEnds.sizes(ends.sockets.application, "media")
+        ends.speak(73, restMs: 600) { ends.say($0) }
+        let sizes = StreamLine.sizes(ends.sockets.application, "media")
         #expect(!sizes.isEmpty)
         for size in sizes {
             #expect((3_200...100_000).contains(size) && size % 320 == 0 && size >= format.bytes(ofMs: 100))
         }
-        #expect((68...73).contains(StreamEnds.loud(ends.atCarrier)))
+        #expect((68...73).contains(StreamLine.loud(ends.atCarrier)))
     }
 
     // MARK: What we say as Exotel
@@ -216,7 +215,7 @@ import Testing
         let probe = try carrier(Self.linear(16_000))
         #expect(probe.say(.connected) == #"{"event":"connected"}"#)
         let parameters = ["k": "v", "from": "+1", "to": "+2"]
-        let start = try WireProbe.object(
+        let start = try DialectBench.object(
             probe.say(.start(StreamStart(streamID: "ours", callID: "c", parameters: parameters))))
         let inner = try #require(start["start"] as? [String: Any])
         #expect(start["sequence_number"] as? String == "1" && start["stream_sid"] as? String == "ours")
@@ -224,14 +223,14 @@ import Testing
         #expect(
             inner["media_format"] as? [String: String]
                 == ["encoding": "audio/x-raw", "sample_rate": "16000", "bit_rate": "16"])
-        let media = try WireProbe.object(probe.say(sound: [1, 2], at: 100))
+        let media = try DialectBench.object(probe.say(sound: [1, 2], timestampMs: 100))
         #expect(media["sequence_number"] as? String == "2")
         #expect(media["media"] as? [String: String] == ["chunk": "1", "timestamp": "100", "payload": "AQI="])
-        let digit = try WireProbe.object(probe.say(.dtmf("5")))
+        let digit = try DialectBench.object(probe.say(.dtmf("5")))
         #expect(digit["dtmf"] as? [String: String] == ["digit": "5", "duration": "100"])
-        let mark = try WireProbe.object(probe.say(.mark("m")))
+        let mark = try DialectBench.object(probe.say(.mark("m")))
         #expect(mark["mark"] as? [String: String] == ["name": "m"] && mark["sequence_number"] as? String == "4")
-        let stop = try WireProbe.object(probe.say(.stop))
+        let stop = try DialectBench.object(probe.say(.stop))
         #expect((stop["stop"] as? [String: String])?["reason"] == "callended")
         #expect(probe.say(.clear) == nil)
         let both = try carrier(tracks: [.inbound, .outbound])
@@ -246,8 +245,8 @@ import Testing
         #expect(probe.refusal(of: #"{"event":"clear","stream_sid":"another"}"#) != nil)
         // Of 100 kB, and of the 20 ms that the vendor forbids.
         let large = #"{"event":"media","media":{"payload":"\#(Data(count: 99_840).base64EncodedString())"}}"#
-        let ends = try StreamEnds(
-            ExotelDialect.self, DialectOptions(role: .carrier, streamID: "s"), DialectOptions(role: .application))
+        let ends = try StreamLine(
+            ExotelDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s"))
         #expect(large.utf8.count < ends.sockets.carrier.configuration.maximumMessage)
         #expect(try probe.hear(large).count == 312)
         #expect(
@@ -276,37 +275,36 @@ import Testing
 
     @Test(arguments: [linear(8_000), linear(16_000), linear(24_000), WireFormat.muLaw8k])
     func bothEndsUnderstandEachOther(format: WireFormat) throws {
-        let ends = try StreamEnds(
-            ExotelDialect.self, DialectOptions(role: .carrier, streamID: "s", format: format),
-            DialectOptions(role: .application))
+        let ends = try StreamLine(
+            ExotelDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s", format: format))
         ends.tell(.connected)
         ends.tell(.start(StreamStart(streamID: "s", callID: "c", parameters: ["from": "1", "to": "2"])))
         ends.loop.advance(ms: 20)
         #expect(ends.atApplication.count == 2 && ends.application.soundRate == format.sampleRate)
-        ends.speak(50) { ends.tell($0) }
-        #expect((46...50).contains(StreamEnds.loud(ends.atApplication)))
-        #expect(Set(StreamEnds.sizes(ends.sockets.carrier, "media")) == [format.bytes(ofMs: 100)], "100 ms a message")
-        for index in 0..<3 { ends.say(.media(StreamEnds.tone(index))) }
+        ends.speak(50, restMs: 600) { ends.tell($0) }
+        #expect((46...50).contains(StreamLine.loud(ends.atApplication)))
+        #expect(Set(StreamLine.sizes(ends.sockets.carrier, "media")) == [format.bytes(ofMs: 100)], "100 ms a message")
+        for index in 0..<3 { ends.say(.media(StreamLine.tone(index))) }
         ends.say(.mark("m"))
         ends.loop.advance(ms: 20)
         #expect(ends.atCarrier.isEmpty, "what does not fill a message waits")
         ends.loop.advance(ms: 200)
-        #expect(StreamEnds.marks(ends.atCarrier) == ["m"], "and is filled up when nothing follows")
+        #expect(StreamLine.marks(ends.atCarrier) == ["m"], "and is filled up when nothing follows")
         ends.tell(.mark("m"))
         ends.tell(.dtmf("8"))
-        ends.say(.media(StreamEnds.tone(0)))
+        ends.say(.media(StreamLine.tone(0)))
         ends.say(.mark("dropped"))
         ends.say(.clear)
         ends.tell(.stop)
         ends.loop.advance(ms: 40)
         #expect(ends.atCarrier.last == .clear && ends.atApplication.last == .stop)
-        #expect(StreamEnds.marks(ends.atApplication).sorted() == ["dropped", "m"])
+        #expect(StreamLine.marks(ends.atApplication).sorted() == ["dropped", "m"])
         #expect(ends.application.malformed == 0 && ends.carrier.malformed == 0)
     }
 
     @Test func aStreamThatCannotBeUnderstoodIsClosed() throws {
-        let ends = try StreamEnds(
-            ExotelDialect.self, DialectOptions(role: .carrier, streamID: "s"), DialectOptions(role: .application))
+        let ends = try StreamLine(
+            ExotelDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s"))
         ends.sockets.carrier.send(binary: [1, 2, 3])
         ends.sockets.carrier.send(text: Self.media([1]))
         ends.loop.advance(ms: 20)
@@ -315,12 +313,12 @@ import Testing
         ends.loop.advance(ms: 20)
         #expect(ends.sockets.application.closedWith == 1_003)
 
-        let other = try StreamEnds(
-            ExotelDialect.self, DialectOptions(role: .carrier, streamID: "s"), DialectOptions(role: .application))
+        let other = try StreamLine(
+            ExotelDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s"))
         for _ in 0...WebSocketMediaStream.errorLimit { other.sockets.application.send(text: "[]") }
         other.loop.advance(ms: 20)
         #expect(other.sockets.carrier.closedWith == 1_003)
-        let stop = try WireProbe.object(other.sockets.carrier.texts.last)
+        let stop = try DialectBench.object(other.sockets.carrier.texts.last)
         #expect((stop["stop"] as? [String: String])?["reason"] == "invalid message")
     }
 
@@ -329,8 +327,8 @@ import Testing
             Self.start(), Self.media([1, 2, 3]), #"{"event":"dtmf","dtmf":{"digit":"1"}}"#,
             #"{"event":"mark","mark":{"name":"m"}}"#, #"{"event":"clear"}"#, #"{"event":"stop","stop":{}}"#,
         ]
-        try application(started: false).hearMutations(of: valid)
-        try application().hearMutations(of: valid)
-        try carrier().hearMutations(of: valid)
+        try application(started: false).endure(valid)
+        try application().endure(valid)
+        try carrier().endure(valid)
     }
 }

@@ -34,12 +34,4 @@ import Testing
         let form = try HTTPForm.decode(try #require(placing(ring: 0, limit: 100_000).body))
         #expect(form.contains { $0 == ("TimeOut", "1") } && form.contains { $0 == ("TimeLimit", "14400") })
     }
-
-    @Test(arguments: [
-        "", "..", "../../Accounts", "b6cfaf5f5cef3ca0fc937749ef960e25/", "b6cfaf5f5cef3ca0fc9",
-        "b6cfaf5f5cef3ca0fc937749ef960e2５", String(repeating: "a", count: 65),
-    ])
-    func whatIsNoCallStandsInNoPath(_ id: String) {
-        #expect(ExotelREST.isCallID("b6cfaf5f5cef3ca0fc937749ef960e25") && !ExotelREST.isCallID(id))
-    }
 }

@@ -34,7 +34,7 @@ import Testing
         #expect(loudness == loudness.sorted(by: >) && (frames < 4 || loudness[3] == 0))
     }
 
-    /// A phone that stops sending when nobody speaks (DTX): whoever listens is told of silence at the pace of time.
+    /// A phone that stops sending during silence (DTX): the receiver gets silent frames at the pace of time.
     @Test(arguments: [false, true]) func discontinuousTransmissionBecomesSilence(isAnnounced: Bool) {
         var assembler = FrameAssembler(), output: [EncodedFrame] = []
         assembler.tick(now: 500, law: .muLaw, into: &output)

@@ -15,15 +15,15 @@ import Testing
 
     private func attributes(_ members: String) -> String { #"{"callSid":"c1",\#(members)}"# }
 
-    private func application(hasStarted: Bool = true) throws -> BareDialect {
-        let bare = try BareDialect(JambonzDialect(DialectOptions(role: .application)))
+    private func application(hasStarted: Bool = true) throws -> DialectBench {
+        let bare = try DialectBench(JambonzDialect.self, DialectOptions(role: .application))
         if hasStarted { _ = try bare.hear(Self.attributes) }
         return bare
     }
-    private func carrier(_ format: WireFormat? = nil) throws -> BareDialect {
-        try BareDialect(JambonzDialect(DialectOptions(role: .carrier, format: format)))
+    private func carrier(_ format: WireFormat? = nil) throws -> DialectBench {
+        try DialectBench(JambonzDialect.self, DialectOptions(role: .carrier, format: format))
     }
-    private func replies(_ bare: BareDialect) -> [String] {
+    private func replies(_ bare: DialectBench) -> [String] {
         bare.inbox.takeReplies().map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -71,8 +71,8 @@ import Testing
         let bare = try application(hasStarted: false)
         let error = #expect(throws: MediaStreamError.self) { _ = try bare.hear(attributes(members)) }
         #expect(error?.refusal == .format)
-        let line = try BinaryLine(JambonzDialect.self)
-        line.tell(text: attributes(members))
+        let line = try StreamLine(JambonzDialect.self)
+        line.inject(attributes(members))
         #expect(
             line.sockets.application.texts
                 == [#"{"type":"error","data":{"reason":"sampleRate or mixType is not supported"}}"#])
@@ -89,7 +89,7 @@ import Testing
             try bare.hear(#"{"type": "mark", "data": {"name":"m2", "event": "cleared"}}"#) == [.mark("m2")])
         #expect(try bare.hear(#"{"type":"playDone","data":{"id":"1"}}"#) == [])
         #expect(try bare.hear(#"{"msg": "buffer overrun"}"#) == [])
-        #expect(try bare.hear([]) == [], "the empty message before jambonz closes")
+        #expect(try bare.hear(binary: []) == [], "the empty message before jambonz closes")
     }
 
     @Test func theApplicationSaysOnlyWhatJambonzTakes() throws {
@@ -106,8 +106,8 @@ import Testing
     /// jambonz marks places in its buffer by a sample of -1.
     @Test func noSampleIsTakenForAMark() throws {
         let sound: [UInt8] = [0xFF, 0xFF, 0xFE, 0xFF, 0xFF, 0x00, 0x00, 0xFF, 0xFF, 0xFF]
-        #expect(try application().say(sound: sound) == [0, 0, 0xFE, 0xFF, 0xFF, 0x00, 0x00, 0xFF, 0, 0])
-        #expect(try carrier().say(sound: sound) == sound)
+        #expect(try application().bytes(sound: sound) == [0, 0, 0xFE, 0xFF, 0xFF, 0x00, 0x00, 0xFF, 0, 0])
+        #expect(try carrier().bytes(sound: sound) == sound)
     }
 
     @Test func ofStereoTheCallerIsHeard() throws {
@@ -119,7 +119,7 @@ import Testing
                 sound += [UInt8(truncatingIfNeeded: sample), UInt8(truncatingIfNeeded: sample >> 8)]
             }
         }
-        let frames = BinaryLine.frames(try bare.hear(sound))
+        let frames = StreamLine.frames(try bare.hear(binary: sound))
         #expect(frames.count == 10 && frames.allSatisfy { (900...1_100).contains($0.peak) })
     }
 
@@ -183,7 +183,9 @@ import Testing
     // MARK: Both ends
 
     @Test(arguments: JambonzDialect.sampleRates) func soundComesThroughBothWays(rate: Int32) throws {
-        let line = try BinaryLine(JambonzDialect.self, format: WireFormat(.linear16(.little), sampleRate: rate))
+        let line = try StreamLine(
+            JambonzDialect.self,
+            carrier: DialectOptions(role: .carrier, format: WireFormat(.linear16(.little), sampleRate: rate)))
         let start = StreamStart(streamID: "c1", callID: "c1", parameters: ["brief": "{}"])
         line.tell(.start(start))
         line.loop.advance(ms: 20)
@@ -192,17 +194,17 @@ import Testing
         #expect(limit >= Int(rate) * 4, "two seconds of what was agreed may wait")
         line.speak(60) { line.tell($0) }
         line.loop.advance(ms: 200)
-        BinaryLine.expectTone(line.atApplication, of: 60)
+        StreamLine.expectTone(line.atApplication, of: 60)
         line.speak(60) { line.say($0) }
         line.loop.advance(ms: 200)
-        BinaryLine.expectTone(line.atCarrier, of: 60)
+        StreamLine.expectTone(line.atCarrier, of: 60)
         #expect(Set(line.sockets.carrier.sizes) == [Int(rate) / 25], "20 ms")
         #expect(line.sockets.application.sizes.allSatisfy { $0 % (Int(rate) * 4 / 25) == 0 }, "jambonz waits for 80 ms")
         #expect(line.application.malformed == 0 && line.carrier.malformed == 0)
     }
 
     @Test func marksDigitsAndClearsComeThrough() throws {
-        let line = try BinaryLine(JambonzDialect.self)
+        let line = try StreamLine(JambonzDialect.self)
         line.tell(.start(StreamStart(streamID: "c1", callID: "c1")))
         line.tell(.dtmf("5"))
         line.loop.advance(ms: 20)
@@ -210,26 +212,26 @@ import Testing
         line.speak(10) { line.say($0) }
         line.say(.mark("m"))
         line.loop.advance(ms: 400)
-        #expect(BinaryLine.marks(line.atCarrier) == ["m"], "behind its sound")
+        #expect(StreamLine.marks(line.atCarrier) == ["m"], "behind its sound")
         #expect(line.sockets.application.sizes.reduce(0, +) == 12 * 320, "filled up to 240 ms")
         line.say(.clear)
         line.loop.advance(ms: 20)
         #expect(line.atCarrier.last == .clear)
         line.tell(.mark("m"))
         line.loop.advance(ms: 20)
-        #expect(BinaryLine.marks(line.atApplication) == ["m"])
+        #expect(StreamLine.marks(line.atApplication) == ["m"])
         #expect(line.sockets.carrier.texts.last?.contains("cleared") == true)
     }
 
     @Test func theEndIsAskedFor() throws {
-        let line = try BinaryLine(JambonzDialect.self)
+        let line = try StreamLine(JambonzDialect.self)
         line.loop.run { line.application.close() }
         line.loop.advance(ms: 20)
         #expect(line.atCarrier == [.stop] && line.sockets.application.closedWith == nil)
         line.loop.run { line.carrier.close() }
         line.loop.advance(ms: 20)
         #expect(line.sockets.carrier.closedWith == 1_000)
-        let deaf = try BinaryLine(JambonzDialect.self)
+        let deaf = try StreamLine(JambonzDialect.self)
         deaf.loop.run { deaf.application.close() }
         deaf.loop.advance(ms: 2_300)
         #expect(deaf.sockets.application.closedWith == 1_000, "jambonz did not close")
@@ -273,28 +275,29 @@ import Testing
         ] {
             #expect(throws: MediaStreamError.self) { _ = try bare.hear(text) }
         }
-        #expect(throws: MediaStreamError.self) { _ = try bare.hear([UInt8](repeating: 0, count: 640)) }
+        #expect(throws: MediaStreamError.self) { _ = try bare.hear(binary: [UInt8](repeating: 0, count: 640)) }
         _ = try bare.hear(Self.attributes)
         #expect(throws: MediaStreamError.self, "twice") { _ = try bare.hear(Self.attributes) }
-        #expect(try bare.hear([UInt8](repeating: 0, count: 640)).count <= 1)
+        #expect(try bare.hear(binary: [UInt8](repeating: 0, count: 640)).count <= 1)
     }
 
     @Test(arguments: [1, 3, 321, 4_097]) func samplesMayBeCutAnywhere(step: Int) throws {
         let sound = (0..<16_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 5) }
         let whole = try application(), cut = try application()
-        let expected = try whole.hear(sound)
+        let expected = try whole.hear(binary: sound)
         var heard: [MediaStreamMessage] = []
         for start in stride(from: 0, to: sound.count, by: step) {
-            heard += try cut.hear(Array(sound[start..<min(start + step, sound.count)]))
+            heard += try cut.hear(binary: Array(sound[start..<min(start + step, sound.count)]))
         }
         #expect(zip(expected, heard).allSatisfy { $0 == $1 } && abs(expected.count - heard.count) <= 1)
     }
 
     @Test func sizesAreBounded() throws {
         let bare = try application()
-        #expect((195...200).contains(try bare.hear([UInt8](repeating: 0, count: 128_000)).count), "after a stall")
-        #expect(throws: MediaStreamError.self) { _ = try bare.hear([UInt8](repeating: 0, count: 160_002)) }
-        #expect(throws: MediaStreamError.self) { _ = try bare.hear([UInt8](repeating: 0, count: 1 << 20)) }
+        #expect(
+            (195...200).contains(try bare.hear(binary: [UInt8](repeating: 0, count: 128_000)).count), "after a stall")
+        #expect(throws: MediaStreamError.self) { _ = try bare.hear(binary: [UInt8](repeating: 0, count: 160_002)) }
+        #expect(throws: MediaStreamError.self) { _ = try bare.hear(binary: [UInt8](repeating: 0, count: 1 << 20)) }
         let large = String(repeating: "a", count: 1 << 20)
         for text in [large, #"{"type":"mark","data":{"name":"\#(large)"}}"#] {
             #expect(throws: MediaStreamError.self) { _ = try bare.hear(text) }
@@ -308,10 +311,10 @@ import Testing
     }
 
     @Test func aStreamOfNonsenseIsGivenUp() throws {
-        let line = try BinaryLine(JambonzDialect.self)
-        for _ in 0..<WebSocketMediaStream.errorLimit { line.tell(binary: [1, 2]) }
+        let line = try StreamLine(JambonzDialect.self)
+        for _ in 0..<WebSocketMediaStream.errorLimit { line.inject(binary: [1, 2]) }
         #expect(line.sockets.application.closedWith == nil)
-        line.tell(text: "[]")
+        line.inject("[]")
         #expect(line.sockets.application.closedWith == 1_003 && line.atApplication.isEmpty)
     }
 
@@ -321,8 +324,8 @@ import Testing
             #"{"type":"mark","data":{"name":"m","event":"playout"}}"#, #"{"type":"clearMarks"}"#,
             #"{"type":"killAudio"}"#, #"{"type":"disconnect"}"#,
         ]
-        try application(hasStarted: false).hearNoise(like: valid)
-        try application().hearNoise(like: valid)
-        try carrier().hearNoise(like: valid)
+        try application(hasStarted: false).endure(valid, [.text, .binary], rounds: 5_000)
+        try application().endure(valid, [.text, .binary], rounds: 5_000)
+        try carrier().endure(valid, [.text, .binary], rounds: 5_000)
     }
 }

@@ -27,14 +27,14 @@ import Testing
     private static func linear(_ rate: Int32) -> WireFormat { WireFormat(.linear16(.little), sampleRate: rate) }
 
     /// Plivo streams to us.
-    private func application(started: Bool = true) throws -> WireProbe {
-        let probe = try WireProbe(PlivoDialect.self, DialectOptions(role: .application))
+    private func application(started: Bool = true) throws -> DialectBench {
+        let probe = try DialectBench(PlivoDialect.self, DialectOptions(role: .application))
         if started { try probe.hear(Self.start()) }
         return probe
     }
     /// We stream to a server made for Plivo.
-    private func carrier(_ format: WireFormat? = nil, started: Bool = true) throws -> WireProbe {
-        let probe = try WireProbe(
+    private func carrier(_ format: WireFormat? = nil, started: Bool = true) throws -> DialectBench {
+        let probe = try DialectBench(
             PlivoDialect.self, DialectOptions(role: .carrier, streamID: "ours", format: format))
         if started { _ = probe.say(.start(StreamStart(streamID: "ours", callID: "c"))) }
         return probe
@@ -90,7 +90,7 @@ import Testing
             Issue.record("no start")
             return
         }
-        #expect(start.parameters.count <= WireReading.memberLimit && start.parameters["k0"] == "v")
+        #expect(start.parameters.count <= WireJSON.memberLimit && start.parameters["k0"] == "v")
     }
 
     @Test(arguments: [
@@ -102,7 +102,7 @@ import Testing
         let probe = try application(started: false)
         try probe.hear(Self.start(encoding, rate))
         #expect(probe.inbox.terms.incoming == format && probe.inbox.terms.outgoing == format)
-        let media = try #require(try WireProbe.object(probe.say(sound: [1, 2, 3, 4]))["media"] as? [String: Any])
+        let media = try #require(try DialectBench.object(probe.say(sound: [1, 2, 3, 4]))["media"] as? [String: Any])
         #expect(media["sampleRate"] as? Int == Int(format.sampleRate))
         #expect(media["contentType"] as? String == (format == .muLaw8k ? "audio/x-mulaw" : "audio/x-l16"))
         let sound = [UInt8](repeating: 0, count: format.bytes(ofMs: 40))
@@ -196,24 +196,25 @@ import Testing
     @Test func theCarrierSpeaksAsPlivoDoes() throws {
         let probe = try carrier(started: false)
         #expect(probe.say(.connected) == nil)
-        let start = try WireProbe.object(
+        let start = try DialectBench.object(
             probe.say(.start(StreamStart(streamID: "ours", callID: "c\u{1}\"", parameters: ["k": "v", "a": "1"]))))
         let inner = try #require(start["start"] as? [String: Any])
         #expect(start["sequenceNumber"] as? Int == 1 && start["extra_headers"] as? String == "a=1;k=v")
         #expect(Set(inner.keys) == ["callId", "streamId", "accountId", "tracks", "mediaFormat"])
-        let media = try WireProbe.object(probe.say(sound: [1, 2, 3], at: 20))
+        let media = try DialectBench.object(probe.say(sound: [1, 2, 3], timestampMs: 20))
         let sound = try #require(media["media"] as? [String: Any])
         #expect(media["sequenceNumber"] as? Int == 2 && media["streamId"] as? String == "ours")
         #expect(sound["chunk"] as? Int == 1 && sound["track"] as? String == "inbound")
         let time = try #require(Int(sound["timestamp"] as? String ?? ""))
         #expect(abs(Double(time) / 1_000 - Date().timeIntervalSince1970) < 600, "milliseconds since 1970")
-        let next = try #require(try WireProbe.object(probe.say(sound: [1], at: 40))["media"] as? [String: Any])
+        let next = try #require(
+            try DialectBench.object(probe.say(sound: [1], timestampMs: 40))["media"] as? [String: Any])
         #expect(next["timestamp"] as? String == String(time + 20) && next["chunk"] as? Int == 2)
-        let digit = try WireProbe.object(probe.say(.dtmf("5")))
+        let digit = try DialectBench.object(probe.say(.dtmf("5")))
         #expect((digit["dtmf"] as? [String: String])?["digit"] == "5" && digit["sequenceNumber"] as? Int == 4)
-        let played = try WireProbe.object(probe.say(.mark("m")))
+        let played = try DialectBench.object(probe.say(.mark("m")))
         #expect(played["event"] as? String == "playedStream" && played["name"] as? String == "m")
-        #expect(try WireProbe.object(probe.say(.stop))["event"] as? String == "stop")
+        #expect(try DialectBench.object(probe.say(.stop))["event"] as? String == "stop")
         #expect(probe.say(.clear) == nil)
     }
 
@@ -240,7 +241,7 @@ import Testing
             try probe.hear(##"{"event":"sendDTMF","dtmf":"12#"}"##) == [.dtmf("1"), .dtmf("2"), .dtmf("#")])
         #expect(try probe.hear(#"{"event":"clearAudio","streamId":"ours"}"#) == [.clear])
         let reply = try #require(probe.inbox.takeReplies().first)
-        let cleared = try WireProbe.object(String(decoding: reply, as: UTF8.self))
+        let cleared = try DialectBench.object(String(decoding: reply, as: UTF8.self))
         #expect(cleared["event"] as? String == "clearedAudio" && cleared["streamId"] as? String == "ours")
         #expect(try probe.hear(#"{"event":"stop","streamId":"ours"}"#) == [.stop])
         #expect(try probe.hear(#"{"event":"muteStream"}"#, #"{"event":"media","media":{}}"#) == [])
@@ -262,7 +263,7 @@ import Testing
         }
         #expect(probe.refusal(of: #"{"event":"playAudio","media":{"payload":"AQID"}}"#) != nil)
         let word = try #require(probe.dialect.encode(.refused(.format)))
-        #expect(try WireProbe.object(String(decoding: word, as: UTF8.self))["event"] as? String == "error")
+        #expect(try DialectBench.object(String(decoding: word, as: UTF8.self))["event"] as? String == "error")
         var refused = 0
         for index in 0..<50 {
             let text = Self.play("audio/x-l16", index % 2 == 0 ? 8_000 : 16_000, [1, 2])
@@ -280,18 +281,17 @@ import Testing
 
     @Test(arguments: [WireFormat.muLaw8k, linear(8_000), linear(16_000)])
     func bothEndsUnderstandEachOther(format: WireFormat) throws {
-        let ends = try StreamEnds(
-            PlivoDialect.self, DialectOptions(role: .carrier, streamID: "s-1", format: format),
-            DialectOptions(role: .application))
+        let ends = try StreamLine(
+            PlivoDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s-1", format: format))
         let start = StreamStart(streamID: "s-1", callID: "c", parameters: ["token": "t"])
         ends.tell(.start(start))
         ends.loop.advance(ms: 20)
         #expect(ends.atApplication == [.start(start)] && ends.application.soundRate == format.sampleRate)
-        ends.speak(50) { ends.tell($0) }
-        #expect((46...50).contains(StreamEnds.loud(ends.atApplication)))
-        #expect(Set(StreamEnds.sizes(ends.sockets.carrier, "media")) == [format.bytes(ofMs: 20)], "20 ms a message")
-        ends.speak(50) { ends.say($0) }
-        #expect((46...50).contains(StreamEnds.loud(ends.atCarrier)))
+        ends.speak(50, restMs: 600) { ends.tell($0) }
+        #expect((46...50).contains(StreamLine.loud(ends.atApplication)))
+        #expect(Set(StreamLine.sizes(ends.sockets.carrier, "media")) == [format.bytes(ofMs: 20)], "20 ms a message")
+        ends.speak(50, restMs: 600) { ends.say($0) }
+        #expect((46...50).contains(StreamLine.loud(ends.atCarrier)))
         ends.say(.dtmf("7"))
         ends.tell(.dtmf("8"))
         ends.loop.advance(ms: 20)
@@ -303,21 +303,20 @@ import Testing
     }
 
     @Test func whatWaitsToBeSentOutlivesANewFormatOfWhatComes() throws {
-        let ends = try StreamEnds(
-            PlivoDialect.self, DialectOptions(role: .carrier, streamID: "s", format: Self.linear(16_000)),
-            DialectOptions(role: .application))
+        let ends = try StreamLine(
+            PlivoDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s", format: Self.linear(16_000)))
         ends.tell(.start(StreamStart(streamID: "s", callID: "c")))
-        ends.tell(.media(StreamEnds.tone(0)))
+        ends.tell(.media(StreamLine.tone(0)))
         ends.sockets.application.send(text: Self.play("audio/x-mulaw", 8_000, [UInt8](repeating: 1, count: 160)))
         ends.loop.advance(ms: 200)
-        #expect(StreamEnds.sizes(ends.sockets.carrier, "media").reduce(0, +) >= 640)
+        #expect(StreamLine.sizes(ends.sockets.carrier, "media").reduce(0, +) >= 640)
         #expect(ends.atCarrier.count == 1)
     }
 
     /// A carrier that plays nothing; its leg gives back every mark when it is told to clear.
     @Test func droppedCheckpointsAreNeverAcknowledged() throws {
-        let ends = try StreamEnds(
-            PlivoDialect.self, DialectOptions(role: .carrier, streamID: "s"), DialectOptions(role: .application))
+        let ends = try StreamLine(
+            PlivoDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s"))
         ends.tell(.start(StreamStart(streamID: "s", callID: "c")))
         ends.onCarrier = { [unowned ends] message in
             if message == .clear { for name in ["two", "three"] { ends.carrier.send(.mark(name)) } }
@@ -327,22 +326,22 @@ import Testing
         ends.tell(.mark("one"))
         for name in ["two", "three"] { ends.say(.mark(name)) }
         ends.say(.clear)
-        #expect(StreamEnds.marks(ends.atApplication) == ["one", "two", "three"], "our own pipeline gets them back")
+        #expect(StreamLine.marks(ends.atApplication) == ["one", "two", "three"], "our own pipeline gets them back")
         ends.loop.advance(ms: 40)
-        let said = try ends.sockets.carrier.texts.map { try WireProbe.object($0)["event"] as? String }
+        let said = try ends.sockets.carrier.texts.map { try DialectBench.object($0)["event"] as? String }
         #expect(said == ["start", "playedStream", "clearedAudio"])
-        #expect(StreamEnds.marks(ends.atApplication) == ["one", "two", "three"])
+        #expect(StreamLine.marks(ends.atApplication) == ["one", "two", "three"])
         ends.say(.mark("two"))
         ends.loop.advance(ms: 20)
         ends.tell(.mark("two"))
         ends.loop.advance(ms: 20)
-        #expect(StreamEnds.marks(ends.atApplication).last == "two", "a name may be used again")
+        #expect(StreamLine.marks(ends.atApplication).last == "two", "a name may be used again")
         #expect(ends.sockets.carrier.texts.count == 4)
     }
 
     @Test func aStreamThatCannotBeUnderstoodIsClosed() throws {
-        let ends = try StreamEnds(
-            PlivoDialect.self, DialectOptions(role: .carrier, streamID: "s"), DialectOptions(role: .application))
+        let ends = try StreamLine(
+            PlivoDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s"))
         ends.sockets.carrier.send(binary: [1, 2, 3])
         ends.sockets.carrier.send(text: Self.media([1]))
         ends.loop.advance(ms: 20)
@@ -351,12 +350,12 @@ import Testing
         ends.loop.advance(ms: 20)
         #expect(ends.sockets.application.closedWith == 1_003)
 
-        let other = try StreamEnds(
-            PlivoDialect.self, DialectOptions(role: .carrier, streamID: "s"), DialectOptions(role: .application))
+        let other = try StreamLine(
+            PlivoDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s"))
         other.sockets.application.send(text: Self.play("audio/opus", 48_000, [1]))
         other.loop.advance(ms: 20)
         #expect(other.sockets.carrier.closedWith == 1_003)
-        #expect(try WireProbe.object(other.sockets.carrier.texts.last)["event"] as? String == "error")
+        #expect(try DialectBench.object(other.sockets.carrier.texts.last)["event"] as? String == "error")
     }
 
     @Test func randomBytesNeverTrap() throws {
@@ -366,8 +365,8 @@ import Testing
             #"{"event":"checkpoint","streamId":"ours","name":"m"}"#, #"{"event":"dtmf","dtmf":{"digit":"1"}}"#,
             #"{"event":"clearAudio"}"#,
         ]
-        try application(started: false).hearMutations(of: valid)
-        try application().hearMutations(of: valid)
-        try carrier().hearMutations(of: valid)
+        try application(started: false).endure(valid)
+        try application().endure(valid)
+        try carrier().endure(valid)
     }
 }

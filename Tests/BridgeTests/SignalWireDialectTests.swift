@@ -68,14 +68,14 @@ import Testing
         let bench = try DialectBench(SignalWireDialect.self, DialectOptions(role: .carrier))
         #expect(bench.say(.connected)?.contains(#""version":"0.2.0""#) == true)
         let start = StreamStart(streamID: Self.id, callID: Self.call, parameters: ["k": "\u{1}\""])
-        let object = try DialectBench.object(try #require(bench.say(.start(start))))
+        let object = try DialectBench.object(bench.say(.start(start)))
         #expect(Set(object.keys) == ["event", "sequenceNumber", "start"])
         #expect((object["start"] as? [String: Any])?["streamSid"] as? String == Self.id)
         #expect(
             bench.say(sound: [255], timestampMs: 5)
                 == #"{"event":"media","sequenceNumber":"2","media":{"track":"inbound","chunk":"1","#
                 + #""timestamp":"5","payload":"/w=="}}"#)
-        #expect(try DialectBench.object(try #require(bench.say(.mark("\"m"))))["streamSid"] as? String == Self.id)
+        #expect(try DialectBench.object(bench.say(.mark("\"m")))["streamSid"] as? String == Self.id)
         #expect(bench.say(.stop) == #"{"event":"stop","sequenceNumber":"3"}"#)
         #expect(
             try bench.hear(
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: SignalWireDialect.traits.formats) func everyFormatIsSpokenByBothEnds(format: WireFormat) throws {
-        let line = try DialectLine(
+        let line = try StreamLine(
             SignalWireDialect.self, carrier: DialectOptions(role: .carrier, streamID: Self.id, format: format))
         line.tell(.connected)
         line.tell(.start(StreamStart(streamID: Self.id, callID: Self.call)))
@@ -108,7 +108,7 @@ import Testing
         line.say(.clear)
         line.loop.advance(ms: 20)
         #expect(line.atApplication.last == .dtmf("5") && line.atCarrier.contains(.dtmf("6")))
-        #expect(DialectLine.marks(line.atCarrier) == ["m"] && line.atCarrier.last == .clear)
+        #expect(StreamLine.marks(line.atCarrier) == ["m"] && line.atCarrier.last == .clear)
         #expect(line.application.malformed == 0 && line.carrier.malformed == 0)
         let sizes = try line.sockets.carrier.texts.filter { $0.contains("payload") }
             .map { try DialectBench.payload($0).count }
@@ -128,8 +128,8 @@ import Testing
         start().replacing(#""channels":1"#, with: #""channels":9"#),
     ])
     func whatCannotBeSpokenIsRefusedAtOnce(start: String) throws {
-        let line = try DialectLine(SignalWireDialect.self)
-        line.deliver(start)
+        let line = try StreamLine(SignalWireDialect.self)
+        line.inject(start)
         #expect(line.sockets.application.closedWith == 1_003 && line.atApplication.isEmpty)
     }
 

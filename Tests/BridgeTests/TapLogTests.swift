@@ -60,7 +60,7 @@ import Testing
         #expect(lines(&log, "FLUSH_MEDIA", .application).count == 1)
     }
 
-    /// Formats, sizes and numbers that nobody would send.
+    /// Formats, sizes and numbers that no real server sends.
     @Test func nothingThatIsSaidTraps() {
         let numbers = ["0", "-1", "1e300", "99999999999999999999", "null", "[]", "{}", #""nan""#, #""0""#, #""""#]
         for dialect in Dialects.all {

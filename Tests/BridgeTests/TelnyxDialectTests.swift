@@ -91,7 +91,7 @@ import Testing
         let bench = try DialectBench(TelnyxDialect.self, DialectOptions(role: .carrier))
         #expect(bench.say(.connected) == #"{"event":"connected","version":"1.0.0"}"#)
         let start = StreamStart(streamID: Self.id, callID: Self.call, parameters: ["k": "\u{1}\"", "from": "+1"])
-        let object = try DialectBench.object(try #require(bench.say(.start(start))))
+        let object = try DialectBench.object(bench.say(.start(start)))
         let body = try #require(object["start"] as? [String: Any])
         #expect(object["stream_id"] as? String == Self.id && object["sequence_number"] as? String == "1")
         #expect(body["call_control_id"] as? String == Self.call && body["from"] as? String == "+1")
@@ -105,7 +105,7 @@ import Testing
         #expect(
             bench.say(.dtmf("9"))
                 == #"{"dtmf":{"digit":"9"},"event":"dtmf","sequence_number":"3","stream_id":"\#(Self.id)"}"#)
-        let stop = try DialectBench.object(try #require(bench.say(.stop)))
+        let stop = try DialectBench.object(bench.say(.stop))
         #expect((stop["stop"] as? [String: Any])?["call_control_id"] as? String == Self.call)
         #expect(bench.say(.clear) == nil)
         let error = String(decoding: try #require(bench.dialect.encode(.refused(.malformed))), as: UTF8.self)
@@ -154,15 +154,15 @@ import Testing
         start(parameters: #"{"stream_bidirectional_codec":"L16","stream_bidirectional_sampling_rate":"fast"}"#),
     ])
     func whatCannotBeSpokenIsRefusedAtOnce(start: String) throws {
-        let line = try DialectLine(TelnyxDialect.self)
-        line.deliver(start)
+        let line = try StreamLine(TelnyxDialect.self)
+        line.inject(start)
         #expect(line.sockets.application.closedWith == 1_003 && line.atApplication.isEmpty)
         #expect(line.application.malformed == 1)
     }
 
     @Test(arguments: [WireFormat.muLaw8k, .aLaw8k] + TelnyxDialect.traits.formats.dropFirst(2))
     func everyFormatIsSpokenByBothEnds(format: WireFormat) throws {
-        let line = try DialectLine(
+        let line = try StreamLine(
             TelnyxDialect.self, carrier: DialectOptions(role: .carrier, streamID: "s-1", format: format))
         line.tell(.start(StreamStart(streamID: "s-1", callID: "c", parameters: ["k": "v"])))
         line.loop.advance(ms: 20)
@@ -172,14 +172,14 @@ import Testing
         line.tell(.dtmf("5"))
         line.say(.mark("m"))
         line.loop.advance(ms: 200)
-        #expect(line.atApplication.last == .dtmf("5") && DialectLine.marks(line.atCarrier) == ["m"])
+        #expect(line.atApplication.last == .dtmf("5") && StreamLine.marks(line.atCarrier) == ["m"])
         #expect(line.application.malformed == 0 && line.carrier.malformed == 0)
     }
 
     @Test func theLastChunkHas20MsToo() throws {
-        let line = try DialectLine(TelnyxDialect.self)
-        line.deliver(Self.start("L16", 16_000))
-        for index in 0..<3 { line.say(.media(DialectLine.tone(index))) }
+        let line = try StreamLine(TelnyxDialect.self)
+        line.inject(Self.start("L16", 16_000))
+        for index in 0..<3 { line.say(.media(StreamLine.tone(index))) }
         line.say(.mark("end"))
         line.loop.advance(ms: 300)
         let texts = line.sockets.application.texts
@@ -196,7 +196,7 @@ import Testing
         }
         #expect(try bench.hear(text(30)).count == 1_500)
         #expect(throws: MediaStreamError.self) { try bench.hear(text(31)) }
-        let line = try DialectLine(TelnyxDialect.self)
+        let line = try StreamLine(TelnyxDialect.self)
         #expect(line.sockets.carrier.configuration.maximumMessage > text(30).utf8.count)
         #expect(line.sockets.application.configuration.maximumMessage == 64 << 10)
     }
@@ -351,14 +351,14 @@ import Testing
     }
 
     @Test func aStreamOfNonsenseIsGivenUp() throws {
-        let line = try DialectLine(TelnyxDialect.self)
-        line.deliver(Self.start())
+        let line = try StreamLine(TelnyxDialect.self)
+        line.inject(Self.start())
         line.sockets.carrier.send(binary: [1, 2, 3])
-        line.deliver(Self.frame(1, chunk: 1))
-        #expect(line.application.malformed == 1 && DialectLine.frames(line.atApplication).count == 1)
-        for _ in 0...50 { line.deliver(Self.start()) }
+        line.inject(Self.frame(1, chunk: 1))
+        #expect(line.application.malformed == 1 && StreamLine.frames(line.atApplication).count == 1)
+        for _ in 0...50 { line.inject(Self.start()) }
         #expect(line.sockets.application.closedWith == 1_003)
-        let other = try DialectLine(TelnyxDialect.self)
+        let other = try StreamLine(TelnyxDialect.self)
         for _ in 0...50 { other.sockets.application.send(text: "[]") }
         other.loop.advance(ms: 20)
         #expect(other.sockets.carrier.texts.last?.contains("malformed_frame") == true)

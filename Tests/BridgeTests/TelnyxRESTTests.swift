@@ -56,11 +56,6 @@ import Testing
         #expect(asked == nil && failure?.message.contains("telnyx.connection_id") == true)
     }
 
-    @Test(arguments: [#"{"data":{}}"#, #"{"data":{"call_control_id":"../x"}}"#, "[]", ""])
-    func anAnswerThatIsNoCallIsUncertain(answer: String) async {
-        #expect(await ask(answer) { try await $0.place(placement(30, 60)) }.failure?.isUncertain == true)
-    }
-
     @Test func commandsNameTheCall() async throws {
         let stream = TelnyxStream(url: "wss://h/s", format: .muLaw8k)
         let answered = await ask { try await $0.answer(id, stream: (stream, "t")) }.asked
@@ -116,12 +111,6 @@ import Testing
         let failure = await ask(errors("10015"), status: status) { try await $0.hangUp(id) }.failure
         #expect(failure?.code == 10_015 && failure?.status == 422)
         #expect(failure?.message == "Telnyx refused (422): Detail of it.")
-    }
-
-    @Test(arguments: ["", "[]", #"{"errors":[]}"#, #"{"errors":{}}"#, #"{"errors":[{"code":7}]}"#])
-    func aRefusalWithoutWordsIsStillOne(body: String) async {
-        let failure = await ask(body, status: "401 Unauthorized") { try await $0.hangUp(id) }.failure
-        #expect(failure?.message == "Telnyx refused (401): no reason given" && failure?.code == nil)
     }
 
     @Test(arguments: [

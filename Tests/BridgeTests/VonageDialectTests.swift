@@ -13,13 +13,13 @@ import Testing
         + #""name":"J Doe","age":40,"address":{"line_1":"Apartment 14"},"system_roles":[183493, 22],"#
         + #""enable_auditing":false,"nothing":null,"quoted":"a\"b\/"}"#
 
-    private func application(hasStarted: Bool = true) throws -> BareDialect {
-        let bare = try BareDialect(VonageDialect(DialectOptions(role: .application)))
+    private func application(hasStarted: Bool = true) throws -> DialectBench {
+        let bare = try DialectBench(VonageDialect.self, DialectOptions(role: .application))
         if hasStarted { _ = try bare.hear(Self.connected) }
         return bare
     }
-    private func carrier(_ format: WireFormat? = nil) throws -> BareDialect {
-        try BareDialect(VonageDialect(DialectOptions(role: .carrier, format: format)))
+    private func carrier(_ format: WireFormat? = nil) throws -> DialectBench {
+        try DialectBench(VonageDialect.self, DialectOptions(role: .carrier, format: format))
     }
 
     // MARK: As application
@@ -35,7 +35,7 @@ import Testing
                 .start(StreamStart(streamID: "aaaa-bbbb", callID: "aaaa-bbbb", parameters: parameters))
             ])
         let other = try application(hasStarted: false)
-        let start = BinaryLine.start(
+        let start = StreamLine.start(
             try other.hear(
                 #"{"event":"websocket:connected","content-type":"audio/l16;rate=8000","call_uuid":"c1"}"#))
         #expect(start?.callID == "c1")
@@ -63,8 +63,8 @@ import Testing
         let text = #"{"event":"websocket:connected","content-type":"\#(contentType)"}"#
         let error = #expect(throws: MediaStreamError.self) { _ = try bare.hear(text) }
         #expect(error?.refusal == .format)
-        let line = try BinaryLine(VonageDialect.self)
-        line.tell(text: text)
+        let line = try StreamLine(VonageDialect.self)
+        line.inject(text)
         #expect(line.sockets.application.closedWith == 1_003 && line.sockets.application.texts.isEmpty)
     }
 
@@ -115,14 +115,14 @@ import Testing
         #expect(bare.say(.mark("m")) == #"{"event":"websocket:notify","payload":{"name":"m"}}"#)
         #expect(bare.say(.clear) == nil && bare.say(.stop) == nil && bare.say(.connected) == nil)
         let sound: [UInt8] = [1, 2, 3, 4]
-        #expect(bare.say(sound: sound) == sound)
+        #expect(bare.bytes(sound: sound) == sound)
     }
 
     @Test func actionsAreDoneAndClearsAreAnswered() throws {
-        let line = try BinaryLine(VonageDialect.self)
-        line.say(text: #"{"action":"clear"}"#)
+        let line = try StreamLine(VonageDialect.self)
+        line.inject(toCarrier: #"{"action":"clear"}"#)
         #expect(line.atCarrier == [.clear] && line.sockets.carrier.texts == [#"{"event":"websocket:cleared"}"#])
-        line.say(text: #"{"action":"later"}"#)
+        line.inject(toCarrier: #"{"action":"later"}"#)
         #expect(line.atCarrier.count == 1 && line.carrier.malformed == 0)
     }
 
@@ -148,24 +148,26 @@ import Testing
     // MARK: Both ends
 
     @Test(arguments: VonageDialect.sampleRates) func soundComesThroughBothWays(rate: Int32) throws {
-        let line = try BinaryLine(VonageDialect.self, format: WireFormat(.linear16(.little), sampleRate: rate))
+        let line = try StreamLine(
+            VonageDialect.self,
+            carrier: DialectOptions(role: .carrier, format: WireFormat(.linear16(.little), sampleRate: rate)))
         let start = StreamStart(streamID: "c1", callID: "c1", parameters: ["token": "t"])
         line.tell(.start(start))
         line.loop.advance(ms: 20)
         #expect(line.atApplication == [.start(start)] && line.application.soundRate == rate)
         line.speak(60) { line.tell($0) }
         line.loop.advance(ms: 200)
-        BinaryLine.expectTone(line.atApplication, of: 60)
+        StreamLine.expectTone(line.atApplication, of: 60)
         line.speak(60) { line.say($0) }
         line.loop.advance(ms: 200)
-        BinaryLine.expectTone(line.atCarrier, of: 60)
+        StreamLine.expectTone(line.atCarrier, of: 60)
         #expect(Set(line.sockets.application.sizes) == [Int(rate) / 25], "exactly 20 ms")
         #expect(Set(line.sockets.carrier.sizes) == [Int(rate) / 25])
         #expect(line.application.malformed == 0 && line.carrier.malformed == 0)
     }
 
     @Test func marksDigitsAndClearsComeThrough() throws {
-        let line = try BinaryLine(VonageDialect.self)
+        let line = try StreamLine(VonageDialect.self)
         line.tell(.start(StreamStart(streamID: "c1", callID: "c1")))
         line.tell(.dtmf("5"))
         line.loop.advance(ms: 20)
@@ -173,27 +175,27 @@ import Testing
         line.speak(10) { line.say($0) }
         line.say(.mark("m"))
         line.loop.advance(ms: 200)
-        #expect(BinaryLine.marks(line.atCarrier) == ["m"], "behind its sound")
+        #expect(StreamLine.marks(line.atCarrier) == ["m"], "behind its sound")
         line.tell(.mark("m"))
         line.loop.advance(ms: 20)
-        #expect(BinaryLine.marks(line.atApplication) == ["m"])
+        #expect(StreamLine.marks(line.atApplication) == ["m"])
         line.say(.mark("n"))
         line.say(.clear)
         line.loop.advance(ms: 20)
-        #expect(BinaryLine.marks(line.atApplication) == ["m", "n"], "what is cleared comes back from us")
+        #expect(StreamLine.marks(line.atApplication) == ["m", "n"], "what is cleared comes back from us")
         #expect(line.atCarrier.last == .clear)
     }
 
     @Test func aTokenStandsInAHeaderOfTheEndpoint() throws {
         let place = try #require(VonageDialect.traits.tokens.first)
-        let line = try BinaryLine(VonageDialect.self)
+        let line = try StreamLine(VonageDialect.self)
         var parameters: [String: String] = [:]
         var headers: [(String, String)] = []
         var query: [(name: String, value: String)] = []
         place.put("se\"cret", parameters: &parameters, headers: &headers, query: &query)
         line.tell(.start(StreamStart(streamID: "c", callID: "c", parameters: parameters)))
         line.loop.advance(ms: 20)
-        let start = try #require(BinaryLine.start(line.atApplication))
+        let start = try #require(StreamLine.start(line.atApplication))
         let handshake = WebSocket.Handshake(path: "/media/vonage", query: [], headers: [:], peer: "")
         #expect(place.token(in: start, of: handshake) == "se\"cret")
     }
@@ -229,17 +231,19 @@ import Testing
         ] {
             #expect(throws: MediaStreamError.self) { _ = try bare.hear(text) }
         }
-        #expect(throws: MediaStreamError.self) { _ = try bare.hear([UInt8](repeating: 0, count: 640)) }
+        #expect(throws: MediaStreamError.self) { _ = try bare.hear(binary: [UInt8](repeating: 0, count: 640)) }
         _ = try bare.hear(Self.connected)
         #expect(throws: MediaStreamError.self, "twice") { _ = try bare.hear(Self.connected) }
-        #expect(try bare.hear([UInt8](repeating: 0, count: 640)).count <= 1)
+        #expect(try bare.hear(binary: [UInt8](repeating: 0, count: 640)).count <= 1)
     }
 
     @Test func sizesAreBounded() throws {
         let bare = try application()
-        #expect(throws: MediaStreamError.self, "half a sample") { _ = try bare.hear([UInt8](repeating: 0, count: 639)) }
-        #expect(throws: MediaStreamError.self) { _ = try bare.hear([UInt8](repeating: 0, count: 1 << 20)) }
-        #expect(try bare.hear([]) == [])
+        #expect(throws: MediaStreamError.self, "half a sample") {
+            _ = try bare.hear(binary: [UInt8](repeating: 0, count: 639))
+        }
+        #expect(throws: MediaStreamError.self) { _ = try bare.hear(binary: [UInt8](repeating: 0, count: 1 << 20)) }
+        #expect(try bare.hear(binary: []) == [])
         let large = String(repeating: "a", count: 1 << 20)
         #expect(throws: MediaStreamError.self) { _ = try bare.hear(large) }
         #expect(throws: MediaStreamError.self) {
@@ -254,10 +258,10 @@ import Testing
     }
 
     @Test func aStreamOfNonsenseIsGivenUp() throws {
-        let line = try BinaryLine(VonageDialect.self)
-        for _ in 0..<WebSocketMediaStream.errorLimit { line.tell(binary: [1, 2]) }
+        let line = try StreamLine(VonageDialect.self)
+        for _ in 0..<WebSocketMediaStream.errorLimit { line.inject(binary: [1, 2]) }
         #expect(line.sockets.application.closedWith == nil)
-        line.tell(text: "{}")
+        line.inject("{}")
         #expect(line.sockets.application.closedWith == 1_003 && line.atApplication.isEmpty)
     }
 
@@ -267,8 +271,8 @@ import Testing
             #"{"event":"websocket:notify","payload":{"name":"m","a":[1,{"b":2}]}}"#,
             #"{"action":"notify","payload":{"name":"m"}}"#, #"{"action":"clear"}"#,
         ]
-        try application(hasStarted: false).hearNoise(like: valid)
-        try application().hearNoise(like: valid)
-        try carrier().hearNoise(like: valid)
+        try application(hasStarted: false).endure(valid, [.text, .binary], rounds: 5_000)
+        try application().endure(valid, [.text, .binary], rounds: 5_000)
+        try carrier().endure(valid, [.text, .binary], rounds: 5_000)
     }
 }

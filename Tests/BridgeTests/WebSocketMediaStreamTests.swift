@@ -8,81 +8,13 @@ import Testing
 
 /// Dialects that no carrier speaks, both ends, in virtual time: what a media stream does for them.
 @Suite struct WebSocketMediaStreamTests {
-    /// Both ends of a stream, and what each has heard.
-    private final class Line {
-        let loop: EventLoop
-        let sockets: WebSocketPair
-        let carrier: WebSocketMediaStream
-        let application: WebSocketMediaStream
-        var atCarrier: [MediaStreamMessage] = []
-        var atApplication: [MediaStreamMessage] = []
-
-        init(_ dialect: any MediaStreamDialect.Type) throws {
-            let loop = try EventLoop.manual()
-            self.loop = loop
-            let sockets = loop.run { WebSocketPair(on: loop) }
-            self.sockets = sockets
-            carrier = try loop.run {
-                try WebSocketMediaStream(sockets.carrier, dialect: dialect, DialectOptions(role: .carrier))
-            }
-            application = try loop.run {
-                try WebSocketMediaStream(sockets.application, dialect: dialect, DialectOptions(role: .application))
-            }
-            carrier.onMessage = { [unowned self] in self.atCarrier.append($0) }
-            application.onMessage = { [unowned self] in self.atApplication.append($0) }
-        }
-
-        func tell(_ message: MediaStreamMessage) { loop.run { _ = carrier.send(message) } }
-        @discardableResult
-        func say(_ message: MediaStreamMessage) -> Bool { loop.run { application.send(message) } }
-
-        /// 200 ms of silence, then a tone of 1 kHz, a frame every 20 ms.
-        func speak(_ frames: Int, _ send: (MediaStreamMessage) -> Void) {
-            for index in 0..<frames {
-                send(.media(index < 10 ? EncodedFrame() : Self.tone(index)))
-                loop.advance(ms: 20)
-            }
-        }
-
-        static func tone(_ index: Int) -> EncodedFrame {
-            var frame = EncodedFrame()
-            for sample in 0..<EncodedFrame.byteCount {
-                let at = Double(index * EncodedFrame.byteCount + sample) / 8_000
-                frame.bytes[sample] = MuLaw.encode(Int16(8_000 * sin(2 * .pi * 1_000 * at)))
-            }
-            return frame
-        }
-
-        deinit {
-            carrier.onMessage = nil
-            application.onMessage = nil
-            let (carrier, application) = (carrier, application)
-            loop.run {
-                carrier.close()
-                application.close()
-            }
-            loop.advance(ms: 2_000)
-            loop.stop()
-        }
-    }
-
-    private static func frames(_ messages: [MediaStreamMessage]) -> [EncodedFrame] {
-        messages.compactMap { if case .media(let frame) = $0 { frame } else { nil } }
-    }
-    private static func marks(_ messages: [MediaStreamMessage]) -> [String] {
-        messages.compactMap { if case .mark(let name) = $0 { name } else { nil } }
-    }
-
     /// What a tone has become: loud from the right frame on, as loud as it was, and of the same pitch.
     private func expectTone(_ frames: [EncodedFrame], of sent: Int) throws {
         // Some wait in the resamplers, for a message and for a frame to be full.
         #expect((sent - 4...sent).contains(frames.count), "\(frames.count) of \(sent) frames")
         let first = try #require(frames.firstIndex { $0.peak > 4_000 })
         #expect((10...12).contains(first), "at most 40 ms later than it was said: \(first)")
-        let samples = frames[(first + 1)...].flatMap { frame in frame.withBytes { $0.map(MuLaw.decode) } }
-        let crossings = zip(samples, samples.dropFirst()).count { ($0 < 0) != ($1 < 0) }
-        let hertz = Double(crossings) / 2 / (Double(samples.count) / 8_000)
-        #expect(abs(hertz - 1_000) < 20, "\(hertz) Hz")
+        StreamLine.expectPitch(frames[(first + 1)...])
         #expect((7_000...9_000).contains(frames[frames.count - 2].peak))
         let times = frames.map(\.timestampMs)
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 == $0 + 20 })
@@ -91,23 +23,23 @@ import Testing
     // MARK: Sound
 
     @Test func bigEndianSoundComesThroughBothWays() throws {
-        let line = try Line(BigEndianDialect.self)
+        let line = try StreamLine(BigEndianDialect.self)
         line.tell(.start(StreamStart(streamID: "s", callID: "c")))
-        line.speak(60) { line.tell($0) }
-        try expectTone(Self.frames(line.atApplication), of: 60)
-        line.speak(60) { line.say($0) }
-        try expectTone(Self.frames(line.atCarrier), of: 60)
+        line.speak(60, silent: 10) { line.tell($0) }
+        try expectTone(StreamLine.frames(line.atApplication), of: 60)
+        line.speak(60, silent: 10) { line.say($0) }
+        try expectTone(StreamLine.frames(line.atCarrier), of: 60)
         let lengths = Set(line.sockets.application.texts.filter { $0.contains("audio") }.map(\.count))
         #expect(lengths == [Base64.encodedLength(BigEndianDialect.chunk) + 12], "every message has 700 bytes of sound")
     }
 
     @Test func binarySoundComesThroughBothWays() throws {
-        let line = try Line(BinaryDialect.self)
+        let line = try StreamLine(BinaryDialect.self)
         line.tell(.start(StreamStart(streamID: "s", callID: "c")))
-        line.speak(60) { line.tell($0) }
-        try expectTone(Self.frames(line.atApplication), of: 60)
-        line.speak(60) { line.say($0) }
-        try expectTone(Self.frames(line.atCarrier), of: 60)
+        line.speak(60, silent: 10) { line.tell($0) }
+        try expectTone(StreamLine.frames(line.atApplication), of: 60)
+        line.speak(60, silent: 10) { line.say($0) }
+        try expectTone(StreamLine.frames(line.atCarrier), of: 60)
         #expect(Set(line.sockets.application.sizes) == [960], "exactly 20 ms at 24 kHz")
     }
 
@@ -140,19 +72,19 @@ import Testing
         let writer = try SoundWriter(terms), reader = try SoundReader(format)
         var news = WireNews()
         for index in 0..<50 {
-            writer.append(Line.tone(index))
+            writer.append(StreamLine.tone(index))
             _ = writer.emit { sound, _ in
                 (try? reader.read(sound, timestampMs: nil, into: &news)) != nil
             }
         }
-        let frames = Self.frames(news.messages)
+        let frames = StreamLine.frames(news.messages)
         #expect((46...50).contains(frames.count))
         let loudest = frames.dropFirst(3).map(\.peak)
         #expect(loudest.allSatisfy { (7_000...9_500).contains($0) }, "\(loudest)")
     }
 
     @Test func widerSoundIsHeardAtItsOwnRate() throws {
-        let line = try Line(BigEndianDialect.self)
+        let line = try StreamLine(BigEndianDialect.self)
         var order = "", wide: [AudioFrame] = []
         line.application.onWideSound = {
             wide.append($0)
@@ -163,9 +95,9 @@ import Testing
             order += "f"
         }
         #expect(line.application.soundRate == 16_000 && line.application.isWide)
-        line.speak(30) { line.tell($0) }
+        line.speak(30, silent: 10) { line.tell($0) }
         #expect(wide.allSatisfy { $0.sampleRate == 16_000 && $0.count == 320 })
-        let frames = Self.frames(line.atApplication).count
+        let frames = StreamLine.frames(line.atApplication).count
         #expect((26...30).contains(frames) && wide.count == frames)
         #expect(order == String(repeating: "wf", count: frames), "each just before its frame")
     }
@@ -185,7 +117,7 @@ import Testing
                 try reader.read(part.assumingMemoryBound(to: UInt8.self), timestampMs: nil, into: &news)
             }
         }
-        let frames = Self.frames(news.messages), wide = news.wide.map(\.sound)
+        let frames = StreamLine.frames(news.messages), wide = news.wide.map(\.sound)
         #expect((47...50).contains(frames.count) && frames.count == wide.count)
         #expect(news.wide.map(\.place) == Array(frames.indices))
         let wideRate = CallerFramer.wideRate(of: rate)
@@ -250,81 +182,81 @@ import Testing
 
     /// Sound of our frames is not touched.
     @Test func soundOfOurOwnFormatPassesAsItIs() throws {
-        let line = try Line(TwilioDialect.self)
+        let line = try StreamLine(TwilioDialect.self)
         line.tell(.start(StreamStart(streamID: "MZ1", callID: "CA1")))
-        let frames = (0..<7).map { Line.tone($0) }
+        let frames = (0..<7).map { StreamLine.tone($0) }
         line.loop.run { _ = frames.withUnsafeBufferPointer { line.application.send($0) } }
         #expect(line.sockets.application.texts.count == 1, "one message, whatever it holds")
-        let heard = Self.frames(line.atCarrier)
+        let heard = StreamLine.frames(line.atCarrier)
         #expect(heard.map { $0.withBytes { Array($0) } } == frames.map { $0.withBytes { Array($0) } })
     }
 
     // MARK: Marks and clear
 
     @Test func aMarkFollowsTheSoundInFrontOfIt() throws {
-        let line = try Line(BigEndianDialect.self)
-        line.say(.media(Line.tone(0)))
+        let line = try StreamLine(BigEndianDialect.self)
+        line.say(.media(StreamLine.tone(0)))
         line.say(.mark("m"))
-        #expect(Self.marks(line.atCarrier).isEmpty, "its sound waits for a full message")
+        #expect(StreamLine.marks(line.atCarrier).isEmpty, "its sound waits for a full message")
         line.loop.advance(ms: 100)
-        #expect(Self.marks(line.atCarrier) == ["m"], "no more sound came: the message was filled up")
+        #expect(StreamLine.marks(line.atCarrier) == ["m"], "no more sound came: the message was filled up")
         line.say(.mark("n"))
-        #expect(Self.marks(line.atCarrier) == ["m", "n"], "nothing waits any more")
+        #expect(StreamLine.marks(line.atCarrier) == ["m", "n"], "nothing waits any more")
     }
 
     @Test func aClearGivesBackEveryMark() throws {
-        let line = try Line(BigEndianDialect.self)
+        let line = try StreamLine(BigEndianDialect.self)
         line.say(.mark("sent"))
-        line.say(.media(Line.tone(0)))
+        line.say(.media(StreamLine.tone(0)))
         line.say(.mark("waiting"))
         line.say(.clear)
         #expect(line.atCarrier.last == .clear)
-        #expect(Self.marks(line.atApplication) == ["sent", "waiting"])
+        #expect(StreamLine.marks(line.atApplication) == ["sent", "waiting"])
         line.loop.advance(ms: 200)
-        #expect(Self.frames(line.atCarrier).isEmpty && Self.marks(line.atCarrier) == ["sent"])
+        #expect(StreamLine.frames(line.atCarrier).isEmpty && StreamLine.marks(line.atCarrier) == ["sent"])
         // What was echoed is not given back again.
         line.say(.mark("echoed"))
         line.tell(.mark("echoed"))
         line.say(.clear)
-        #expect(Self.marks(line.atApplication) == ["sent", "waiting", "echoed"])
+        #expect(StreamLine.marks(line.atApplication) == ["sent", "waiting", "echoed"])
     }
 
     @Test func withoutMarksOurClockGivesThemBack() throws {
-        let line = try Line(BinaryDialect.self)
-        for index in 0..<10 { line.say(.media(Line.tone(index))) }
+        let line = try StreamLine(BinaryDialect.self)
+        for index in 0..<10 { line.say(.media(StreamLine.tone(index))) }
         line.say(.mark("m"))
         line.loop.advance(ms: 160)
-        #expect(Self.marks(line.atApplication).isEmpty)
+        #expect(StreamLine.marks(line.atApplication).isEmpty)
         line.loop.advance(ms: 140)
-        #expect(Self.marks(line.atApplication) == ["m"])
+        #expect(StreamLine.marks(line.atApplication) == ["m"])
     }
 
     // MARK: Words
 
     @Test func digitsGoBothWays() throws {
-        let line = try Line(BigEndianDialect.self)
+        let line = try StreamLine(BigEndianDialect.self)
         line.tell(.dtmf("5"))
         line.say(.dtmf("#"))
         #expect(line.atApplication == [.dtmf("5")] && line.atCarrier == [.dtmf("#")])
     }
 
     @Test func theFarEndMayHoldSoundBack() throws {
-        let line = try Line(BinaryDialect.self)
+        let line = try StreamLine(BinaryDialect.self)
         line.sockets.carrier.send(text: "XOFF")
         line.loop.advance(ms: 20)
-        #expect(line.say(.media(Line.tone(0))) == false)
+        #expect(line.say(.media(StreamLine.tone(0))) == false)
         line.sockets.carrier.send(text: "XON")
         line.loop.advance(ms: 20)
-        #expect(line.say(.media(Line.tone(0))) == true)
+        #expect(line.say(.media(StreamLine.tone(0))) == true)
         #expect(line.loop.run { line.carrier.setPaused(true) })
-        #expect(line.say(.media(Line.tone(0))) == false)
+        #expect(line.say(.media(StreamLine.tone(0))) == false)
     }
 
     @Test func aFullSocketKeepsWhatWaits() throws {
-        let line = try Line(BinaryDialect.self)
+        let line = try StreamLine(BinaryDialect.self)
         line.sockets.application.isFull = true
         var accepted = 0
-        for index in 0..<200 where line.say(.media(Line.tone(index))) { accepted += 1 }
+        for index in 0..<200 where line.say(.media(StreamLine.tone(index))) { accepted += 1 }
         #expect((50...60).contains(accepted), "a second, and no more: \(accepted)")
         line.sockets.application.isFull = false
         line.loop.advance(ms: 100)
@@ -332,7 +264,7 @@ import Testing
     }
 
     @Test func theProtocolsOwnWordsAreSaid() throws {
-        let line = try Line(BinaryDialect.self)
+        let line = try StreamLine(BinaryDialect.self)
         line.sockets.carrier.send(text: "PING")
         line.loop.advance(ms: 20)
         #expect(line.sockets.application.texts == ["PONG"])
@@ -343,23 +275,23 @@ import Testing
     }
 
     @Test func theHandshakeSettlesTheFormat() throws {
-        let line = try Line(BinaryDialect.self)
+        let line = try StreamLine(BinaryDialect.self)
         line.sockets.carrier.send(text: "START s 16000")
         line.loop.advance(ms: 20)
         #expect(line.application.soundRate == 16_000)
-        for index in 0..<5 { line.say(.media(Line.tone(index))) }
+        for index in 0..<5 { line.say(.media(StreamLine.tone(index))) }
         #expect(Set(line.sockets.application.sizes) == [640])
     }
 
     @Test(arguments: ["START s 1000000", "START s"]) func aBadFormatIsRefusedInItsOwnWords(text: String) throws {
-        let line = try Line(BinaryDialect.self)
+        let line = try StreamLine(BinaryDialect.self)
         line.sockets.carrier.send(text: text)
         line.loop.advance(ms: 20)
         #expect(line.sockets.application.texts.last == "ERROR format" && line.sockets.application.closedWith == 1_003)
     }
 
     @Test func messagesOfTheWrongKindAreMalformed() throws {
-        let line = try Line(BigEndianDialect.self)
+        let line = try StreamLine(BigEndianDialect.self)
         line.sockets.carrier.send(binary: [1, 2, 3])
         line.loop.advance(ms: 20)
         #expect(line.application.malformed == 1 && line.atApplication.isEmpty)
@@ -369,7 +301,7 @@ import Testing
     }
 
     @Test func theEndIsAskedForWhereTheDialectWantsIt() throws {
-        let line = try Line(BinaryDialect.self)
+        let line = try StreamLine(BinaryDialect.self)
         line.loop.run { line.application.close() }
         #expect(line.atCarrier == [.stop] && line.sockets.application.closedWith == nil)
         line.loop.advance(ms: 1_200)
@@ -378,17 +310,17 @@ import Testing
 
     /// A caller who speaks and presses keys, through a dialect of another rate.
     @Test func aScriptedCallerIsHeardThroughADialect() throws {
-        let line = try Line(BigEndianDialect.self)
+        let line = try StreamLine(BigEndianDialect.self)
         let caller = line.loop.run { ScriptedCaller(line.carrier, on: line.loop) }
         caller.speak(ms: 400)
         line.loop.advance(ms: 600)
         caller.press("7")
-        let loud = Self.frames(line.atApplication).count { $0.peak > 2_000 }
+        let loud = StreamLine.frames(line.atApplication).count { $0.peak > 2_000 }
         #expect((19...22).contains(loud) && line.atApplication.last == .dtmf("7"))
-        for index in 0..<20 { line.say(.media(Line.tone(index))) }
+        for index in 0..<20 { line.say(.media(StreamLine.tone(index))) }
         line.say(.mark("end"))
         line.loop.advance(ms: 700)
-        #expect(Self.marks(line.atApplication) == ["end"] && (380...440).contains(caller.playedMs))
+        #expect(StreamLine.marks(line.atApplication) == ["end"] && (380...440).contains(caller.playedMs))
         caller.leave()
     }
 }

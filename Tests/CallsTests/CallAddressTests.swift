@@ -30,7 +30,7 @@ import Testing
         #expect(CallAddress(address) != nil && CallAddress(address)?.number == nil)
     }
 
-    /// Nobody can tell what the far end would take these for.
+    /// It is not certain how the far end would read these.
     @Test(arguments: [
         "sip:%39%31%31@h", "sip:911;phone-context=+1@h", "sip:911;user=phone@h", "sips:911@h",
         "tel:911;phone-context=+1", "tel:%39%31%31",

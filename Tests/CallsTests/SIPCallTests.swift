@@ -154,7 +154,7 @@ import Testing
         #expect(sdp.contains("a=recvonly"))
         let asked = world.told
         world.loop.advance(ms: 30_000)
-        #expect(world.told == asked, "nobody is prompted who cannot hear it")
+        #expect(world.told == asked, "a caller who cannot hear is not prompted")
         phone.reoffer("sendrecv")
         world.say("Welcome back.", ms: 400)
         #expect(world.wait { phone.heardMs >= 800 })

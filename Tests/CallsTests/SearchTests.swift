@@ -41,7 +41,7 @@ import Testing
             let page = try await search(text)
             #expect(page.total == count && page.items.count == count && !page.isTotalCapped, "\(text)")
         }
-        // Where the whole word is found often enough, nobody asks for those that only begin with it.
+        // Where the whole word is found often enough, words that only begin with it are not searched.
         let many = try await search("appointment")
         #expect(many.total == CallRows.countLimit && many.isTotalCapped && many.items.count == 50)
         #expect(many.items.allSatisfy { $0.brief.purpose == "about the appointment" })

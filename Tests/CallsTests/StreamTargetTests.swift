@@ -21,7 +21,7 @@ import Testing
         return StreamTarget(of: call, settings, streamID: "s", callID: "c")
     }
 
-    /// Some dialects settle the format by the URL, so whoever speaks it as client is to know its query.
+    /// Some dialects settle the format by the URL, so the client's codec needs the query.
     @Test func theDialectIsToldTheURL() throws {
         let handshake = try #require(found()?.options.handshake)
         #expect(handshake.path == "/media" && handshake.peer == "agent.test")

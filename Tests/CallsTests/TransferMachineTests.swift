@@ -23,10 +23,10 @@ import Testing
     ) -> Machine.Action { .note(name: target.name, operatorID: target.operatorID, outcome, reason: reason) }
     private func person(_ target: TransferTarget, _ leg: Int = 1) -> Machine.Person { .init(leg: leg, target: target) }
 
-    /// All events, with person 1 and nobody else.
+    /// All events, with person 1 alone.
     private var everything: [Machine.Event] {
         [
-            .wished(.somebody(.anybody, nil)), .wished(.guest("Kim")), .cannotAnnounce, .announced(targets: [kim]),
+            .wished(.operators(.anyOperator, nil)), .wished(.guest("Kim")), .cannotAnnounce, .announced(targets: [kim]),
             .early(kim), .callerAnswered, .guestLeft, .carrierAccepted, .carrierFinished, .carrierFailed("no"),
             .answered(1), .failed(1, "busy"), .briefed(1), .held(1, true), .referral(1, reference: 7, to: lee),
             .left(1),
@@ -47,16 +47,16 @@ import Testing
     @Test func whileTheAIHasTheCaller() {
         #expect(
             effective(machine()) == [
-                .wished(.somebody(.anybody, nil)), .wished(.guest("Kim")), .announced(targets: [kim]), .early(kim),
+                .wished(.operators(.anyOperator, nil)), .wished(.guest("Kim")), .announced(targets: [kim]), .early(kim),
                 .carrierFinished, .callerLeft,
             ])
     }
     @Test func whileTheCallerIsTold() {
-        let wish = Machine.Wish.somebody(.number("1"), .blind)
+        let wish = Machine.Wish.operators(.number("1"), .blind)
         #expect(
             effective(machine(.attended, .wished(wish))) == [
-                .wished(.somebody(.anybody, nil)), .wished(.guest("Kim")), .cannotAnnounce, .announced(targets: [kim]),
-                .callerLeft,
+                .wished(.operators(.anyOperator, nil)), .wished(.guest("Kim")), .cannotAnnounce,
+                .announced(targets: [kim]), .callerLeft,
             ])
         #expect(
             effective(machine(.attended, .wished(.guest("Lee")))) == [
@@ -98,7 +98,7 @@ import Testing
 
     @Test func fromTheWishToTheTalk() {
         var machine = machine()
-        #expect(machine.handle(.wished(.somebody(.operator(id: "kim"), nil)), at: 0).isEmpty)
+        #expect(machine.handle(.wished(.operators(.operator(id: "kim"), nil)), at: 0).isEmpty)
         #expect(machine.choice == .operator(id: "kim"))
         #expect(
             machine.handle(.announced(targets: [kim]), at: 0) == [
@@ -152,14 +152,14 @@ import Testing
 
     // MARK: The carrier's own way
 
-    @Test func blindWhereItIsWishedOrConfiguredOrNobodyCanBeRung() {
+    @Test func aTransferIsBlindWhenRequestedOrConfiguredOrWithoutTargets() {
         for blind in [
-            machine(.blind), machine(.attended, .wished(.somebody(.anybody, .blind))),
+            machine(.blind), machine(.attended, .wished(.operators(.anyOperator, .blind))),
         ] {
             var blind = blind
-            #expect(blind.handle(.announced(targets: [kim]), at: 1_000) == [.ask(.anybody)])
+            #expect(blind.handle(.announced(targets: [kim]), at: 1_000) == [.ask(.anyOperator)])
         }
-        var machine = machine(.attended, .wished(.somebody(.number("1"), nil)))
+        var machine = machine(.attended, .wished(.operators(.number("1"), nil)))
         #expect(machine.handle(.announced(targets: []), at: 1_000) == [.ask(.number("1"))])
         #expect(machine.deadline == 31_000)
         #expect(machine.handle(.carrierAccepted, at: 2_000) == [.accepted])
@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test func anAttendedWishOverridesBlind() {
-        var machine = machine(.blind, .wished(.somebody(.anybody, .attended)))
+        var machine = machine(.blind, .wished(.operators(.anyOperator, .attended)))
         #expect(machine.handle(.announced(targets: [kim]), at: 0).contains(.ring(person(kim))))
     }
 

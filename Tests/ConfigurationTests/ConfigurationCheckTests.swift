@@ -63,7 +63,7 @@ import Testing
         (["tls.key": "/etc/hostname"], "needed both"),
         (
             ["http.host": "192.0.2.1", "bridge.open_streams": "true", "security.encryption_key": key],
-            "bridge.open_streams lets anybody in"
+            "bridge.open_streams accepts streams without a token"
         ),
         (["agent.mode": "realtime"], "OPENAI_API_KEY"),
         (["agent.mode": "realtime", "realtime.providers": "gemini"], "GEMINI_API_KEY"),

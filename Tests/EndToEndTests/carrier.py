@@ -41,11 +41,15 @@ def voice(ms):
 
 class Carrier:
     """One stream. `play_log` has (time, bytes) of each 20 ms of ours that was heard, `play_ticks` the number of its
-    tick. Another vendor's messages are a subclass."""
+    tick. Another vendor's messages are a subclass, or a `Wire` (`wires.py`)."""
 
     # What a message of ours may have.
     fields = frozenset(["event", "streamSid", "media", "mark"])
     rate = 8_000
+    silence = SILENCE  # 20 ms as they are kept here
+    frames = 1  # of 20 ms in a message of the caller's sound
+    echoes_cleared = True  # marks come back although their sound was dropped
+    failure = None  # what was wrong with a message of ours
 
     def __init__(self, url, call_sid="CA1", parameters=None, headers=None, stream_sid="MZ1", tls=None):
         # Closed by the server or with the process.
@@ -56,7 +60,7 @@ class Carrier:
         self.queue, self.play_log, self.clears, self.received = [], [], [], []
         self.partial, self.to_say, self.play_ticks = b"", [], []
         self.lock, self.open = threading.Lock(), True
-        self.close_code = None
+        self.close_code, self.said_at = None, 0.0
         self.begin(call_sid, parameters or {})
         self.started = time.monotonic()
         self.threads = [
@@ -118,6 +122,28 @@ class Carrier:
         """What we were sent, as μ-law."""
         return sound
 
+    def understand(self, text):
+        """A message of ours: `("sound", bytes)`, `("mark", name)` or `("clear", None)`."""
+        message = json.loads(text)
+        assert self.is_ours(message) and set(message) <= self.fields, message
+        self.received.append(message["event"])
+        if message["event"] == "media":
+            assert set(message["media"]) == {"payload"}
+            return "sound", self.from_wire(base64.b64decode(message["media"]["payload"], validate=True))
+        if message["event"] == "mark":
+            return "mark", message["mark"]["name"]
+        assert message["event"] == "clear", message
+        return "clear", None
+
+    def send_sound(self, sound):
+        self.send(self.media(base64.b64encode(self.to_wire(sound)).decode()))
+
+    def echo(self, name):
+        self.send(self.numbered("mark", mark={"name": name}))
+
+    def cleared(self):
+        """Says that our sound was dropped, where the vendor does."""
+
     # What any vendor does.
 
     def send(self, message):
@@ -125,50 +151,56 @@ class Carrier:
 
     def read(self):
         try:
-            for text in self.socket:
-                message = json.loads(text)
-                assert self.is_ours(message) and set(message) <= self.fields, message
-                self.received.append(message["event"])
+            for message in self.socket:
+                kind, what = self.understand(message)
                 with self.lock:
-                    if message["event"] == "media":
-                        assert set(message["media"]) == {"payload"}
-                        self.partial += self.from_wire(base64.b64decode(message["media"]["payload"], validate=True))
-                        while len(self.partial) >= 160:
-                            self.queue.append(self.partial[:160])
-                            self.partial = self.partial[160:]
-                    elif message["event"] == "mark":
-                        self.queue.append(message["mark"]["name"])
-                    elif message["event"] == "clear":
-                        self.clears.append(time.monotonic())
-                        marks = [item for item in self.queue if isinstance(item, str)]
-                        self.queue.clear()
-                        for name in marks:
-                            self.echo(name)
+                    if kind == "sound":
+                        self.hear(what)
+                    elif kind == "mark":
+                        self.queue.append(what)
                     else:
-                        raise AssertionError(message)
+                        self.clear()
+        except AssertionError as failure:
+            self.failure = failure
         except Exception:
             pass
         self.close_code = self.socket.close_code
         self.open = False
 
-    def echo(self, name):
-        self.send(self.numbered("mark", mark={"name": name}))
+    def hear(self, sound):
+        self.partial += sound
+        size = len(self.silence)
+        while len(self.partial) >= size:
+            self.queue.append(self.partial[:size])
+            self.partial = self.partial[size:]
+
+    def clear(self):
+        self.clears.append(time.monotonic())
+        marks = [item for item in self.queue if not isinstance(item, bytes)]
+        self.queue.clear()
+        self.cleared()
+        for name in marks if self.echoes_cleared else []:
+            self.echo(name)
 
     def tick(self):
-        due = time.monotonic()
+        due, pending = time.monotonic(), []
         while self.open:
             due += 0.02
             time.sleep(max(0, due - time.monotonic()))
             try:
                 with self.lock:
-                    while self.queue and isinstance(self.queue[0], str):
+                    while self.queue and not isinstance(self.queue[0], bytes):
                         self.echo(self.queue.pop(0))
                     if self.queue:
                         self.play_log.append((time.monotonic(), self.queue.pop(0)))
                         self.play_ticks.append(self.chunk)
-                    payload = self.to_say.pop(0) if self.to_say else SILENCE
+                    if self.to_say:
+                        self.said_at = time.monotonic()
+                    pending.append(self.to_say.pop(0) if self.to_say else self.silence)
                     self.chunk += 1
-                    self.send(self.media(base64.b64encode(self.to_wire(payload)).decode()))
+                    if len(pending) == self.frames:
+                        self.send_sound(b"".join(pending))
+                        pending.clear()
             except Exception:
                 return
 

@@ -73,7 +73,7 @@ def http(chance, server, gentle):
             # Every other one leaves before it is answered.
             if chance.random() < 0.5:
                 got = answers(receive(own, ANSWER_LIMIT, lambda data: len(answers(data, [])) >= 2), [])
-                # Nobody here has the name h.
+                # h is no name of this server.
                 if got != [421, 421]:
                     raise Broken(f"a GET and a POST in one segment were answered with {got}")
         return

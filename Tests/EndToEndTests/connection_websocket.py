@@ -116,8 +116,8 @@ def websocket(chance, server, gentle, path="/api/events", messages=None):
             got = rest + receive(
                 own, ANSWER_LIMIT, lambda data: b"the last one" in pongs(rest + data) or closed(rest + data)
             )
-            # Who was slow may answer the last of several pings alone (§5.5.3), but nothing that nobody sent. A call may
-            # end meanwhile.
+            # A slow client may answer only the last of several pings (§5.5.3), but never one that was not sent. A call
+            # may end meanwhile.
             if any(pong not in pings for pong in pongs(got)) or not (closed(got) or b"the last one" in pongs(got)):
                 raise Broken(f"{path}: pings {pings}, pongs {pongs(got)}")
             return

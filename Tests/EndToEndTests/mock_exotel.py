@@ -7,7 +7,8 @@ import json
 import secrets
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from webhook_calls import PUBLIC, MockProvider, ProviderCall, Wire
+from provider_server import PUBLIC, MockProvider, ProviderCall
+from wires import Wire
 
 ACCOUNT, KEY, TOKEN, APP = "acme1", "exotel-key", "exotel-token-of-this-test", "926"
 WEBHOOK_TOKEN = "webhook-token-of-this-test"
@@ -69,6 +70,18 @@ class ExotelWire(Wire):
 
 
 class MockExotel(MockProvider):
+    name = "exotel"
+
+    def settings(self):
+        return {
+            "TRUNKLINE_EXOTEL_API_URL": self.url,
+            "EXOTEL_ACCOUNT_SID": ACCOUNT,
+            "EXOTEL_API_KEY": KEY,
+            "EXOTEL_API_TOKEN": TOKEN,
+            "EXOTEL_APP_ID": APP,
+            "EXOTEL_WEBHOOK_TOKEN": WEBHOOK_TOKEN,
+        }
+
     def handle(self, method, path, query, fields, headers):
         wanted = "Basic " + base64.b64encode(f"{KEY}:{TOKEN}".encode()).decode()
         if headers.get("Authorization") != wanted:
@@ -89,7 +102,7 @@ class MockExotel(MockProvider):
         return 200, {"Call": {"Sid": call.sid, "Status": call.status}}
 
     def incoming(self, caller, called):
-        """Somebody calls an ExoPhone, whose flow is a Voicebot applet with our URL, and a Passthru applet."""
+        """A call to an ExoPhone, whose flow is a Voicebot applet with our URL, and a Passthru applet."""
         return ExotelCall(self, caller, called, {}, "incoming")
 
 
@@ -99,6 +112,10 @@ class ExotelCall(ProviderCall):
         self.fields, self.direction, self.status = fields, direction, "in-progress"
         self.sid = secrets.token_hex(16)
         mock.calls[self.sid] = self
+
+    @property
+    def id(self):
+        return self.sid
 
     def about(self, **more):
         told = {"CallSid": self.sid, "CallFrom": self.caller, "CallTo": self.called, "Direction": self.direction}

@@ -9,9 +9,11 @@ import uuid
 import xml.etree.ElementTree as ElementTree
 from urllib.parse import urlencode
 
+from plivo import plivoxml
 from plivo.utils import validate_v3_signature
 from plivo.utils.signature_v3 import construct_get_url, construct_post_url, get_signature_v3
-from webhook_calls import PUBLIC, MockProvider, ProviderCall, Wire
+from provider_server import PUBLIC, MockProvider, ProviderCall
+from wires import Wire
 
 ACCOUNT, TOKEN = "MA" + "A1B2C3D4E5F6G7H8I9", "plivo-auth-token-of-this-test"
 
@@ -77,6 +79,11 @@ class PlivoWire(Wire):
 
 
 class MockPlivo(MockProvider):
+    name = "plivo"
+
+    def settings(self):
+        return {"TRUNKLINE_PLIVO_API_URL": self.url, "PLIVO_AUTH_ID": ACCOUNT, "PLIVO_AUTH_TOKEN": TOKEN}
+
     def handle(self, method, path, query, fields, headers):
         wanted = "Basic " + base64.b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode()
         if headers.get("Authorization") != wanted:
@@ -111,7 +118,7 @@ class MockPlivo(MockProvider):
         return self.send("POST", url, urlencode(form), {**kind, **(headers or signed("POST", url, form))})
 
     def incoming(self, caller, called):
-        """Somebody calls a number whose application has our URLs."""
+        """A call to a number whose application has our URLs."""
         return PlivoCall(
             self,
             caller,
@@ -201,6 +208,17 @@ class PlivoCall(ProviderCall):
             self.answers.append(text)
             url, more = self.execute(ElementTree.fromstring(text))
         self.end()
+
+    def is_dial(self, text, caller, number):
+        """What the vendor's own package makes."""
+        wanted = plivoxml.ResponseElement()
+        hook = f"{PUBLIC}/plivo/transferred?language=en"
+        dial = plivoxml.DialElement(action=hook, method="POST", timeout=30, caller_id=caller)
+        wanted.add(dial.add(plivoxml.NumberElement(number)))
+        return ElementTree.canonicalize(text) == ElementTree.canonicalize(wanted.to_string(False))
+
+    def was_hung_up(self):
+        return bool(self.mock.asked("DELETE", "/"))
 
     def execute(self, response):
         """The URL to ask next, and the fields to tell it."""

@@ -8,7 +8,8 @@ import uuid
 from urllib.parse import urlsplit
 
 from carrier import Carrier
-from mock_twilio import PUBLIC, MockTwilio, PhoneCall
+from mock_twilio import MockTwilio, PhoneCall
+from provider_server import PUBLIC
 from twilio.request_validator import RequestValidator
 
 PROJECT = "4b7ae78a-d02e-4889-a63b-08b156d5916e"
@@ -49,11 +50,19 @@ class SignalWireStream(Carrier):
 
 
 class MockSignalWire(MockTwilio):
-    paths, header = "/signalwire", "X-SignalWire-Signature"
+    name, paths, header = "signalwire", "/signalwire", "X-SignalWire-Signature"
     versions = "/api/laml/2010-04-01"
 
     def __init__(self, phone=lambda call: None, password=TOKEN, refuse=None):
         super().__init__(phone, account=PROJECT, user=PROJECT, password=password, refuse=refuse)
+
+    def settings(self):
+        return {
+            "TRUNKLINE_SIGNALWIRE_API_URL": self.url + "/api/laml",
+            "SIGNALWIRE_PROJECT": PROJECT,
+            "SIGNALWIRE_TOKEN": TOKEN,
+            "SIGNALWIRE_SIGNING_KEY": SIGNING_KEY,
+        }
 
     def new_call(self, form):
         return SignalWireCall(self, form, str(uuid.uuid4()))

@@ -6,20 +6,19 @@ understands the mock's answers and takes its signatures for right."""
 import array
 import base64
 import contextlib
-import http.client
-import http.server
 import io
 import json
 import secrets
 import threading
 import time
 import wave
-from urllib.parse import parse_qs, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from carrier import Carrier
 from mock_realtime import LINEAR, mulaw
-from mock_twilio import PUBLIC, PhoneCall
+from mock_twilio import PhoneCall
 from nacl.signing import SigningKey
+from provider_server import PUBLIC, MockProvider
 
 API_KEY = "KEY0123456789-of-this-test"
 CONNECTION = "1494404757140276705"
@@ -99,98 +98,64 @@ class WideTelnyxStream(TelnyxStream):
         return bytes(mulaw(sample) for sample in array.array("h", sound)[::2])
 
 
-class MockTelnyx:
+class MockTelnyx(MockProvider):
     """`phone(call)` is what happens at the other end of a call that is placed, `operator(call)` at that of one to which
     a caller is transferred: see the methods of `TelnyxCall`."""
 
-    account = "f5586561-8ff0-4291-a51b-c7dfe4139ff9"
+    name, account = "telnyx", "f5586561-8ff0-4291-a51b-c7dfe4139ff9"
 
     def __init__(self, phone=lambda call: None, operator=lambda call: None, key=API_KEY, refuse=None):
-        self.phone, self.operator, self.key, self.refuse = phone, operator, key, refuse
-        self.port = None  # of the server whose public address is PUBLIC
-        self.calls, self.requests = {}, []
-        mock = self
+        self.operator, self.key, self.refuse = operator, key, refuse
+        super().__init__(phone)
+        self.url += "/v2"
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                mock.handle(self, {})
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                mock.handle(self, json.loads(body or b"{}"))
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v2"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def stop(self):
-        for call in self.calls.values():
-            call.over.set()
-        self.server.shutdown()
-        self.server.server_close()
+    def settings(self):
+        return {
+            "TRUNKLINE_TELNYX_API_URL": self.url,
+            "TELNYX_API_KEY": API_KEY,
+            "TELNYX_PUBLIC_KEY": PUBLIC_KEY,
+            "TELNYX_CONNECTION_ID": CONNECTION,
+        }
 
     # REST.
 
-    def handle(self, request, fields):
-        path = unquote(urlsplit(request.path).path)
-        self.requests.append((request.command, path, fields))
-        if request.headers.get("Authorization") != f"Bearer {self.key}":
-            return self.fail(request, 401, 10009, "Authentication failed", "Could not understand the API key.")
-        if request.command == "POST" and path == "/v2/calls":
+    def handle(self, method, path, query, fields, headers):
+        if headers.get("Authorization") != f"Bearer {self.key}":
+            return self.failure(401, 10009, "Authentication failed", "Could not understand the API key.")
+        if method == "POST" and path == "/v2/calls":
             if self.refuse:
-                return self.fail(request, *self.refuse)
+                return self.failure(*self.refuse)
             missing = [name for name in ("connection_id", "to", "from") if name not in fields]
             if missing:
-                return self.fail(request, 422, 10015, "Invalid value", f"{missing} is required")
+                return self.failure(422, 10015, "Invalid value", f"{missing} is required")
             call = TelnyxCall(self, "outgoing", fields["from"], fields["to"], fields)
             self.calls[call.id] = call
-            self.reply(request, 200, {"data": call.resource()})
-            return threading.Thread(target=call.run, args=[self.phone], daemon=True).start()
+            return 200, {"data": call.resource()}, lambda: call.run(self.phone)
         parts = path.split("/")
         call = self.calls.get(parts[3]) if len(parts) > 3 else None
         if call is None:
-            return self.fail(request, 404, 10005, "Resource not found", "The requested resource does not exist.")
-        if request.command == "GET":
-            return self.reply(request, 200, {"data": call.resource()})
+            return self.failure(404, 10005, "Resource not found", "The requested resource does not exist.")
+        if method == "GET":
+            return 200, {"data": call.resource()}
         if call.over.is_set():
-            return self.fail(request, 422, 90018, "Call has already ended", "This call is no longer active.")
+            return self.failure(422, 90018, "Call has already ended", "This call is no longer active.")
         # Known by its id, a command is done once.
         if fields.get("command_id") is None or fields["command_id"] not in call.command_ids:
             call.command_ids.append(fields.get("command_id"))
             call.commands.append((parts[-1], fields))
             threading.Thread(target=call.command, args=[parts[-1], fields], daemon=True).start()
-        self.reply(request, 200, {"data": {"result": "ok"}})
+        return 200, {"data": {"result": "ok"}}
 
-    def reply(self, request, status, body):
-        data = json.dumps(body).encode()
-        with contextlib.suppress(OSError):
-            request.send_response(status)
-            request.send_header("Content-Type", "application/json")
-            request.send_header("Content-Length", str(len(data)))
-            request.end_headers()
-            request.wfile.write(data)
-
-    def fail(self, request, status, code, title, detail):
-        self.reply(request, status, {"errors": [{"code": str(code), "title": title, "detail": detail, "meta": {}}]})
+    @staticmethod
+    def failure(status, code, title, detail):
+        return status, {"errors": [{"code": str(code), "title": title, "detail": detail, "meta": {}}]}
 
     # Webhooks.
 
     def post(self, url, body, kind="application/json", headers=None):
         """As Telnyx calls us; the answer's status and text."""
-        assert url.startswith(PUBLIC), url
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=15)
         headers = signed(body) if headers is None else headers
-        connection.request("POST", url.removeprefix(PUBLIC), body, {"Content-Type": kind, **headers})
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        return response.status, text
+        return self.send("POST", url, body, {"Content-Type": kind, **headers})
 
     def webhook(self, url, form):
         """Of TeXML."""
@@ -344,7 +309,7 @@ class TelnyxCall:
         self.tell("call.speak.ended", status="completed")
 
     def do_transfer(self, fields):
-        """Rings somebody; the conversation with the caller ends when either leaves."""
+        """Rings a number; the conversation with the caller ends when either side leaves."""
         leg = TelnyxCall(
             self.mock,
             "outgoing",

@@ -7,9 +7,7 @@ understands the mock's answers."""
 import base64
 import contextlib
 import http.client
-import http.server
 import io
-import json
 import secrets
 import threading
 import time
@@ -18,53 +16,30 @@ import xml.etree.ElementTree as ElementTree
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from carrier import Carrier
+from provider_server import PUBLIC, MockProvider
 from twilio.request_validator import RequestValidator
 
 ACCOUNT = "AC" + "0123456789abcdef" * 2
 TOKEN = "twilio-auth-token-of-this-test"
-PUBLIC = "https://voice.example.com"
 
 
-class MockTwilio:
+class MockTwilio(MockProvider):
     """`phone(call)` is what happens at the other end: see the methods of `PhoneCall`. A vendor whose API is alike is a
     subclass."""
 
-    paths, header = "/twilio", "X-Twilio-Signature"
+    name, paths, header = "twilio", "/twilio", "X-Twilio-Signature"
     versions = "/2010-04-01"  # what is before the accounts
 
     def __init__(self, phone=lambda call: None, account=ACCOUNT, user=ACCOUNT, password=TOKEN, refuse=None):
-        self.phone, self.account, self.refuse = phone, account, refuse
+        self.account, self.refuse, self.recordings = account, refuse, {}
         self.authorization = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-        self.port = None  # of the server whose public address is PUBLIC
-        self.calls, self.requests, self.recordings = {}, [], {}
-        mock = self
+        super().__init__(phone)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                mock.handle(self, {})
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-                mock.handle(self, parse_qs(body, keep_blank_values=True, strict_parsing=bool(body)))
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def stop(self):
-        for call in self.calls.values():
-            call.over.set()
-        self.server.shutdown()
-        self.server.server_close()
+    def settings(self):
+        return {"TRUNKLINE_TWILIO_API_URL": self.url, "TWILIO_ACCOUNT_SID": ACCOUNT, "TWILIO_AUTH_TOKEN": TOKEN}
 
     def incoming(self, caller, called, **fields):
-        """Somebody calls one of the account's numbers, whose webhooks are ours."""
+        """A call to one of the account's numbers, whose webhooks are ours."""
         form = {
             "From": [caller],
             "To": [called],
@@ -80,49 +55,35 @@ class MockTwilio:
     def new_call(self, form):
         return PhoneCall(self, form)
 
-    def handle(self, request, form):
-        path = urlsplit(request.path).path
-        self.requests.append((request.command, path, form))
-        base = f"{self.versions}/Accounts/{self.account}"
-        if request.headers.get("Authorization") != self.authorization:
-            return self.answer(request, 401, {"code": 20003, "message": "Authenticate", "more_info": "", "status": 401})
-        if self.refuse and path == f"{base}/Calls.json":
-            return self.answer(request, self.refuse["status"], self.refuse)
-        if request.command == "POST" and path == f"{base}/Calls.json":
-            missing = [name for name in ("To", "From") if name not in form]
-            if missing or ("Url" not in form and "Twiml" not in form):
-                return self.answer(
-                    request,
-                    400,
-                    {"code": 21201, "message": f"{missing or 'Url'} is required", "more_info": "", "status": 400},
-                )
-            call = self.new_call(form)
-            self.calls[call.sid] = call
-            self.answer(request, 201, call.resource())
-            return threading.Thread(target=call.run, daemon=True).start()
-        if path.startswith(f"{base}/Recordings/") and path.endswith(".wav"):
-            sound = self.recordings.get(path.split("/")[-1][:-4])
-            return self.answer(request, 404 if sound is None else 200, sound or b"", "audio/x-wav")
-        call = self.calls.get(path.split("/")[-1].removesuffix(".json"))
-        if not path.startswith(f"{base}/Calls/") or call is None:
-            return self.answer(
-                request,
-                404,
-                {"code": 20404, "message": "The requested resource was not found", "more_info": "", "status": 404},
-            )
-        if request.command == "POST":
-            call.update(form["Status"][0]) if "Status" in form else call.redirect(self.next_of(form))
-        self.answer(request, 200, call.resource())
+    def fields(self, body, kind):
+        return parse_qs(body.decode(), keep_blank_values=True, strict_parsing=bool(body))
 
     @staticmethod
-    def answer(request, status, body, kind="application/json"):
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        with contextlib.suppress(OSError):
-            request.send_response(status)
-            request.send_header("Content-Type", kind)
-            request.send_header("Content-Length", str(len(data)))
-            request.end_headers()
-            request.wfile.write(data)
+    def failure(status, code, message):
+        return status, {"code": code, "message": message, "more_info": "", "status": status}
+
+    def handle(self, method, path, query, form, headers):
+        base = f"{self.versions}/Accounts/{self.account}"
+        if headers.get("Authorization") != self.authorization:
+            return self.failure(401, 20003, "Authenticate")
+        if self.refuse and path == f"{base}/Calls.json":
+            return self.refuse["status"], self.refuse
+        if method == "POST" and path == f"{base}/Calls.json":
+            missing = [name for name in ("To", "From") if name not in form]
+            if missing or ("Url" not in form and "Twiml" not in form):
+                return self.failure(400, 21201, f"{missing or 'Url'} is required")
+            call = self.new_call(form)
+            self.calls[call.sid] = call
+            return 201, call.resource(), call.run
+        if path.startswith(f"{base}/Recordings/") and path.endswith(".wav"):
+            sound = self.recordings.get(path.split("/")[-1][:-4])
+            return 404 if sound is None else 200, sound or b""
+        call = self.calls.get(path.split("/")[-1].removesuffix(".json"))
+        if not path.startswith(f"{base}/Calls/") or call is None:
+            return self.failure(404, 20404, "The requested resource was not found")
+        if method == "POST":
+            call.update(form["Status"][0]) if "Status" in form else call.redirect(self.next_of(form))
+        return 200, call.resource()
 
     def next_of(self, form):
         """What a call is to do that is taken from what it does."""
@@ -133,19 +94,8 @@ class MockTwilio:
 
     def webhook(self, url, form, signature=None):
         """As the vendor calls us; the answer's status and text."""
-        assert url.startswith(PUBLIC), url
-        signature = signature or self.sign(url, form)
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=15)
-        connection.request(
-            "POST",
-            url.removeprefix(PUBLIC),
-            urlencode(form),
-            {"Content-Type": "application/x-www-form-urlencoded", self.header: signature},
-        )
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        return response.status, text
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.send("POST", url, urlencode(form), {**kind, self.header: signature or self.sign(url, form)})
 
 
 class PhoneCall:
@@ -238,7 +188,7 @@ class PhoneCall:
             self.tell(status, **more)
 
     def update(self, status):
-        """By REST: `canceled` ends a call that nobody has answered, `completed` any."""
+        """By REST: `canceled` ends a call that is not answered yet, `completed` any."""
         if self.over.is_set() or (status == "canceled" and self.status == "in-progress"):
             return
         self.over.set()

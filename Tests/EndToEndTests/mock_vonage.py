@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from webhook_calls import PUBLIC, MockProvider, ProviderCall, Wire
+from provider_server import PUBLIC, MockProvider, ProviderCall
 from vonage_jwt import verify_signature
 from vonage_voice.models import Connect, Talk
+from wires import Wire
 
 SECRET, API_KEY = "vonage-signature-secret-of-this-test", "a1b2c3d4"
 APPLICATION = "78d335fa-323d-0114-9c3d-d6f0d48968cf"
@@ -90,6 +91,17 @@ def model(action):
 
 
 class MockVonage(MockProvider):
+    name = "vonage"
+
+    def settings(self):
+        return {
+            "TRUNKLINE_VONAGE_API_URL": self.url,
+            "VONAGE_API_KEY": API_KEY,
+            "VONAGE_SIGNATURE_SECRET": SECRET,
+            "VONAGE_APPLICATION_ID": APPLICATION,
+            "VONAGE_PRIVATE_KEY": PRIVATE_KEY,
+        }
+
     def handle(self, method, path, query, fields, headers):
         token = headers.get("Authorization", "").removeprefix("Bearer ")
         try:
@@ -132,7 +144,7 @@ class MockVonage(MockProvider):
         return self.send("POST", url, body.encode(), {"Content-Type": "application/json", **(headers or signed(body))})
 
     def incoming(self, caller, called, uses_get=False):
-        """Somebody calls a number of the application, whose webhooks are ours."""
+        """A call to a number of the application, whose webhooks are ours."""
         fields = {"answer_url": [f"{PUBLIC}/vonage/answer"], "event_url": [f"{PUBLIC}/vonage/event"]}
         call = VonageCall(self, caller, called, fields, "inbound")
         call.uses_get = uses_get
@@ -212,6 +224,22 @@ class VonageCall(ProviderCall):
         self.tell("answered")
         self.follow(self.ask())
         self.end()
+
+    def is_dial(self, ncco, caller, number):
+        return ncco == [
+            {
+                "action": "connect",
+                "endpoint": [{"type": "phone", "number": number}],
+                "from": caller,
+                "timeout": 30,
+                "eventType": "synchronous",
+                "eventUrl": [f"{PUBLIC}/vonage/transferred?language=en"],
+                "eventMethod": "POST",
+            }
+        ]
+
+    def was_hung_up(self):
+        return {"action": "hangup"} in self.mock.asked("PUT", self.uuid)
 
     def follow(self, ncco):
         ncco = list(ncco)

@@ -1,4 +1,4 @@
-"""A name server of the test's own, and a server that asks it and nobody else."""
+"""A name server of the test's own, and a server that asks only it."""
 
 import random
 import socket
@@ -68,7 +68,7 @@ class NameServer(threading.Thread):
 
 
 def with_names(tmp_path, names):
-    """What the server is started with, so that it asks `names` and nobody else."""
+    """What the server is started with, so that it asks only `names`."""
     (tmp_path / "resolv.conf").write_text(f"nameserver {names.address}\n")
     return ["unshare", "-m", "sh", "-c", f'mount --bind {tmp_path / "resolv.conf"} /etc/resolv.conf && exec "$@"', "sh"]
 

@@ -3,7 +3,7 @@
 import random
 import socket
 
-# Ports that the kernel gives nobody by itself (it gives 32768 and above), in blocks; RTP's lie below.
+# Ports that the kernel does not assign by itself (it assigns 32768 and above), in blocks; RTP's lie below.
 FIRST_PORT, BLOCK, BLOCKS = 20_500, 1_000, 12
 # From one port to the next: baresip, for one, listens behind its own too.
 STEP = 4

@@ -3,7 +3,9 @@
 import threading
 import time
 
-from twilio_calls import spoken
+from provider_server import PUBLIC
+from spoken_words import spoken
+from wires import WireStream
 
 CALLER, OURS = "+821098765432", "+15550199"
 ASKS = {
@@ -13,6 +15,20 @@ ASKS = {
     # More than the second of silence that a test takes for the end of a sentence.
     "TRUNKLINE_AGENT_SILENCE_PROMPT_MS": "3000",
 }
+
+
+def start(make_server, mock, **settings):
+    """A server that places its calls by this provider, and takes those that it brings."""
+    usual = {"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": mock.name, "APP_PUBLIC_BASE_URL": PUBLIC}
+    server = make_server(**{**usual, **mock.settings(), **settings})
+    mock.port = server.http_port
+    return server
+
+
+def the_call(mock):
+    """The first one that was placed or has come in."""
+    wait(lambda: mock.calls, what="the call")
+    return next(iter(mock.calls.values()))
 
 
 def inbound(server):
@@ -83,3 +99,23 @@ def check_interrupted_call(server, call_sid):
     assert server.request("GET", result["recording_url"], raw=True)[0] == 200
     assert inbound(server)[0]["caller_number"] == "+82****5432" and len(inbound(server)) == 1
     return call
+
+
+def talk(call, words="Yes, please."):
+    """Interrupts the first sentence, and then answers whenever it is quiet."""
+    wait(lambda: call.failure or call.stream and call.stream.played_ms() > 700, what="the greeting")
+    assert call.failure is None, call.failure
+    call.stream.say(words)
+    wait(lambda: call.stream.clears, what="the barge-in")
+    for _ in range(6):
+        wait(lambda: not call.stream.open or call.stream.is_quiet(1.5), 40, "a pause")
+        if not call.stream.open:
+            return
+        call.stream.say(words)
+
+
+def refused(port, path, wire, headers=None):
+    """The close code of a stream that is not let in."""
+    stream = WireStream(f"ws://127.0.0.1:{port}{path}", wire, headers)
+    wait(lambda: not stream.open, what="the refusal")
+    return stream.close_code

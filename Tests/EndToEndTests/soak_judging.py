@@ -167,7 +167,7 @@ def judge(rows, kinds, unfinished, crashed):
         warm = [row for row in own if row["time"] >= begin]
         judgements.append(judge_memory(name, trend([row["time"] for row in warm], [row["rss_mib"] for row in warm])))
         # Resident memory counts what malloc keeps free, which can hide growth; the heap tells what is in use, best
-        # while nobody calls.
+        # while no call is in progress.
         quiet = [row for row in warm if row["live"] == 0]
         judgements.append(
             judge_memory(

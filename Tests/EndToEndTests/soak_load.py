@@ -120,7 +120,7 @@ class Load:
             one = self.callees.get(persona)
             if one is None or one.process.poll() is not None:
                 one = self.callees[persona] = Callee(self.folder, persona)
-            # Its log is read from the begin by nobody here.
+            # No test here reads its log from the beginning.
             if os.path.getsize(one.path) > 4 << 20:
                 os.truncate(one.path, 0)
             return one

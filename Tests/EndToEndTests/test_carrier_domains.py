@@ -54,7 +54,7 @@ def test_a_silent_name_server_delays_no_other_call(make_server, tmp_path):
         TRUNKLINE_OUTBOUND_SIP_HOSTS="slow.test,127.0.0.1",
     )
     slow = server.create("sip:nobody@slow.test", [ATTEND])
-    wait_until(lambda: names.asked, what="nobody asked for the name")
+    wait_until(lambda: names.asked, what="the name was not asked for")
     for _ in range(5):
         begun = time.time()
         assert Hand(server).status("OPTIONS") == 200 and time.time() - begun < 0.5

@@ -162,7 +162,7 @@ def test_a_long_list_keeps_its_pages_when_a_call_changes(server, page):
     page.get_by_role("button", name="Purpose", exact=True).click()
     wait_until(lambda: purposes() == expected)
     assert len(set(expected)) == 61 and page.evaluate("globalThis.node.isConnected && globalThis.node.checked")
-    # What somebody else did to a call far down is seen; what does not fit any more goes.
+    # A change that another client made to a call far down is seen; a row that no longer fits the filter goes.
     server.request("POST", f"/api/outbound/{last.get_attribute('data-id')}/cancel", {})
     expect(last.locator(".state")).to_have_text("Cancelled")
     page.locator("select[name=state]").select_option("cancelled")
@@ -180,7 +180,7 @@ def test_a_form_is_checked_while_it_is_filled_in(server, page):
     page.goto(server.url + "/outbound/new")
     page.get_by_label("Callee").press_sequentially("nobody")
     expect(page.locator('[data-error="callee_number"]')).to_contain_text("must be a number of 3 to 15 digits")
-    assert page.locator('[data-error="purpose"]').inner_text() == "", "nobody has been there yet"
+    assert page.locator('[data-error="purpose"]').inner_text() == "", "an untouched field shows no error"
     assert page.evaluate("document.activeElement.name") == "callee_number", "who types is not disturbed"
     page.get_by_label("Callee").fill("112")
     expect(page.locator('[data-error="callee_number"]')).to_contain_text("emergency numbers are never dialled")
@@ -290,7 +290,7 @@ def test_a_list_keeps_its_state_when_the_user_returns(server, page):
     expect(rows).to_have_count(6)
     expect(page.get_by_placeholder("Search purpose")).to_have_value("figs")
     expect(page.locator('th[aria-sort="ascending"]')).to_have_text("Callee")
-    # Whoever logs out leaves nothing of it.
+    # A logout removes all of it.
     page.get_by_role("button", name="Log out").click()
     page.get_by_label("API key").fill(KEY)
     page.get_by_role("button", name="Log in").click()

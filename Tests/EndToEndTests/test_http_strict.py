@@ -232,7 +232,7 @@ def test_idle_connections_of_many_sources_are_closed_for_new_ones(server):
                 waits.append(answer_seconds(good, after=number))
         assert_prompt(waits)
         assert_prompt(is_well(server) for _ in range(20))
-        time.sleep(1.5)  # so long everybody may wait
+        time.sleep(1.5)  # every connection may wait this long
         closed = set()
         for number, stranger in strangers.items():
             stranger.setblocking(False)

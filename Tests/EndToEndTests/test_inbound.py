@@ -238,7 +238,7 @@ def test_a_killed_server_leaves_no_call_ringing(make_server, baresip, tmp_path):
 
 
 def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
-    """A number with a template: its callers hear its greeting and its questions, and nobody is told why *we* call."""
+    """A number with a template: its callers hear its greeting and questions, and are not told why *we* call."""
     subprocess.run(
         ["sox", "-n", "-r", "8000", "-c", "1", "-b", "16", str(tmp_path / "mic.wav"), "trim", "0", "60"], check=True
     )
@@ -273,7 +273,7 @@ def test_each_number_has_its_own_task(make_server, baresip, tmp_path):
     assert call["purpose"] == "You take reservations." and [question["text"] for question in call["questions"]] == [
         "For how many people?"
     ]
-    # Without its template the number is nobody's again.
+    # Without its template the number is refused again.
     assert server.request("DELETE", f"/api/templates/{template['id']}")[0] == 204
     hand = Phone(server)
     hand.send("INVITE", "Content-Type: application/sdp\r\n", REFUSED, to="<sip:0255509999@127.0.0.1>")

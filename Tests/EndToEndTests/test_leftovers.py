@@ -14,8 +14,8 @@ from operators import Desk, Talking, add_operator, wait_until
 from ports import free_port
 from sipp_scenarios import SDP
 
-# How often everything happens, and for how long something of it may be left, seconds: an INVITE whose 200 nobody
-# acknowledges is given up after 64 × T1.
+# How often everything happens, and for how many seconds something of it may be left: an INVITE whose 200 is never
+# acknowledged is given up after 64 × T1.
 TWICE, OFTEN = (2, 10), (20, 40)
 rounds = pytest.mark.parametrize("times, seconds", [TWICE, pytest.param(*OFTEN, marks=pytest.mark.long)])
 BODY = SDP.replace("      ", "").replace("\n", "\r\n").split("\r\n\r\n", 1)[1]
@@ -51,7 +51,7 @@ def gives_up(phone):
     phone.receive()
 
 
-def offers_what_nobody_speaks(phone):
+def offers_an_unknown_codec(phone):
     phone.send("INVITE", OFFER, REFUSED)
     assert phone.receive().startswith("SIP/2.0 488")
 
@@ -129,7 +129,7 @@ def test_nothing_is_left_of_calls_that_came_in(make_server, times, seconds):
         hangs_up,
         hangs_up_before_the_ack,
         gives_up,
-        offers_what_nobody_speaks,
+        offers_an_unknown_codec,
         offers_late,
         asks_twice,
     ]
@@ -137,7 +137,7 @@ def test_nothing_is_left_of_calls_that_came_in(make_server, times, seconds):
         scenarios.append(never_acknowledges)
     run_all(server, scenarios, lambda _: (Phone(server),), times, seconds)
     calls = every_call(server, "/api/inbound/")
-    # Who gives up before we have begun has not called.
+    # A caller who gives up before we have begun leaves no record.
     assert times * (len(scenarios) - 1) <= len(calls) <= times * len(scenarios)
     assert {call["state"] for call in calls} <= {"completed", "failed"}
 

@@ -17,7 +17,7 @@ from phones import speech
 
 
 class Relay(threading.Thread):
-    """UDP between whoever sends to `port` and `target`. `loss` 0–1, `jitter` in seconds, each way; `burst` packets are
+    """UDP between the sender to `port` and `target`. `loss` 0–1, `jitter` in seconds, each way; `burst` packets are
     lost at a time."""
 
     def __init__(self, target, loss=0.0, jitter=0.0, burst=1, seed=1):
@@ -88,7 +88,7 @@ class AgentSession:
         self.network = network
 
     def call(self):
-        # What is announced is where the packets will come from: nobody has to prove that first.
+        # The announced address is where the packets will come from: the source lock takes it at once.
         self.relay = Relay(("127.0.0.1", 9), **self.network)
         port = self.relay.inner.getsockname()[1]
         body = (

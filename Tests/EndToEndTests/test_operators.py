@@ -1,4 +1,4 @@
-"""Operators: they ring, are bridged with callers, hold and transfer them, and the AI takes the call where nobody
+"""Operators: they ring, are bridged with callers, hold and transfer them, and the AI takes the call where none
 answers."""
 
 import contextlib
@@ -168,7 +168,7 @@ def test_the_ai_transfers_a_caller_who_asks_for_a_person(make_server, phone, tmp
 
 
 def test_the_ai_goes_on_if_no_operator_answers(make_server, phone, tmp_path):
-    """An operator has the call handed over; nobody answers; the AI says so, and asks on."""
+    """An operator requests a transfer; no phone answers; the AI says so, and asks on."""
     server = make_server(**FAST, TRUNKLINE_INBOUND_QUESTIONS="Shall we call you back?")
     known = add_operator(server, ring_timeout=5)
     phone("kim", server, silence(tmp_path / "desk.wav"), password=PASSWORD, answers=False)

@@ -13,7 +13,6 @@ from ports import free_port
 from sip_wire import request, statuses
 from test_operations import run
 from test_sip_requests import Caller
-from test_tls import bad  # noqa: F401
 
 # The setting that the message names, and how the pair is made of good ones.
 UNUSABLE = {
@@ -85,7 +84,7 @@ def test_unusable_certificates_are_refused_at_start_up(certificates, tmp_path, k
 
 
 @pytest.mark.parametrize("kind", ["expired", "early", "a key of another certificate", "no PEM"])
-def test_the_doctor_checks_the_certificate(certificates, bad, tmp_path, kind):  # noqa: F811
+def test_the_doctor_checks_the_certificate(certificates, bad, tmp_path, kind):
     words = {"expired": "expired", "early": "not valid before"}
     pair = (bad / f"{kind}.pem", bad / f"{kind}.key") if kind in words else unusable(kind, certificates, tmp_path)
     ports = {"TRUNKLINE_HTTP_PORT": str(free_port()), "TRUNKLINE_SIP_PORT": str(free_port())}
@@ -97,7 +96,7 @@ def test_the_doctor_checks_the_certificate(certificates, bad, tmp_path, kind):  
 
 
 @pytest.mark.parametrize("name, code", [("expired", 10), ("early", 9), ("wrong", 62), ("self", 18)])
-def test_verifying_clients_refuse_a_bad_certificate(make_server, bad, name, code):  # noqa: F811
+def test_verifying_clients_refuse_a_bad_certificate(make_server, bad, name, code):
     """By the code of OpenSSL (X509_V_ERR_…): two clients, SIP and HTTPS. The careless are answered, as is plain SIP."""
     port, lenient = free_port(), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     lenient.check_hostname, lenient.verify_mode = False, ssl.CERT_NONE

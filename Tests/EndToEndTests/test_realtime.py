@@ -127,8 +127,8 @@ def test_a_backchannel_does_not_interrupt_the_sentence(make_server, model, allow
     carrier.wait(lambda: carrier.clears, what="the pause")
     carrier.wait(lambda: carrier.played_ms() >= 2940, what="the rest of the sentence")
     time.sleep(0.8)
-    # Where it stopped over there is known to 40 ms. The model answered the sound; nobody hears that, and it is told to
-    # stop.
+    # Where it stopped over there is known to 40 ms. The model answered the sound; that answer is not played, and it is
+    # told to stop.
     assert abs(carrier.played_ms() - 3000) <= 1000 * allowed(0.04) and mock.truncated == []
     carrier.hang_up()
     result = server.result(ended(server))

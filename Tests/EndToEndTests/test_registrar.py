@@ -23,7 +23,7 @@ def test_registrations_are_checked_by_the_rules_of_digest(make_server, algorithm
     assert "stale=true" in phone.send("kim", prove(1))[1]
     status, answer = phone.send("kim", prove(2) + "Expires: 10\r\n")
     assert status == 423 and "Min-Expires: 60" in answer
-    assert phone.send("lee", prove(3))[0] == 403, "nobody registers for somebody else"
+    assert phone.send("lee", prove(3))[0] == 403, "a phone cannot register for another operator"
     # Several phones, and all of them taken back.
     status, answer = phone.send(
         "kim", prove(4), contact="Contact: <sip:kim@127.0.0.1:7001>;expires=70, <sip:kim@127.0.0.1:7002>;expires=80\r\n"

@@ -26,7 +26,7 @@ def test_replaces_moves_a_caller_to_another_phone(make_server):
     def proven(line):
         phone = Talking(server)
         status, _, answer = phone.call(line)
-        assert status == 401, "whoever it is"
+        assert status == 401, "an unproven caller is challenged"
         uri = f"sip:{NUMBER}@127.0.0.1:{server.sip_port}"
         return phone, *phone.call(line + digest(uri, "kim", PASSWORD, answer), sequence=2)[:2]
 
@@ -182,7 +182,7 @@ def test_an_operator_can_consult_a_colleague_before_a_transfer(make_server, phon
 
 
 def test_a_replaces_without_its_dialog_fails_and_the_call_goes_on(make_server, phone, tmp_path):
-    """A Replaces that names no dialog of anybody's: the operator hears so, and goes on talking with the caller."""
+    """A Replaces that names an unknown dialog: the operator hears so, and goes on talking with the caller."""
     server = make_server(**FAST)
     desk = Desk(server)
     add_operator(server, password=None, address=f"sip:kim@127.0.0.1:{desk.port}")

@@ -132,7 +132,7 @@ def test_earlier_packets_of_another_host_change_nothing_in_an_outbound_call(make
     call_id = server.create(callee.address, [ATTEND])
     invite = callee.receive("INVITE")
     target = ("127.0.0.1", int(re.search(r"m=audio (\d+)", invite)[1]))
-    # While it rings, too: the offer has told the port, and nobody has told ours yet.
+    # While it rings, too: the offer has told the port, and ours is not announced yet.
     early = Speaker("127.0.0.23", target, 666, 0.005)
     early.start()
     callee.respond(invite, "180 Ringing")

@@ -23,33 +23,20 @@ from provider_calls import (
     inbound,
     interrupt_and_answer,
     record,
+    start,
+    the_call,
     told,
     wait,
 )
 from realtime_calls import realtime
 from test_operations import run
-from twilio_calls import asked, spoken, the_phone
+from spoken_words import spoken
+from twilio_calls import asked
 
 CALLEE = "+821098765432"
 VOICE = f"{PUBLIC}/signalwire/voice"
 
 signalwire_mock = mocks(MockSignalWire)
-
-
-def start(make_server, mock, **settings):
-    server = make_server(
-        **{
-            "TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "signalwire",
-            "TRUNKLINE_SIGNALWIRE_API_URL": mock.url + "/api/laml",
-            "SIGNALWIRE_PROJECT": PROJECT,
-            "SIGNALWIRE_TOKEN": TOKEN,
-            "SIGNALWIRE_SIGNING_KEY": SIGNING_KEY,
-            "APP_PUBLIC_BASE_URL": PUBLIC,
-            **settings,
-        }
-    )
-    mock.port = server.http_port
-    return server
 
 
 def dial(server):
@@ -144,7 +131,7 @@ def test_a_call_that_we_place(make_server, signalwire_mock):
     server = start(make_server, mock)
     call_id = dial(server)
     wait(lambda: mock.calls, what="the call")
-    phone_call = the_phone(mock)
+    phone_call = the_call(mock)
     wait(lambda: phone_call.carrier and phone_call.carrier.played_ms() > 1000 and phone_call.carrier.is_quiet(1))
     phone_call.carrier.say_file(spoken("Yes, I will."))
     call, result = server.wait_for(call_id, seconds=30), server.result(call_id)
@@ -160,28 +147,6 @@ def test_a_call_that_we_place(make_server, signalwire_mock):
         "outbound_connected",
     ]
     assert phone_call.over.wait(5) and phone_call.events == ["initiated", "ringing", "in-progress", "completed"]
-
-
-@pytest.mark.parametrize(
-    "status,sip,state",
-    [
-        ("busy", "486", "busy"),
-        ("no-answer", "487", "no_answer"),
-        ("failed", "603", "rejected"),
-        ("failed", None, "failed"),
-    ],
-)
-def test_calls_that_are_not_answered(make_server, signalwire_mock, status, sip, state):
-    """SignalWire's name for the trunk's code is another than Twilio's."""
-
-    def phone(call):
-        call.ring()
-        call.end(status, **({"SipResultCode": sip} if sip else {}))
-
-    mock = signalwire_mock(phone)
-    server = start(make_server, mock)
-    call = server.wait_for(dial(server), seconds=10)
-    assert call["state"] == state and len(asked(mock)) == 1, call
 
 
 def test_calls_that_signalwire_refuses_fail_with_a_reason(make_server, signalwire_mock):
@@ -207,7 +172,7 @@ def test_the_call_ends_at_an_answering_machine(make_server, signalwire_mock, mod
 
 @pytest.mark.parametrize("goes", ["completed", "no-answer"])
 def test_a_call_can_be_transferred_to_an_operator(make_server, signalwire_mock, model, goes):
-    """REST points the call to a URL of ours, whose markup dials; where nobody answers, SignalWire's voice says so."""
+    """REST points the call to a URL of ours, whose markup dials; without an answer SignalWire's voice says so."""
     mock = signalwire_mock()
     speech = model([{"text": "I will put you through.", "ms": 500, "tools": [("transfer_to_operator", {})]}])
     settings = {**realtime(speech, TRUNKLINE_OPERATORS_NUMBER="+15550177", **ASKS)}

@@ -55,7 +55,7 @@ def test_incomplete_messages_time_out(stack):
 
 
 def test_peers_that_read_nothing_take_bounded_memory(stack):
-    """Thousands of requests whose answers nobody takes: bounded, and the others are answered."""
+    """Thousands of requests whose answers are not read: memory is bounded, and other peers are answered."""
     good, at_first = Good(stack), memory(stack)
     streams = [connect(stack, source=f"127.0.2.{number + 1}") for number in range(10)]
     data = request(7) * 50
@@ -112,7 +112,7 @@ def test_known_peers_keep_their_connections_when_there_are_too_many(stack, trans
 
 
 def test_one_address_may_hold_only_a_few_connections(stack):
-    """Who has been silent longest goes first."""
+    """The connection that has been silent longest is closed first."""
     first = [connect(stack, "127.0.0.9") for _ in range(STRANGERS_OF_ONE)]
     time.sleep(0.3)
     later = [connect(stack, "127.0.0.9") for _ in range(STRANGERS_OF_ONE)]

@@ -1,4 +1,4 @@
-"""More SIP requests than anybody means: what is above the rates of Sources/C/Sofia/admission.c is dropped, and the
+"""A flood of SIP requests: what is above the rates of Sources/C/Sofia/admission.c is dropped, and the
 server's memory stays bounded."""
 
 import contextlib

@@ -1,5 +1,4 @@
-"""Requests of SIP that somebody may send out of the blue, and bodies that would have us send audio where no phone
-is."""
+"""SIP requests outside a dialog, and bodies that would make us send audio to an address without a phone."""
 
 import random
 import socket
@@ -107,7 +106,7 @@ def sdp(address="127.0.0.1", port=40_000, line="c=IN IP4 {}\r\n", media="", more
 
 @pytest.mark.parametrize("tag", ["", "abc"])
 def test_requests_outside_a_dialog_get_one_answer_and_cause_no_traffic(server, tag):
-    """One final answer to each, and nothing to anybody else: not to the Contact, which may be a stranger to it all."""
+    """One final answer to each, and no packet to any other address, not even to the Contact: it may be a victim's."""
     victim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     victim.bind(("127.0.0.1", 0))
     victim.settimeout(0.01)

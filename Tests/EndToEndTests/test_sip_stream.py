@@ -139,7 +139,7 @@ def test_wrong_content_lengths_are_refused(stack, transport, place):
 
 
 def test_wrong_content_lengths_are_refused_by_udp(server):
-    """A datagram is as long as it is: what says more is refused, and waited for by nobody."""
+    """The length of a datagram is known: a larger Content-Length is refused at once, without waiting for more."""
     good, wrong = Good(server), []
     for length, wanted in LENGTHS:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:

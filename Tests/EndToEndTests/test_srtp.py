@@ -82,7 +82,7 @@ def said_goodbye(media):
 
 
 def press_42(peer):
-    """Who hears a key that was not pressed, or one twice, hears something else."""
+    """A wrong key, or one heard twice, changes the result."""
     for key in "42#":
         peer.media.press(key)
 
@@ -102,7 +102,7 @@ def test_an_encrypted_call_is_heard_on_both_sides(call, tmp_path, direction, sui
 
 
 def forged(plain, encrypted, keys, step):
-    """Packets that nobody may hear, in the place that a genuine one is about to take: foreign keys, none, damage."""
+    """Packets that must not be heard, in the place that a genuine one is about to take: foreign keys, none, damage."""
     _, _, sequence, timestamp, ssrc = struct.unpack("!BBHII", plain[:12])
     sound = tone(FOREIGN, timestamp)
     with_wrong_key, ahead = (keys.protect(rtp(sequence + more, timestamp, ssrc, sound)) for more in (0, 50))

@@ -95,7 +95,7 @@ def test_what_cannot_be_checked_exits_with_2(server, tmp_path):
     ]:
         result = run("stream", "check", *arguments, cwd=tmp_path)
         assert result.returncode == 2 and words in result.stderr, (arguments, result.stderr)
-    # Nobody is let in without a token: an answer, but no WebSocket.
+    # Without a token there is an answer, but no WebSocket.
     refused = check(url, "twilio", "--only", "upgrade", cwd=tmp_path)
     assert refused.returncode == 1 and "HTTP 404" in refused.stdout
 

@@ -18,12 +18,14 @@ from provider_calls import (
     inbound,
     interrupt_and_answer,
     record,
+    start,
+    the_call,
     wait,
 )
 from realtime_calls import realtime
-from telnyx_calls import CALLEE, CLOSED, dial, names, placed, start, state_of
+from telnyx_calls import CALLEE, CLOSED, dial, names, state_of
 from twilio.twiml.voice_response import Connect, Dial, Stream, VoiceResponse
-from twilio_calls import spoken
+from spoken_words import spoken
 
 telnyx_mock = mocks(MockTelnyx)
 
@@ -169,7 +171,7 @@ def test_a_call_that_we_place(make_server, telnyx_mock):
     mock = telnyx_mock(phone)
     server = start(make_server, mock)
     call_id = dial(server)
-    phone_call = placed(mock)
+    phone_call = the_call(mock)
     wait(lambda: phone_call.carrier and phone_call.carrier.played_ms() > 1000 and phone_call.carrier.is_quiet(1))
     phone_call.carrier.say_file(spoken("Yes, I will."))
     call, result = server.wait_for(call_id, seconds=30), server.result(call_id)
@@ -182,31 +184,6 @@ def test_a_call_that_we_place(make_server, telnyx_mock):
     assert server.events(call_id)[:3] == ["outbound_queued", "outbound_dialing", "outbound_connected"]
     assert phone_call.over.wait(5) and names(phone_call) == ["streaming_start", "hangup"]
     assert "v3:" not in (server.folder / "server.log").read_text().replace(phone_call.id, ""), "no other id is logged"
-
-
-@pytest.mark.parametrize(
-    "cause,sip,state",
-    [
-        ("user_busy", "486", "busy"),
-        ("timeout", "487", "no_answer"),
-        ("no_answer", "480", "no_answer"),
-        ("originator_cancel", "487", "no_answer"),
-        ("call_rejected", "603", "rejected"),
-        ("not_found", "404", "failed"),
-        ("normal_clearing", "200", "failed"),
-        ("unspecified", "503", "failed"),
-    ],
-)
-def test_calls_that_are_not_answered(make_server, telnyx_mock, cause, sip, state):
-    def phone(call):
-        call.begin()
-        call.end(cause, sip)
-
-    mock = telnyx_mock(phone)
-    server = start(make_server, mock)
-    call = server.wait_for(dial(server), seconds=10)
-    assert call["state"] == state and len(mock.calls) == 1, call
-    assert not placed(mock).commands, "what has ended is not hung up again"
 
 
 @pytest.mark.parametrize(
@@ -234,7 +211,7 @@ def test_the_call_ends_at_an_answering_machine(make_server, telnyx_mock, model):
     server = start(make_server, mock, **{**realtime(model([{"text": "Hello?", "ms": 5000}])), **CLOSED})
     call = server.wait_for(dial(server), seconds=15)
     assert (call["state"], call["end_reason"], call["answered_by"]) == ("completed", "voicemail", "voicemail"), call
-    assert placed(mock).over.wait(5)
+    assert the_call(mock).over.wait(5)
 
 
 def test_lost_webhooks_lose_no_call(make_server, telnyx_mock):
@@ -254,7 +231,7 @@ def transferring(make_server, telnyx_mock, model, phone, operator):
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_call_can_be_transferred_to_an_operator(make_server, telnyx_mock, model, answers):
-    """By a command; where nobody answers, Telnyx's own voice says so, and the call ends."""
+    """By a command; if the operator does not answer, Telnyx's own voice says so, and the call ends."""
 
     def phone(call):
         call.begin()

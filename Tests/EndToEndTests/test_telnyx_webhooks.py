@@ -10,8 +10,8 @@ from conftest import mocks
 from mock_telnyx import PUBLIC, PUBLIC_KEY, MockTelnyx, TelnyxStream, new_id, signed
 from nacl.signing import SigningKey
 from ports import free_port
-from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, told, wait
-from telnyx_calls import names, start
+from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, start, told, wait
+from telnyx_calls import names
 from test_operations import run
 
 telnyx_mock = mocks(MockTelnyx)
@@ -102,7 +102,7 @@ def test_only_what_telnyx_has_signed_just_now_is_taken(make_server, telnyx_mock)
     assert refused(signed(body + b" ")) == wrong and refused({**good, "telnyx-signature-ed25519": "bm8="}) == wrong
     assert refused(signed(body, key=SigningKey.generate())) == wrong
     assert refused({**good, "telnyx-timestamp": str(int(good["telnyx-timestamp"]) + 1)}) == wrong
-    # A webhook that somebody has kept.
+    # A recorded webhook, sent again later.
     old = "telnyx-timestamp is too far from the time here"
     assert refused(signed(body, time.time() // 1 - 310)) == wrong, "seconds alone are a timestamp"
     assert refused(signed(body, int(time.time()) - 310)) == old and refused(signed(body, int(time.time()) + 310)) == old

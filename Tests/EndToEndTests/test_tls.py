@@ -1,7 +1,6 @@
 """TLS on all sides: certificates that are expired, self-signed or another name's, and versions before 1.2, are refused
 with a reason."""
 
-import datetime
 import http.server
 import socket
 import ssl
@@ -24,95 +23,6 @@ def versions(context, version):
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version = context.maximum_version = version
     return context
-
-
-@pytest.fixture(scope="module")
-def bad(certificates):
-    """Certificates of the trusted CA that must not be taken, and one that nobody signed; each with its key."""
-
-    def openssl(*words):
-        subprocess.run(["openssl", *words], cwd=certificates, check=True, capture_output=True)
-
-    (certificates / "elsewhere").write_text("subjectAltName=DNS:elsewhere.example.com,IP:192.0.2.1\n")
-    (certificates / "index.txt").write_text("")
-    (certificates / "ca.cnf").write_text(
-        "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial.txt\nnew_certs_dir=.\n"
-        "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n"
-    )
-    (certificates / "serial.txt").write_text("1000\n")
-    for name in ("expired", "wrong", "early"):
-        openssl(
-            "req",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.csr",
-            "-subj",
-            f"/CN={name}",
-        )
-    day = datetime.timedelta(days=1)
-    stamp = lambda when: when.strftime("%y%m%d%H%M%SZ")
-    now = datetime.datetime.now(datetime.timezone.utc)
-    for name, start, end in (("expired", now - 3 * day, now - day), ("early", now + day, now + 3 * day)):
-        openssl(
-            "ca",
-            "-batch",
-            "-config",
-            "ca.cnf",
-            "-in",
-            f"{name}.csr",
-            "-cert",
-            "ca.pem",
-            "-keyfile",
-            "ca.key",
-            "-extfile",
-            "names",
-            "-startdate",
-            stamp(start),
-            "-enddate",
-            stamp(end),
-            "-out",
-            f"{name}.pem",
-            "-notext",
-        )
-    openssl(
-        "x509",
-        "-req",
-        "-in",
-        "wrong.csr",
-        "-CA",
-        "ca.pem",
-        "-CAkey",
-        "ca.key",
-        "-CAcreateserial",
-        "-days",
-        "2",
-        "-extfile",
-        "elsewhere",
-        "-out",
-        "wrong.pem",
-    )
-    openssl(
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        "self.key",
-        "-out",
-        "self.pem",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        "subjectAltName=DNS:localhost,IP:127.0.0.1",
-    )
-    return certificates
 
 
 BAD = ["expired", "early", "wrong", "self"]
@@ -272,7 +182,7 @@ def test_a_speech_model_with_a_bad_certificate_is_refused(make_server, speech_mo
 
 @pytest.mark.parametrize("version", OLD + GOOD, ids=lambda version: version.name)
 def test_a_speech_model_needs_tls_1_2(make_server, speech_model, bad, version):
-    # The versions are set before anybody connects.
+    # The versions are set before the first connection.
     mock = speech_model([{"text": "Good morning.", "ms": 300}] * 3, tls=(bad / "one.pem", bad / "one.key"))
     versions(mock.tls, version)
     server = make_server(**realtime(mock, TRUNKLINE_TLS_CA_FILE=str(bad / "ca.pem")))

@@ -97,7 +97,7 @@ def answers(data, server, seconds=0.8, transport=None):
                 if b"\r\n\r\n" not in begun:
                     continue
                 answer, _, begun = begun.partition(b"\r\n\r\n")
-            # Final answers to other messages are repeated until they are acknowledged, which nobody does here.
+            # Final answers to other messages are repeated until they are acknowledged; this test acknowledges none.
             if answer.startswith(b"SIP/2.0 ") and (not call_id or header(answer, "call-id", "i") == call_id):
                 statuses.append(int(answer[8:11]))
                 if statuses[-1] >= 200:
@@ -133,7 +133,7 @@ def verdict(data, statuses, acceptable):
 
 @pytest.mark.parametrize("folder, wanted", [("rfc4475", 50), ("rfc5118", 12)])
 def test_torture_messages_get_the_required_answers(make_server, certificates, folder, wanted):
-    # The second collection is calls of one Call-ID: with nobody to ring they do not meet each other.
+    # The second collection is calls of one Call-ID: without a phone to ring they do not meet each other.
     port = free_port()
     server = make_server(
         tls=str(certificates / "ca.pem"),

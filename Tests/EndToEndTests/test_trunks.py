@@ -30,7 +30,7 @@ def test_the_next_trunk_takes_the_call(make_server, tmp_path):
     assert call["state"] == "busy" and call["attempt_count"] == 1, call
     assert first.finish() == 0 and third.finish() == 0
     again = Sipp(tmp_path, busy)
-    assert again  # a port of its own; nobody calls it
+    assert again  # a port of its own; no call goes there
     again.process.kill()
     call = server.wait_for(server.create(NUMBERED, [ATTEND]), seconds=60)
     assert call["state"] == "failed", "none of them is there any more"
@@ -192,7 +192,7 @@ def test_a_trunk_authenticates_itself_and_asserts_its_callers(make_server):
         == 200
     )
     assert inbound(server)[0]["caller_number"] == "031****8888"
-    # Who proves nothing speaks for nobody.
+    # An unproven caller's P-Asserted-Identity is ignored.
     open_server = make_server(**FAST)
     other = Hand(open_server)
     assert (
@@ -270,7 +270,7 @@ def test_encrypted_media_with_baresip(make_server, phone, tmp_path, policy):
 def test_unencrypted_media_is_refused_if_encryption_is_required(make_server, tmp_path):
     server = make_server(**FAST, TRUNKLINE_SIP_SRTP="required")
     assert Hand(server).invite() == 488
-    # We offer it, and whoever answers without is hung up on: there is no way down.
+    # We offer SRTP. A callee that answers without it is hung up on: there is no downgrade.
     peer = Sipp(tmp_path, answer(free_port()) + '  <recv request="BYE" timeout="20000"/>\n' + OK_TO_LAST)
     call = server.wait_for(server.create(peer.address, [ATTEND]), seconds=20)
     assert call["state"] == "failed" and "not secured" in call["failure_reason"], call

@@ -13,7 +13,8 @@ from realtime_calls import realtime
 from test_operations import run
 from twilio.http.http_client import TwilioHttpClient
 from twilio.twiml.voice_response import Dial, VoiceResponse
-from twilio_calls import CALLEE, CALLER, asked, dial, start, the_phone
+from provider_calls import start, the_call
+from twilio_calls import CALLEE, CALLER, asked, dial
 
 carrier = mocks(MockTwilio)
 
@@ -95,7 +96,7 @@ def test_a_call_with_a_speech_model(make_server, carrier, model, allowed):
     server = start(make_server, mock, **{**realtime(speech), "TRUNKLINE_BRIDGE_OPEN_STREAMS": "false"})
     call_id = dial(server)
     server.wait_for(call_id, {"connected"}, seconds=10)
-    phone_call = the_phone(mock)
+    phone_call = the_call(mock)
     while not (phone_call.carrier and phone_call.carrier.played_ms() >= 1480):
         time.sleep(0.02)
     phone_call.carrier.say(600)
@@ -118,7 +119,7 @@ def test_a_call_with_a_speech_model(make_server, carrier, model, allowed):
 
 @pytest.mark.parametrize("goes", ["completed", "no-answer"])
 def test_a_call_can_be_transferred_to_an_operator(make_server, carrier, model, allowed, goes):
-    """The stream ends, Twilio dials the operator; where nobody answers, its own voice says so."""
+    """The stream ends, Twilio dials the operator; without an answer its own voice says so."""
 
     def phone(call):
         call.operator = goes
@@ -136,7 +137,7 @@ def test_a_call_can_be_transferred_to_an_operator(make_server, carrier, model, a
     )
     call = server.wait_for(dial(server), seconds=20)
     assert (call["state"], call["end_reason"]) == ("completed", "transferred"), call
-    phone_call = the_phone(mock)
+    phone_call = the_call(mock)
     assert phone_call.over.wait(5) and phone_call.carrier.played_ms() == pytest.approx(500, abs=1000 * allowed(0.04)), (
         "the announcement was heard to its end"
     )
@@ -167,33 +168,9 @@ def test_the_conversation_goes_on_if_the_operator_cannot_be_dialled(make_server,
     )
     server = start(make_server, mock, **realtime(speech, TRUNKLINE_OPERATORS_NUMBER="+15550177"))
     call = server.wait_for(dial(server), seconds=40)
-    assert call["end_reason"] == "task_completed" and the_phone(mock).carrier.played_ms() == pytest.approx(
+    assert call["end_reason"] == "task_completed" and the_call(mock).carrier.played_ms() == pytest.approx(
         600, abs=1000 * allowed(0.06)
     ), call
-
-
-@pytest.mark.parametrize(
-    "told,sip,state",
-    [
-        ("busy", "486", "busy"),
-        ("no-answer", "487", "no_answer"),
-        ("failed", "404", "failed"),
-        ("failed", "603", "rejected"),
-        ("failed", None, "failed"),
-    ],
-)
-def test_calls_that_are_not_answered(make_server, carrier, told, sip, state):
-    def phone(call):
-        call.ring()
-        call.end(told, **({"SipResponseCode": sip} if sip else {}))
-
-    mock = carrier(phone)
-    server = start(make_server, mock)
-    call = server.wait_for(dial(server), seconds=10)
-    assert call["state"] == state and len(asked(mock)) == 1, call
-    assert not [path for _, path, _ in mock.requests if not path.endswith("Calls.json")], (
-        "what has ended is not hung up again"
-    )
 
 
 @pytest.mark.parametrize(
@@ -267,7 +244,7 @@ def test_an_operator_hangs_up_and_foreign_reports_change_nothing(make_server, ca
     )
     call_id = dial(server)
     server.wait_for(call_id, {"connected"}, seconds=10)
-    phone_call = the_phone(mock)
+    phone_call = the_call(mock)
     while not (phone_call.carrier and phone_call.carrier.played_ms() >= 300):
         time.sleep(0.02)
     hook = f"{PUBLIC}/twilio/status?call={call_id}"

@@ -6,9 +6,9 @@ import time
 import pytest
 from conftest import mocks
 from mock_twilio import MockTwilio
-from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, told, wait
+from provider_calls import ASKS, CALLER, OURS, begin, inbound, record, result_of, start, told, wait
 from realtime_calls import realtime
-from twilio_calls import spoken, start
+from spoken_words import spoken
 
 WAYS = ["stream", "turns"]
 
@@ -104,7 +104,7 @@ def test_a_stream_from_a_twiml_bin_works_with_and_without_numbers(make_server, c
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_number_has_its_own_template(make_server, carrier, way):
-    """A number that nobody else would answer, by its template; one that has none is refused, and so is its stream."""
+    """A number is answered by its template alone; a number without one is refused, and so is its stream."""
     mock = carrier()
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE=way, TRUNKLINE_INBOUND_NUMBERS="+15550111", **ASKS)
     template = server.request(

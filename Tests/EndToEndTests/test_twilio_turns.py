@@ -10,7 +10,9 @@ import pytest
 from conftest import ATTEND, GUESTS, mocks
 from mock_twilio import ACCOUNT, MockTwilio
 from twilio.twiml.voice_response import Play, Record, VoiceResponse
-from twilio_calls import dial, spoken, start, the_phone
+from spoken_words import spoken
+from provider_calls import start, the_call
+from twilio_calls import dial
 
 carrier = mocks(MockTwilio)
 
@@ -28,7 +30,7 @@ def test_a_call_is_held_by_turns(make_server, carrier):
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
     call_id = dial(server, questions=[ATTEND, GUESTS])
     call, result = server.wait_for(call_id, seconds=40), server.result(call_id)
-    phone_call = the_phone(mock)
+    phone_call = the_call(mock)
     assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), (call, result, phone_call.twiml)
     assert [answer["status"] for answer in result["answers"]] == ["answered", "answered"] and result["answers"][0][
         "value"
@@ -71,7 +73,7 @@ def test_a_call_whose_stream_fails_is_held_by_turns(make_server, carrier):
     server = start(make_server, mock)
     call = server.wait_for(dial(server), seconds=30)
     assert (call["state"], call["end_reason"]) == ("completed", "task_completed"), call
-    assert len(the_phone(mock).played) >= 2
+    assert len(the_call(mock).played) >= 2
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_unusable_recordings_count_as_silence(make_server, carrier, recording):
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
     call_id = dial(server)
     server.wait_for(call_id, {"ringing"}, seconds=10)
-    call = the_phone(mock)
+    call = the_call(mock)
     first = ElementTree.fromstring(mock.webhook(call.field("Url"), call.parameters())[1])
     call.play(first.find("Play").text)
     name = "RE" + "1" * 32
@@ -116,7 +118,7 @@ def test_impossible_turn_numbers_do_no_harm(make_server, carrier, turn):
     server = start(make_server, mock, TRUNKLINE_TWILIO_MODE="turns")
     call_id = dial(server)
     server.wait_for(call_id, {"ringing"}, seconds=10)
-    call = the_phone(mock)
+    call = the_call(mock)
     first = mock.webhook(call.field("Url"), call.parameters())[1]
     status, text = mock.webhook(f"{call.field('Url')}&turn={turn}", call.parameters())
     # A number that is none is the beginning, which Twilio repeats.

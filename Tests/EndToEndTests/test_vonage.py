@@ -6,10 +6,9 @@ import time
 import pytest
 import vonage
 from conftest import ATTEND, mocks
-from mock_vonage import API_KEY, APPLICATION, PRIVATE_KEY, SECRET, MockVonage, VonageWire, compact, signed
-from webhook_calls import PUBLIC, refused, talk, wait
-from realtime_calls import realtime
-from test_twilio_inbound import ASKS, inbound, record, result_of, told
+from mock_vonage import APPLICATION, PRIVATE_KEY, SECRET, MockVonage, VonageWire, compact, signed
+from provider_calls import ASKS, inbound, record, refused, start, the_call, wait
+from provider_server import PUBLIC
 from vonage_http_client import HttpClientOptions
 from vonage_http_client.errors import NotFoundError
 from vonage_voice.models import CreateCallRequest, Talk
@@ -18,29 +17,8 @@ CALLER, OURS, CALLEE = "447700900000", "442079460000", "+821098765432"
 carrier = mocks(MockVonage)
 
 
-def start(make_server, mock, **settings):
-    server = make_server(
-        **{
-            "TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": "vonage",
-            "TRUNKLINE_VONAGE_API_URL": mock.url,
-            "VONAGE_API_KEY": API_KEY,
-            "VONAGE_SIGNATURE_SECRET": SECRET,
-            "VONAGE_APPLICATION_ID": APPLICATION,
-            "VONAGE_PRIVATE_KEY": PRIVATE_KEY,
-            "APP_PUBLIC_BASE_URL": PUBLIC,
-            **settings,
-        }
-    )
-    mock.port = server.http_port
-    return server
-
-
 def dial(server):
     return server.create(CALLEE, [ATTEND], caller_number="+" + OURS)
-
-
-def the_call(mock):
-    return next(iter(mock.calls.values()))
 
 
 def vendors_client(mock):
@@ -55,30 +33,8 @@ def vendors_client(mock):
     return client.voice
 
 
-@pytest.mark.parametrize("rate, uses_get", [(16000, False), (8000, True)])
-def test_an_incoming_call(make_server, carrier, rate, uses_get):
-    mock = carrier()
-    server = start(make_server, mock, TRUNKLINE_VONAGE_STREAM_FORMAT=f"l16/{rate}", **ASKS)
-    call = mock.incoming(CALLER, OURS, uses_get)
-    thread = call.begin()
-    talk(call)
-    found = record(server)
-    result = result_of(server, found)
-    assert (found["state"], found["end_reason"], found["call_id"]) == ("completed", "task_completed", call.uuid), result
-    assert (found["caller_number"], found["called_number"]) == ("+" + CALLER, "+" + OURS)
-    assert result["answers"][0]["status"] == "answered" and result["transcript"][0]["interrupted"], result
-    assert told(server, found)[:2] == ["inbound_ringing", "inbound_connected"]
-    thread.join(10)
-    assert call.failure is None and call.over.is_set(), call.failure
-    assert [len(ncco) for ncco in call.answers] == [1], "nothing follows the stream"
-
-
 def test_an_outgoing_call_is_what_the_vendors_client_places(make_server, carrier):
-    def phone(call):
-        call.ring()
-        call.answer()
-
-    mock = carrier(lambda call: None)
+    mock = carrier()
     client = vendors_client(mock)
     theirs = client.create_call(
         CreateCallRequest(
@@ -94,7 +50,7 @@ def test_an_outgoing_call_is_what_the_vendors_client_places(make_server, carrier
         )
     )
     placed = the_call(mock)
-    placed.fields = {}  # nobody is told
+    placed.fields = {}  # no webhooks
     assert client.get_call(theirs.uuid).status == "started"
     client.transfer_call_ncco(theirs.uuid, [Talk(text="Hello")])
     assert placed.next_ncco == [{"action": "talk", "text": "Hello"}]
@@ -105,87 +61,11 @@ def test_an_outgoing_call_is_what_the_vendors_client_places(make_server, carrier
         client.hangup("00000000-0000-0000-0000-000000000000")
     mock.calls.clear()
 
-    mock.phone = phone
     server = start(make_server, mock)
     call_id = dial(server)
-    wait(lambda: mock.calls, what="the call")
-    call = the_call(mock)
-    talk(call, "Yes, I will.")
-    found, result = server.wait_for(call_id, seconds=30), server.result(call_id)
-    assert (found["state"], found["end_reason"], found["call_id"]) == ("completed", "task_completed", call.uuid), result
-    assert result["answers"][0]["value"] is True, result
-    assert server.events(call_id)[:4] == [
-        "outbound_queued",
-        "outbound_dialing",
-        "outbound_ringing",
-        "outbound_connected",
-    ]
+    the_call(mock)
     wanted, ours = mock.asked("POST", "/v1/calls")
     assert json.loads(json.dumps(wanted).replace("ID", call_id)) == ours
-
-
-@pytest.mark.parametrize("goes", ["completed", "timeout", "busy"])
-def test_a_call_is_transferred(make_server, carrier, model, goes):
-    def phone(call):
-        call.operator = goes
-        call.answer()
-
-    mock = carrier(phone)
-    speech = model([{"text": "I will put you through.", "ms": 500, "tools": [("transfer_to_operator", {})]}])
-    server = start(make_server, mock, **realtime(speech, TRUNKLINE_OPERATORS_NUMBER="+15550177"))
-    found = server.wait_for(dial(server), seconds=20)
-    assert (found["state"], found["end_reason"]) == ("completed", "transferred"), found
-    call = the_call(mock)
-    wait(call.over.is_set, what="the end")
-    assert call.failure is None, call.failure
-    assert call.answers[1] == [
-        {
-            "action": "connect",
-            "endpoint": [{"type": "phone", "number": "15550177"}],
-            "from": OURS,
-            "timeout": 30,
-            "eventType": "synchronous",
-            "eventUrl": [f"{PUBLIC}/vonage/transferred?language=en"],
-            "eventMethod": "POST",
-        }
-    ]
-    assert any("nobody can take your call" in text for text in call.spoken) == (goes != "completed")
-    assert {"action": "hangup"} not in mock.asked("PUT", call.uuid), "the operator's call is not hung up"
-
-
-@pytest.mark.parametrize(
-    "told,more,state",
-    [
-        ("busy", {}, "busy"),
-        ("timeout", {}, "no_answer"),
-        ("unanswered", {}, "no_answer"),
-        ("rejected", {}, "rejected"),
-        ("failed", {"sip_code": 404}, "failed"),
-        ("failed", {"sip_code": "486"}, "busy"),
-    ],
-)
-def test_calls_that_are_not_answered(make_server, carrier, told, more, state):
-    mock = carrier(lambda call: (call.ring(), call.end(told, **more)))
-    server = start(make_server, mock)
-    found = server.wait_for(dial(server), seconds=10)
-    assert found["state"] == state and len(mock.asked("POST", "/v1/calls")) == 1, found
-
-
-def test_a_machine_ends_the_call_and_lost_reports_lose_none(make_server, carrier, model):
-    def phone(call):
-        call.ring()
-        call.status = "answered"
-        call.detect("machine")  # told before anything was asked
-
-    mock = carrier(phone)
-    server = start(make_server, mock, **realtime(model([{"text": "Hello?", "ms": 500}])))
-    found = server.wait_for(dial(server), seconds=15)
-    assert (found["state"], found["end_reason"], found["answered_by"]) == ("completed", "voicemail", "voicemail"), found
-    wait(the_call(mock).over.is_set, what="the hang-up")
-
-    silent = carrier(lambda call: setattr(call, "status", "busy"))
-    server = start(make_server, silent, TRUNKLINE_OUTBOUND_RING_TIMEOUT="1")
-    assert server.wait_for(dial(server), seconds=20)["state"] == "busy"
 
 
 def test_bad_webhooks_and_streams_are_refused(make_server, carrier):
@@ -219,7 +99,7 @@ def test_bad_webhooks_and_streams_are_refused(make_server, carrier):
         status, text = mock.send("POST", url, body.encode(), signed(body))
         assert status == 400 and "invalid_json" in text, (status, text)
     assert not inbound(server)
-    # Reports of calls that nobody knows, in any order, change nothing.
+    # Reports of unknown calls, in any order, change nothing.
     for report in ("completed", "answered", "machine", "ringing", "new"):
         for query in ("", "?call=ob-00000000"):
             assert mock.webhook(f"{PUBLIC}/vonage/event{query}", {**fields, "status": report})[0] == 204
@@ -245,20 +125,3 @@ def test_bad_webhooks_and_streams_are_refused(make_server, carrier):
     assert mock.webhook(url, fields) == (200, "[]") and len(inbound(server)) == 1, "after the end nothing begins anew"
     log = (server.folder / "server.log").read_text()
     assert CALLER not in log and SECRET not in log and "Syntax error" not in log
-
-
-def test_an_operator_cancels_and_hangs_up(make_server, carrier, model):
-    mock = carrier(lambda call: call.ring())
-    server = start(make_server, mock, **realtime(model([{"text": "A long story.", "ms": 20000}])))
-    call_id = dial(server)
-    server.wait_for(call_id, {"ringing"}, seconds=10)
-    server.request("POST", f"/api/outbound/{call_id}/cancel", {})
-    assert server.wait_for(call_id, seconds=10)["state"] == "cancelled"
-    wait(the_call(mock).over.is_set, what="the cancel")
-    mock.calls.clear()
-    mock.phone = lambda call: (call.ring(), call.answer())
-    call_id = dial(server)
-    server.wait_for(call_id, {"connected"}, seconds=10)
-    assert server.request("POST", f"/api/outbound/{call_id}/hangup", {})[0] in (200, 202)
-    assert server.wait_for(call_id, seconds=10)["end_reason"] == "operator_hangup"
-    wait(the_call(mock).over.is_set, what="the hang-up")

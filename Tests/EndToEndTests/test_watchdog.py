@@ -43,7 +43,7 @@ class Held:
         self.thread, self.begun, self.is_released = found[0], time.time(), False
         for request in (PTRACE_SEIZE, PTRACE_INTERRUPT):
             if not self.trace(request):
-                pytest.skip(f"this machine lets nobody trace a process: {os.strerror(ctypes.get_errno())}")
+                pytest.skip(f"this machine does not allow tracing a process: {os.strerror(ctypes.get_errno())}")
 
     def trace(self, request):
         libc = ctypes.CDLL(None, use_errno=True)

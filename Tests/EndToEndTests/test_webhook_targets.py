@@ -14,7 +14,7 @@ QUICK = {"TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": "0,0"}
 
 
 class Inside:
-    """A server in our own network that nobody may reach; over TLS where a certificate is given."""
+    """A server in our own network that webhooks must not reach; over TLS where a certificate is given."""
 
     def __init__(self, answer=lambda handler: None, tls=None, host="127.0.0.1"):
         self.reached, self.connections = [], 0
@@ -108,7 +108,7 @@ SPELLINGS = [
 ]
 
 
-def nobody_is_reached(make_server, target, urls):
+def is_not_reached(make_server, target, urls):
     """None of these is connected to: each is refused, or its delivery given up."""
     server = make_server(**QUICK)
     accepted = []
@@ -127,7 +127,7 @@ def nobody_is_reached(make_server, target, urls):
 def test_no_spelling_of_loopback_is_reached(make_server, inside):
     """Bound to loopback, where loopback's own names may be posted to: by no other spelling of it."""
     target = inside()
-    nobody_is_reached(make_server, target, [f"https://{host}:{target.port}/hook" for host in SPELLINGS])
+    is_not_reached(make_server, target, [f"https://{host}:{target.port}/hook" for host in SPELLINGS])
 
 
 TRICKS = [
@@ -150,7 +150,7 @@ TRICKS = [
 
 def test_tricks_with_the_parts_of_a_url_do_not_reach_loopback(make_server, inside):
     target = inside()
-    nobody_is_reached(make_server, target, [url.format(port=target.port) for url in TRICKS])
+    is_not_reached(make_server, target, [url.format(port=target.port) for url in TRICKS])
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

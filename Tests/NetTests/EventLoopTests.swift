@@ -31,7 +31,7 @@ import Testing
         loop.stop()
     }
 
-    /// Whoever was cancelled may be gone: called once more it would end the process.
+    /// The owner of a cancelled ticker may be gone: one more call would end the process.
     @Test func aTickerCancelledDuringATickIsNotCalled() async throws {
         let loop = try EventLoop(name: "test")
         loop.start()

@@ -77,7 +77,7 @@ import Testing
             last = now
             try await Task.sleep(for: .milliseconds(200))
         }
-        #expect(last < total / 2, "the server was let send \(last) bytes that nobody had read")
+        #expect(last < total / 2, "the server could send \(last) bytes that were not read")
         var received = 0
         for try await piece in response.body { received += piece.count }
         #expect(received == total)

@@ -107,7 +107,7 @@ import Testing
     }
 
     /// The reader stops; the kernel's buffers fill, then the queue, then `send` refuses. When the reader goes on, all
-    /// that was accepted arrives, in order, and nobody has been given up for not answering pings in between.
+    /// that was accepted arrives, in order, and neither side has closed because of pings without an answer.
     @Test func aSlowReaderMakesTheSenderWait() async throws {
         let got = Mutex<[Int]>([])
         let reader = Mutex<Confined<WebSocket>?>(nil)

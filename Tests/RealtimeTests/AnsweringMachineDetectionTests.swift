@@ -94,7 +94,7 @@ import Testing
                 == "This is an automated assistant calling for Riverside Restaurant. To prepare the dinner.")
         #expect(machine.answeredBy == .screening)
         #expect(hear("Please stay on the line.", &machine, at: 8_000).isEmpty)
-        // Nobody is prompted while a person is being fetched.
+        // No prompt is said while a person is being fetched.
         #expect(machine.tick(at: 40_000).isEmpty)
         let greeting = hear("Hello?", &machine, at: 41_000).joined(separator: " ")
         #expect(greeting.hasPrefix("Hello, this is an automated assistant") && greeting.hasSuffix("Will you come?"))

@@ -145,7 +145,7 @@ public final class ScriptedPhone {
     /// NOTIFY: how the call goes that we have referred it to.
     public func notify(_ status: Int) { tell(.referral(status: status)) }
 
-    /// REFER: we are to call somebody else in its place.
+    /// REFER: we are to call another address in its place.
     public func refer(to uri: String) { tell(.referralRequested(Referral(uri: uri, reference: 1))) }
 
     private func tell(_ event: DialogEvent) { loop.run { onEvent(event) } }

@@ -43,7 +43,7 @@ public final class ScriptedServer: Sendable {
         }
     }
 
-    /// Seconds. A starved machine may keep a client waiting for longer than anybody expects.
+    /// Seconds. On a starved machine a client may wait unexpectedly long.
     private static let receiveLimit = 100
 
     public let port: UInt16

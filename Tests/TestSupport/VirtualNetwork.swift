@@ -19,7 +19,7 @@ public final class VirtualNetwork: DatagramNetwork, @unchecked Sendable {
         return port
     }
 
-    /// Sockets that nobody has closed.
+    /// Sockets that are not closed.
     public var openPorts: Int { ports.count }
 
     private final class Port: DatagramPort {

@@ -1,13 +1,18 @@
 internal import Calls
+internal import Foundation
 internal import Logging
 internal import Net
 internal import Problems
+internal import Realtime
 
 /// What the webhooks of every carrier do, once the carrier's proof has been found right.
 struct CarrierWebhooks: Sendable {
     private let services: Routes.Services
 
     init(_ services: Routes.Services) { self.services = services }
+
+    var logger: Logger { services.logger }
+    var now: Date { services.now() }
 
     /// What is to be done with a call that asks.
     enum Verdict: Sendable, Equatable {
@@ -58,6 +63,14 @@ struct CarrierWebhooks: Sendable {
         }
     }
 
+    /// The operator did not take the call: what the caller is told, for our stream has ended.
+    ///
+    /// - Parameter state: how the call to the operator ended, in the carrier's word.
+    func apology(after state: String, language: String?) -> (text: String, locale: String) {
+        logger.warning("no operator took a transferred call", metadata: ["state": "\(state.prefix(32))"])
+        return SpokenText.nobodyAvailable(language: language ?? "en")
+    }
+
     /// - Parameter settings: what makes it ready, for the message.
     /// - Throws: 404 where it is not set up.
     func carrier<Kind: Carrier>(_ kind: Kind.Type, settings: String) throws(APIError) -> Kind {
@@ -73,6 +86,19 @@ struct CarrierWebhooks: Sendable {
         APIError(403, "bad_signature", code, ["header": .text(header)])
     }
 
+    /// A header that proves where a request comes from.
+    ///
+    /// - Parameter name: as people write it.
+    /// - Throws: 403 without it.
+    static func proof(_ name: String, of request: HTTPRequest) throws(APIError) -> String {
+        guard let given = request.headers[name.lowercased()] else { throw forbidden(.signatureMissing, header: name) }
+        return given
+    }
+
+    static func isForm(_ request: HTTPRequest) -> Bool {
+        (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
+    }
+
     /// The query as it was written, as far as decoding left it: what signatures cover. With its `?`; empty: none.
     static func query(of request: HTTPRequest) -> String {
         request.query.isEmpty ? "" : "?" + HTTPForm.encode(request.query)
@@ -83,5 +109,9 @@ struct CarrierWebhooks: Sendable {
         do { return try HTTPForm.decode(body) } catch {
             throw APIError.invalid("body", .notForm, ["problem": .text(error.message)])
         }
+    }
+
+    static func response(_ text: String, _ contentType: String) -> HTTPResponse {
+        HTTPResponse(status: 200, contentType: contentType, Array(text.utf8))
     }
 }

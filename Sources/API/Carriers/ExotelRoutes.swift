@@ -1,7 +1,6 @@
 internal import Bridge
 internal import Calls
 internal import Foundation
-internal import Logging
 internal import Net
 internal import Problems
 
@@ -14,13 +13,9 @@ struct ExotelRoutes: CarrierRoutes {
     /// What a flow tells of a call that we had placed begins with this, in `Direction`.
     private static let outbound = "outbound"
 
-    private let services: Routes.Services
     private let webhooks: CarrierWebhooks
 
-    init(services: Routes.Services) {
-        self.services = services
-        webhooks = CarrierWebhooks(services)
-    }
+    init(services: Routes.Services) { webhooks = CarrierWebhooks(services) }
 
     var all: [CarrierRoute] {
         [

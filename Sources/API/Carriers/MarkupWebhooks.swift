@@ -3,32 +3,18 @@ internal import Calls
 internal import Logging
 internal import Net
 internal import Problems
-internal import Realtime
 
 /// Webhooks that come as forms and are answered by `CallMarkup`, once the carrier's proof has been found right.
 struct MarkupWebhooks: Sendable {
     let webhooks: CarrierWebhooks
-    private let logger: Logger
 
-    init(_ services: Routes.Services) {
-        webhooks = CarrierWebhooks(services)
-        logger = services.logger
-    }
+    init(_ services: Routes.Services) { webhooks = CarrierWebhooks(services) }
 
     static func response(_ markup: String) -> HTTPResponse {
-        HTTPResponse(status: 200, contentType: CallMarkup.contentType, Array(markup.utf8))
+        CarrierWebhooks.response(markup, CallMarkup.contentType)
     }
 
     // MARK: Reading
-
-    static func isForm(_ request: HTTPRequest) -> Bool {
-        (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
-    }
-
-    /// The form's fields, the first of each name.
-    static func fields(_ form: [(name: String, value: String)]) -> [String: String] {
-        Dictionary(form.map { ($0.name, $0.value) }) { first, _ in first }
-    }
 
     /// The form's fields, once the signature over them and our address has been found right.
     ///
@@ -36,28 +22,22 @@ struct MarkupWebhooks: Sendable {
     static func checked(
         _ request: HTTPRequest, _ signature: FormSignature, header: String, publicURL: String
     ) throws -> [String: String] {
-        guard let given = request.headers[header.lowercased()] else {
-            throw CarrierWebhooks.forbidden(.signatureMissing, header: header)
-        }
+        let given = try CarrierWebhooks.proof(header, of: request)
         let url = publicURL + request.path + CarrierWebhooks.query(of: request)
-        let isForm = isForm(request)
+        let isForm = CarrierWebhooks.isForm(request)
         let form = isForm ? try CarrierWebhooks.form(request.body) : []
         let isValid =
             isForm || request.body.isEmpty
             ? signature.isValid(given, url: url, form: form)
             : signature.isValid(given, url: url, body: request.body)
         guard isValid else { throw CarrierWebhooks.forbidden(.signatureWrong, header: header) }
-        return fields(form)
+        return CarrierWebhooks.byName(form)
     }
 
-    /// - Parameter isOwn: whether it is of the form of the carrier's ids.
+    /// - Parameter carrier: whose form the id must have; nil: any form.
     /// - Throws: 422 for a form without it.
-    static func callID(
-        in form: [String: String], isOwn: (String) -> Bool = { _ in true }
-    ) throws(APIError) -> String {
-        guard let callID = form["CallSid"], !callID.isEmpty else { throw APIError.invalid("CallSid", .required) }
-        guard isOwn(callID) else { throw APIError.invalid("CallSid", .notCarrierCallId) }
-        return callID
+    static func callID(in form: [String: String], of carrier: (any Carrier)? = nil) throws(APIError) -> String {
+        try CarrierWebhooks.callID(form, "CallSid", of: carrier)
     }
 
     // MARK: Answering
@@ -93,8 +73,7 @@ struct MarkupWebhooks: Sendable {
     func transferred(_ request: HTTPRequest, _ form: [String: String]) throws(APIError) -> HTTPResponse {
         guard let status = form["DialCallStatus"] else { throw APIError.invalid("DialCallStatus", .required) }
         if ["completed", "answered"].contains(status) { return Self.response(CallMarkup.hangUp) }
-        logger.warning("nobody took a transferred call", metadata: ["state": "\(status.prefix(32))"])
-        let apology = SpokenText.nobodyAvailable(language: request.queryValue("language") ?? "en")
+        let apology = webhooks.apology(after: status, language: request.queryValue("language"))
         return Self.response(CallMarkup.say(apology.text, language: apology.locale))
     }
 
@@ -106,7 +85,7 @@ struct MarkupWebhooks: Sendable {
     ) async -> CarrierReport? {
         if let event = form["StreamEvent"] {
             if event == "stream-error" {
-                logger.warning(
+                webhooks.logger.warning(
                     "\(carrier.title) reports a stream error",
                     metadata: ["call": "\(callID.prefix(64))", "error": "\((form["StreamError"] ?? "").prefix(200))"])
             }

@@ -4,23 +4,18 @@ internal import Foundation
 internal import Logging
 internal import Net
 internal import Problems
-internal import Realtime
 
 /// What Plivo asks us: what to do with a call, and tells us: what became of it. Trusted by its signature alone.
 struct PlivoRoutes: CarrierRoutes {
     static let prefix = "/plivo/"
 
     private static let signatureHeader = "X-Plivo-Signature-V3"
-    /// What `DialStatus` is where somebody answered.
+    /// Values of `DialStatus` that mean: the target answered.
     private static let taken: Set = ["completed", "answered"]
 
-    private let services: Routes.Services
     private let webhooks: CarrierWebhooks
 
-    init(services: Routes.Services) {
-        self.services = services
-        webhooks = CarrierWebhooks(services)
-    }
+    init(services: Routes.Services) { webhooks = CarrierWebhooks(services) }
 
     var all: [CarrierRoute] {
         [
@@ -58,7 +53,7 @@ struct PlivoRoutes: CarrierRoutes {
         let id = try CarrierWebhooks.callID(form, "CallUUID", of: plivo)
         // The reference and the guide spell it differently.
         if ["DroppedStream", "failed"].contains(form["Event"]) {
-            services.logger.warning("Plivo reports a lost stream", metadata: ["call": "\(id)"])
+            webhooks.logger.warning("Plivo reports a lost stream", metadata: ["call": "\(id)"])
         }
         // Events of a stream have no state of the call.
         guard form["CallStatus"] != nil || form["Machine"] != nil else { return CarrierWebhooks.noContent }
@@ -89,8 +84,7 @@ struct PlivoRoutes: CarrierRoutes {
         let (form, _) = try checked(request)
         guard let status = form["DialStatus"] else { throw APIError.invalid("DialStatus", .required) }
         if Self.taken.contains(status) { return Self.xml(PlivoXML.hangUp) }
-        services.logger.warning("nobody took a transferred call", metadata: ["state": "\(status.prefix(32))"])
-        let apology = SpokenText.nobodyAvailable(language: request.queryValue("language") ?? "en")
+        let apology = webhooks.apology(after: status, language: request.queryValue("language"))
         return Self.xml(PlivoXML.say(apology.text, language: apology.locale))
     }
 
@@ -100,7 +94,7 @@ struct PlivoRoutes: CarrierRoutes {
         guard request.headers[PlivoSignature.header] ?? request.headers[PlivoSignature.mainHeader] != nil else {
             throw CarrierWebhooks.forbidden(.signatureMissing, header: Self.signatureHeader)
         }
-        let isForm = (request.headers["content-type"] ?? "").lowercased().hasPrefix(HTTPForm.contentType)
+        let isForm = CarrierWebhooks.isForm(request)
         let fields = isForm ? try CarrierWebhooks.form(request.body) : []
         // Anything else than a form is nothing that a signature covers.
         guard isForm || request.body.isEmpty,
@@ -112,6 +106,6 @@ struct PlivoRoutes: CarrierRoutes {
     }
 
     private static func xml(_ text: String) -> HTTPResponse {
-        HTTPResponse(status: 200, contentType: PlivoXML.contentType, Array(text.utf8))
+        CarrierWebhooks.response(text, PlivoXML.contentType)
     }
 }

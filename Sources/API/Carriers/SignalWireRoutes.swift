@@ -51,7 +51,7 @@ struct SignalWireRoutes: CarrierRoutes {
     func status(_ request: HTTPRequest) async throws -> HTTPResponse {
         let (form, callID, signalWire) = try checked(request)
         _ = await markup.status(form, call: callID, of: request.queryValue("call"), by: signalWire)
-        return HTTPResponse(status: 204)
+        return CarrierWebhooks.noContent
     }
 
     private func checked(_ request: HTTPRequest) throws -> ([String: String], callID: String, SignalWireCarrier) {
@@ -59,6 +59,6 @@ struct SignalWireRoutes: CarrierRoutes {
             SignalWireCarrier.self, settings: "SIGNALWIRE_SIGNING_KEY and APP_PUBLIC_BASE_URL")
         let form = try MarkupWebhooks.checked(
             request, signalWire.signature, header: Self.signatureHeader, publicURL: signalWire.publicURL)
-        return (form, try MarkupWebhooks.callID(in: form, isOwn: SignalWireCarrier.owns), signalWire)
+        return (form, try MarkupWebhooks.callID(in: form, of: signalWire), signalWire)
     }
 }

@@ -3,7 +3,6 @@ internal import Calls
 internal import Logging
 internal import Net
 internal import Problems
-internal import Realtime
 
 /// Events of Telnyx's Call Control, and the commands that answer them.
 ///
@@ -11,12 +10,8 @@ internal import Realtime
 /// twice has the same id, and Telnyx does it once.
 struct TelnyxEventRoutes: Sendable {
     private let webhooks: CarrierWebhooks
-    private let logger: Logger
 
-    init(_ services: Routes.Services) {
-        webhooks = CarrierWebhooks(services)
-        logger = services.logger
-    }
+    init(_ services: Routes.Services) { webhooks = CarrierWebhooks(services) }
 
     func take(_ event: TelnyxEvent, by telnyx: TelnyxCarrier) async throws(APIError) -> HTTPResponse {
         switch event.kind {
@@ -34,7 +29,7 @@ struct TelnyxEventRoutes: Sendable {
             }
         case .spoken: if event.state == .farewell, let rest = telnyx.rest { hangUp(event, rest) }
         case .streamFailed:
-            logger.warning("Telnyx reports a stream error", metadata: ["call": "\(event.callID.prefix(64))"])
+            webhooks.logger.warning("Telnyx reports a stream error", metadata: ["call": "\(event.callID.prefix(64))"])
         case .begun(isIncoming: false), .other: break
         }
         return HTTPResponse(status: 200)
@@ -81,10 +76,9 @@ struct TelnyxEventRoutes: Sendable {
         switch event.state {
         case .placed(let id): await webhooks.take(report, of: id, by: telnyx)
         case .transfer(let caller, let language):
-            // After a conversation Telnyx ends the caller's call too; and whoever has left needs no apology.
+            // After a conversation Telnyx ends the caller's call too, and a caller who has left needs no apology.
             guard report.state != .completed, report.state != .cancelled, let rest = telnyx.rest else { return }
-            logger.warning("nobody took a transferred call", metadata: ["state": report.state.map { "\($0)" } ?? ""])
-            let apology = SpokenText.nobodyAvailable(language: language)
+            let apology = webhooks.apology(after: report.state.map { "\($0)" } ?? "", language: language)
             command("speak to", caller) {
                 try await rest.speak(caller, apology.text, language: apology.locale, state: .farewell)
             } failed: {
@@ -103,7 +97,7 @@ struct TelnyxEventRoutes: Sendable {
         _ name: String, _ callID: String, _ command: @escaping @Sendable () async throws -> Void,
         failed: @escaping @Sendable () async -> Void = {}
     ) {
-        Task { [logger] in
+        Task { [logger = webhooks.logger] in
             do { try await command() } catch {
                 let failure = error as? RESTFailure
                 logger.warning(

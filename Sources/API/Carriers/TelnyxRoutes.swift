@@ -10,12 +10,10 @@ internal import Problems
 struct TelnyxRoutes: CarrierRoutes {
     static let prefix = "/telnyx/"
 
-    private let services: Routes.Services
     private let markup: MarkupWebhooks
     private let events: TelnyxEventRoutes
 
     init(services: Routes.Services) {
-        self.services = services
         markup = MarkupWebhooks(services)
         events = TelnyxEventRoutes(services)
     }
@@ -34,8 +32,8 @@ struct TelnyxRoutes: CarrierRoutes {
     /// again (`?after=stream`), and is transferred or ends.
     func voice(_ request: HTTPRequest) async throws -> HTTPResponse {
         let telnyx = try checked(request)
-        guard MarkupWebhooks.isForm(request) else { return try await event(request, telnyx) }
-        let (form, callID) = try form(request)
+        guard CarrierWebhooks.isForm(request) else { return try await event(request, telnyx) }
+        let (form, callID) = try form(request, telnyx)
         if request.queryValue("after") == "stream" {
             return MarkupWebhooks.dial(
                 telnyx.transfers.take(callID), transferred: telnyx.publicURL + "/telnyx/transferred")
@@ -59,7 +57,7 @@ struct TelnyxRoutes: CarrierRoutes {
             case .notJSON: throw APIError.invalid("body", .bodyNotObject)
             case .notObject(let field): throw APIError.invalid(field, .notObject)
             case .notText(let field): throw APIError.invalid(field, .notText)
-            case .notCallID(let field): throw APIError.invalid(field, .notCarrierCallId)
+            case .notCallID(let field): throw CarrierWebhooks.notACall(field, of: TelnyxCarrier.self)
             case .missing(let field): throw APIError.invalid(field, .required)
             }
         }
@@ -68,34 +66,33 @@ struct TelnyxRoutes: CarrierRoutes {
 
     /// `POST /telnyx/transferred`: the call to an operator is over, or came to nothing.
     func transferred(_ request: HTTPRequest) async throws -> HTTPResponse {
-        _ = try checked(request)
-        return try markup.transferred(request, try form(request).fields)
+        let telnyx = try checked(request)
+        return try markup.transferred(request, try form(request, telnyx).fields)
     }
 
     /// `POST /telnyx/status`: a state of a call of TeXML has changed, or one of its stream's.
     func status(_ request: HTTPRequest) async throws -> HTTPResponse {
         let telnyx = try checked(request)
-        let (form, callID) = try form(request)
+        let (form, callID) = try form(request, telnyx)
         _ = await markup.status(form, call: callID, of: nil, by: telnyx)
-        return HTTPResponse(status: 204)
+        return CarrierWebhooks.noContent
     }
 
-    private func form(_ request: HTTPRequest) throws(APIError) -> (fields: [String: String], callID: String) {
-        let fields = MarkupWebhooks.fields(try CarrierWebhooks.form(request.body))
-        return (fields, try MarkupWebhooks.callID(in: fields, isOwn: TelnyxCarrier.owns))
+    private func form(
+        _ request: HTTPRequest, _ telnyx: TelnyxCarrier
+    ) throws(APIError) -> (fields: [String: String], callID: String) {
+        let fields = CarrierWebhooks.byName(try CarrierWebhooks.form(request.body))
+        return (fields, try MarkupWebhooks.callID(in: fields, of: telnyx))
     }
 
     /// - Throws: 403 for a request that Telnyx has not signed, or not just now.
     private func checked(_ request: HTTPRequest) throws(APIError) -> TelnyxCarrier {
         let telnyx = try markup.webhooks.carrier(
             TelnyxCarrier.self, settings: "TELNYX_PUBLIC_KEY and APP_PUBLIC_BASE_URL")
-        guard let signature = request.headers[TelnyxSignature.header] else {
-            throw CarrierWebhooks.forbidden(.signatureMissing, header: TelnyxSignature.header)
-        }
-        guard let timestamp = request.headers[TelnyxSignature.timestampHeader] else {
-            throw CarrierWebhooks.forbidden(.signatureMissing, header: TelnyxSignature.timestampHeader)
-        }
-        switch telnyx.signature.verdict(on: signature, timestamp: timestamp, body: request.body, at: services.now()) {
+        let signature = try CarrierWebhooks.proof(TelnyxSignature.header, of: request)
+        let timestamp = try CarrierWebhooks.proof(TelnyxSignature.timestampHeader, of: request)
+        let now = markup.webhooks.now
+        switch telnyx.signature.verdict(on: signature, timestamp: timestamp, body: request.body, at: now) {
         case .valid: return telnyx
         case .wrong: throw CarrierWebhooks.forbidden(.signatureWrong, header: TelnyxSignature.header)
         case .untimely: throw CarrierWebhooks.forbidden(.signatureUntimely, header: TelnyxSignature.timestampHeader)

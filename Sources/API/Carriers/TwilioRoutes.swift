@@ -126,7 +126,7 @@ struct TwilioRoutes: CarrierRoutes {
         let callSid = try MarkupWebhooks.callID(in: form)
         let report = await markup.status(form, call: callSid, of: request.queryValue("call"), by: twilio)
         if let report, report.isFinal { await services.turns.ended(callSid) }
-        return HTTPResponse(status: 204)
+        return CarrierWebhooks.noContent
     }
 
     /// The form's fields, once the signature over them has been found right.

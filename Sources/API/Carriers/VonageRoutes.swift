@@ -4,7 +4,6 @@ internal import Foundation
 internal import Logging
 internal import Net
 internal import Problems
-internal import Realtime
 
 /// What Vonage asks us: what to do with a call, and tells us: what became of it. Trusted by its signed token alone.
 struct VonageRoutes: CarrierRoutes {
@@ -14,13 +13,9 @@ struct VonageRoutes: CarrierRoutes {
     /// Events of a `connect` that came to nothing: the answer may say what is to be done then.
     private static let notTaken: Set = ["timeout", "unanswered", "busy", "rejected", "failed", "cancelled"]
 
-    private let services: Routes.Services
     private let webhooks: CarrierWebhooks
 
-    init(services: Routes.Services) {
-        self.services = services
-        webhooks = CarrierWebhooks(services)
-    }
+    init(services: Routes.Services) { webhooks = CarrierWebhooks(services) }
 
     var all: [CarrierRoute] {
         [
@@ -60,7 +55,7 @@ struct VonageRoutes: CarrierRoutes {
         guard let status = fields["status"] else {
             // An error of an NCCO has a reason and no status.
             guard fields["reason"] != nil else { throw APIError.invalid("status", .required) }
-            services.logger.warning("Vonage reports an error")
+            webhooks.logger.warning("Vonage reports an error")
             return CarrierWebhooks.noContent
         }
         // Machine detection has another name for it.
@@ -78,8 +73,7 @@ struct VonageRoutes: CarrierRoutes {
         let (fields, _) = try checked(request)
         guard let status = fields["status"] else { throw APIError.invalid("status", .required) }
         guard Self.notTaken.contains(status) else { return CarrierWebhooks.noContent }
-        services.logger.warning("nobody took a transferred call", metadata: ["state": "\(status)"])
-        let apology = SpokenText.nobodyAvailable(language: request.queryValue("language") ?? "en")
+        let apology = webhooks.apology(after: status, language: request.queryValue("language"))
         return Self.ncco(.say(apology.text, language: apology.locale))
     }
 
@@ -87,12 +81,10 @@ struct VonageRoutes: CarrierRoutes {
     private func checked(_ request: HTTPRequest) throws -> ([String: String], VonageCarrier) {
         let vonage = try webhooks.carrier(
             VonageCarrier.self, settings: "VONAGE_SIGNATURE_SECRET and APP_PUBLIC_BASE_URL")
-        guard let token = request.headers[VonageSignature.header] else {
-            throw CarrierWebhooks.forbidden(.signatureMissing, header: Self.signatureHeader)
-        }
+        let token = try CarrierWebhooks.proof(Self.signatureHeader, of: request)
         let isGet = request.method == "GET"
         let payload = isGet ? VonageSignature.payload(of: request.query) : request.body
-        guard vonage.signature.isValid(token, payload: payload, at: services.now()) else {
+        guard vonage.signature.isValid(token, payload: payload, at: webhooks.now) else {
             throw CarrierWebhooks.forbidden(.signatureWrong, header: Self.signatureHeader)
         }
         let fields =
@@ -101,6 +93,6 @@ struct VonageRoutes: CarrierRoutes {
     }
 
     private static func ncco(_ ncco: VonageNCCO) -> HTTPResponse {
-        HTTPResponse(status: 200, contentType: VonageNCCO.contentType, Array(ncco.text.utf8))
+        CarrierWebhooks.response(ncco.text, VonageNCCO.contentType)
     }
 }

@@ -29,15 +29,19 @@ extension CarrierWebhooks {
     }
 
     /// The carrier's id of the call that a webhook is about.
+    ///
+    /// - Parameter carrier: whose form the id must have; nil: any form.
     /// - Throws: 422 where it is missing, or is none.
     static func callID(
-        _ fields: [String: String], _ name: String, of carrier: any Carrier
+        _ fields: [String: String], _ name: String, of carrier: (any Carrier)?
     ) throws(APIError) -> String {
         guard let id = fields[name], !id.isEmpty else { throw APIError.invalid(name, .required) }
-        guard type(of: carrier).owns(callID: id) else {
-            throw APIError.invalid(name, .notCarrierCall, ["carrier": .text(carrier.title)])
-        }
+        if let carrier, !type(of: carrier).owns(callID: id) { throw notACall(name, of: type(of: carrier)) }
         return id
+    }
+
+    static func notACall(_ field: String, of carrier: any Carrier.Type) -> APIError {
+        APIError.invalid(field, .notCarrierCall, ["carrier": .text(carrier.title)])
     }
 
     static let noContent = HTTPResponse(status: 204)

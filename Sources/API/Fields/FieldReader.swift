@@ -204,7 +204,7 @@ struct FieldReader {
             fail(name, .tooLong, ["limit": .number(limit)])
             return nil
         }
-        // Behind the last word too: whoever sends a line break in a name did not mean that name.
+        // The rule covers the end too: a name with a line break behind it is a mistake.
         if let problem = rule.problem(with: value) {
             fail(name, problem)
             return nil

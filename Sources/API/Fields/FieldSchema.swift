@@ -5,9 +5,8 @@ internal import Realtime
 
 /// Descriptions as JSON Schema (draft 2020-12, as OpenAPI 3.1 has it).
 extension Field {
-    /// The longest text that a schema limits, characters. Longer ones are documents: whoever tries out a schema's
-    /// limits
-    /// would make texts of megabytes.
+    /// The longest text that a schema limits, characters. Longer ones are documents: a tool that tries out a schema's
+    /// limits would make texts of megabytes.
     private static let documentedLimit = 65_536
 
     /// As a member of a body: null is as good as left out.

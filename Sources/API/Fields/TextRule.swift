@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Problems
 
-/// What may stand in a text that somebody sends.
+/// The characters that a text from outside may contain.
 ///
 /// Control characters (C0, DEL and C1: Unicode's category Cc) do harm further on, in SIP and HTTP headers, logs and
 /// terminals; so do the line and paragraph separators, and the bidirectional overrides and isolates (UAX #9), which
@@ -11,7 +11,7 @@ enum TextRule: Sendable {
     case line
     /// What is spoken or shown as running text: line feeds and tabs too.
     case paragraph
-    /// A document of somebody's own: everything but NUL, which ends a text in C.
+    /// A document: everything but NUL, which ends a text in C.
     case document
 
     /// What is wrong with it; nil: nothing.

@@ -37,7 +37,7 @@ public enum CallMarkup {
     /// Our last turn.
     public static func goodbye(play url: String?) -> String { response(play(url) + [MarkupElement("Hangup")]) }
 
-    /// `<Dial>`: hands the call to somebody else.
+    /// `<Dial>`: connects the call to another number.
     ///
     /// - Parameters:
     ///   - target: a number, or a `sip:` address.

@@ -1,4 +1,3 @@
-internal import Foundation
 public import Net
 
 /// The API for calls that several carriers share: forms in, JSON out, the version `2010-04-01` in its paths.
@@ -51,18 +50,23 @@ public struct CallsREST: Sendable {
         public var status: String
     }
 
+    private static let ringSeconds = 1...600
+
     let configuration: Configuration
-    private let client: HTTPClient
+    let rest: CarrierREST
 
     public init(_ configuration: Configuration, client: HTTPClient) {
         self.configuration = configuration
-        self.client = client
+        rest = CarrierREST(title: configuration.title, client: client) { answer in
+            (answer["code"] as? Int, answer["message"] as? String)
+        }
     }
 
-    public func place(_ call: Placement) async throws -> CallResource {
+    public func place(_ call: Placement) async throws(RESTFailure) -> CallResource {
         var fields = [
             ("To", call.to), ("From", call.from), ("Url", call.url), ("Method", "POST"),
-            ("Timeout", String(min(600, max(1, call.ringSeconds)))), ("StatusCallback", call.statusCallback),
+            ("Timeout", String(CarrierREST.within(Self.ringSeconds, call.ringSeconds))),
+            ("StatusCallback", call.statusCallback),
             ("StatusCallbackMethod", "POST"),
         ]
         if let timeLimit = call.timeLimit { fields.append(("TimeLimit", String(timeLimit))) }
@@ -76,24 +80,24 @@ public struct CallsREST: Sendable {
         return try await ask(.form(url("Calls.json"), fields))
     }
 
-    /// Ends a call that nobody has answered yet; one that was answered goes on.
-    public func cancel(_ sid: String) async throws -> CallResource { try await set(sid, status: "canceled") }
+    /// Ends a call that is not answered yet; an answered one goes on.
+    public func cancel(_ sid: String) async throws(RESTFailure) -> CallResource {
+        try await set(sid, [("Status", "canceled")])
+    }
 
     /// Ends a call, whatever its state.
-    public func complete(_ sid: String) async throws -> CallResource { try await set(sid, status: "completed") }
+    public func complete(_ sid: String) async throws(RESTFailure) -> CallResource {
+        try await set(sid, [("Status", "completed")])
+    }
 
     /// Changes a call in progress.
-    public func set(_ sid: String, _ fields: [(String, String)]) async throws -> CallResource {
+    public func set(_ sid: String, _ fields: [(String, String)]) async throws(RESTFailure) -> CallResource {
         var request = HTTPClientRequest.form(url("Calls/\(sid).json"), fields)
         request.isRepeatable = true
         return try await ask(request)
     }
 
-    private func set(_ sid: String, status: String) async throws -> CallResource {
-        try await set(sid, [("Status", status)])
-    }
-
-    public func call(_ sid: String) async throws -> CallResource {
+    public func call(_ sid: String) async throws(RESTFailure) -> CallResource {
         try await ask(HTTPClientRequest("GET", url("Calls/\(sid).json")))
     }
 
@@ -101,31 +105,18 @@ public struct CallsREST: Sendable {
         "\(configuration.url)/2010-04-01/Accounts/\(configuration.account)/\(path)"
     }
 
-    func reply(to request: HTTPClientRequest, limit: Int = 1 << 20) async throws -> HTTPClientReply {
+    /// A request with the account's key.
+    func authenticated(_ request: HTTPClientRequest) -> HTTPClientRequest {
         var request = request
         request.authenticate(user: configuration.user, password: configuration.password)
-        return try await client.reply(to: request, from: configuration.title, limit: limit)
+        return request
     }
 
-    private func ask(_ request: HTTPClientRequest) async throws -> CallResource {
-        let reply = try await reply(to: request)
-        guard reply.isSuccess else { throw failure(reply) }
-        guard let answer = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any],
-            let sid = answer["sid"] as? String,
+    private func ask(_ request: HTTPClientRequest) async throws(RESTFailure) -> CallResource {
+        let reply = try await rest.send(authenticated(request))
+        guard let answer = CarrierREST.object(reply), let sid = answer["sid"] as? String,
             let status = answer["status"] as? String, configuration.isCallID(sid)
-        else {
-            throw RESTFailure(
-                "\(configuration.title)'s answer is not one of a call", status: reply.status, isUncertain: true
-            )
-        }
+        else { throw rest.unreadable(reply) }
         return CallResource(sid: sid, status: status)
-    }
-
-    func failure(_ reply: HTTPClientReply) -> RESTFailure {
-        let answer = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any]
-        let words = (answer?["message"] as? String).map { String($0.prefix(300)) } ?? "no reason given"
-        return RESTFailure(
-            "\(configuration.title) refused (\(reply.status)): \(words)", code: answer?["code"] as? Int,
-            status: reply.status)
     }
 }

@@ -64,7 +64,7 @@ public struct FormSignature: Sendable {
             ? String(authority.split(separator: ":").last ?? "") : ["wss", "https"].contains(scheme) ? "443" : "80"
         var paths = [path]
         if !path.contains("?") { paths.append(path.hasSuffix("/") ? String(path.dropLast()) : path + "/") }
-        // As it is first: whoever writes HTTPS signs HTTPS.
+        // The URL as written comes first: a carrier signs `HTTPS://…` as it stands.
         return [url]
             + schemes.flatMap { scheme in
                 [String(authority), host, "\(host):\(port)"].flatMap { authority in

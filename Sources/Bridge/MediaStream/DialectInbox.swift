@@ -26,7 +26,7 @@ public final class DialectInbox {
     public internal(set) var timeMs: UInt64 = 0
     /// Counts `agree`.
     private(set) var agreements = 0
-    /// Somebody hears sound that is wider than a frame's; see `MediaStream.onWideSound`.
+    /// A consumer takes sound that is wider than a frame's; see `MediaStream.onWideSound`.
     var isWideHeard: Bool {
         get { news.isWideHeard }
         set { news.isWideHeard = newValue }

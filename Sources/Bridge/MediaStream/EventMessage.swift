@@ -4,7 +4,7 @@ internal import Net
 /// The outline of a JSON message with an "event", found without a decoder: what a message of sound needs, and the name
 /// of any other. Its values point into the message.
 struct EventMessage {
-    /// Bytes of a stream's id that is kept; a longer one is nobody's.
+    /// Bytes of a stream's id that is kept; a longer one is refused.
     static let idLimit = 256
 
     /// A message of sound.
@@ -12,8 +12,9 @@ struct EventMessage {
         /// Base64, as it stands in its JSON string.
         var payload: UnsafeBufferPointer<UInt8>
         var hasEscapes: Bool
-        /// Of its first sample, milliseconds since the stream began.
-        var timestampMs: UInt32?
+        /// Milliseconds of its first sample: since the stream began, or since 1970.
+        var timestamp: Int?
+        var timestampMs: UInt32? { timestamp.flatMap { UInt32(exactly: $0) } }
         /// The number of the message among those of sound.
         var chunk: Int?
         /// It is what the far end of the call hears.
@@ -21,13 +22,18 @@ struct EventMessage {
     }
 
     private let bytes: UnsafeBufferPointer<UInt8>
-    private let event: UnsafeBufferPointer<UInt8>
+    /// Its "event".
+    let event: UnsafeBufferPointer<UInt8>
     private let id: JSONMembers.Value?
     private let mediaValue: JSONMembers.Value?
     private let markValue: JSONMembers.Value?
 
-    /// - Parameter key: of the stream's id.
-    init(_ bytes: UnsafeBufferPointer<UInt8>, id key: StaticString) throws(MediaStreamError) {
+    /// - Parameters:
+    ///   - key: of the stream's id.
+    ///   - other: another spelling of that key.
+    init(
+        _ bytes: UnsafeBufferPointer<UInt8>, id key: StaticString, or other: StaticString? = nil
+    ) throws(MediaStreamError) {
         var event: JSONMembers.Value?
         var id: JSONMembers.Value?
         var media: JSONMembers.Value?
@@ -35,6 +41,7 @@ struct EventMessage {
         let isObject = JSONMembers.forEach(in: bytes) { name, value in
             if JSONMembers.equals(name, "event") { event = value }
             if JSONMembers.equals(name, key) { id = value }
+            if let other, JSONMembers.equals(name, other) { id = value }
             if JSONMembers.equals(name, "media") { media = value }
             if JSONMembers.equals(name, "mark") { mark = value }
         }
@@ -59,25 +66,28 @@ struct EventMessage {
         }
     }
 
-    func media() throws(MediaStreamError) -> Media {
+    /// The object "media".
+    func mediaObject() throws(MediaStreamError) -> UnsafeBufferPointer<UInt8> {
         guard let mediaValue, mediaValue.kind == .object else { throw MediaStreamError("media is missing") }
-        let media = UnsafeBufferPointer(rebasing: bytes[mediaValue.range])
+        return UnsafeBufferPointer(rebasing: bytes[mediaValue.range])
+    }
+
+    func media() throws(MediaStreamError) -> Media {
+        let media = try mediaObject()
         var payload: JSONMembers.Value?
-        var timestampMs: UInt32?
+        var timestamp: Int?
         var chunk: Int?
         var isOutbound = false
         _ = JSONMembers.forEach(in: media) { key, value in
             if JSONMembers.equals(key, "payload") { payload = value }
             if JSONMembers.equals(key, "track") { isOutbound = media[value.range].starts(with: "outbound".utf8) }
-            if JSONMembers.equals(key, "chunk") { chunk = Self.number(media[value.range]) }
-            if JSONMembers.equals(key, "timestamp") {
-                timestampMs = Self.number(media[value.range]).flatMap { UInt32(exactly: $0) }
-            }
+            if JSONMembers.equals(key, "chunk") { chunk = WireJSON.number(value, in: media) }
+            if JSONMembers.equals(key, "timestamp") { timestamp = WireJSON.number(value, in: media) }
         }
         guard let payload, payload.kind == .string else { throw MediaStreamError("media.payload is missing") }
         return Media(
             payload: UnsafeBufferPointer(rebasing: media[payload.range]), hasEscapes: payload.hasEscapes,
-            timestampMs: timestampMs, chunk: chunk, isOutbound: isOutbound)
+            timestamp: timestamp, chunk: chunk, isOutbound: isOutbound)
     }
 
     func mark() throws(MediaStreamError) -> String {
@@ -90,12 +100,6 @@ struct EventMessage {
         }
         guard let name else { throw MediaStreamError("mark.name is missing") }
         return name
-    }
-
-    /// A whole number of at most 18 digits, which is far from where it could overflow.
-    private static func number(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
-        guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else { return nil }
-        return text.reduce(0) { $0 * 10 + Int($1 - 48) }
     }
 }
 

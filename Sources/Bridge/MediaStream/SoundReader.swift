@@ -3,7 +3,7 @@ internal import Pipeline
 /// What one message of the wire has become.
 struct WireNews {
     var messages: [MediaStreamMessage] = []
-    /// The wide sound of frames among them, by their places; empty where nobody hears it.
+    /// The wide sound of frames among them, by their places; empty where no consumer takes it.
     var wide: [(place: Int, sound: AudioFrame)] = []
     var isWideHeard = false
 }

@@ -11,6 +11,16 @@ extension WireFormat {
             }
         return "\(encoding)/\(sampleRate)"
     }
+
+    /// The name in a media type, in lower case and without `audio/x-`, and its rate: `audio/x-L16;rate=16000` is `l16`
+    /// and 16 000 Hz.
+    static func mediaType(_ text: String) -> (name: String, rate: Int?) {
+        let parts = text.lowercased().split(separator: ";").map { $0.filter { $0 != " " } }
+        var name = parts.first ?? ""
+        for prefix in ["audio/", "x-"] where name.hasPrefix(prefix) { name.removeFirst(prefix.count) }
+        let rate = parts.dropFirst().first { $0.hasPrefix("rate=") }.flatMap { Int($0.dropFirst("rate=".count)) }
+        return (name, rate)
+    }
 }
 
 extension DialectTraits {

@@ -1,10 +1,17 @@
 internal import Foundation
 internal import Net
 
-/// JSON of messages that are not sound, lenient where providers and their versions differ.
+/// Members of a message in JSON, read leniently where carriers and their versions differ: a number may stand as a
+/// string, and a string as a number. `EventMessage` reads messages of sound.
 enum WireJSON {
-    /// Members beside the protocol's own of a first message that holds the parameters itself; providers send thirty.
+    /// Members beside the protocol's own of a first message that holds the parameters itself; carriers send thirty.
     static let parameterLimit = 128
+    /// Members of an object that are custom data.
+    static let memberLimit = 64
+    /// Digits of a number that are read; milliseconds since 1970 have 13.
+    static let digitLimit = 18
+
+    // MARK: Values
 
     /// A value as text: a string without its escapes, an object or array as its JSON, anything else as it is written.
     /// nil: null, or a string that has a wrong escape.
@@ -12,6 +19,49 @@ enum WireJSON {
         if value.kind == .string { return JSONMembers.text(value, in: bytes) }
         let place = UnsafeBufferPointer(rebasing: bytes[value.range])
         return JSONMembers.equals(place, "null") ? nil : String(decoding: place, as: UTF8.self)
+    }
+
+    /// The text of a string, or of a number or truth value as it stands; nil: null, an object, an array, or nothing.
+    static func scalar(_ value: JSONMembers.Value?, in bytes: UnsafeBufferPointer<UInt8>) -> String? {
+        guard let value else { return nil }
+        return switch value.kind {
+        case .string, .other: text(value, in: bytes)
+        case .object, .array: nil
+        }
+    }
+
+    /// The number that a value begins with (`8000Hz`); nil: there is none, or it is too long. Allocates nothing.
+    static func number(_ value: JSONMembers.Value?, in bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard let value, value.kind == .string || value.kind == .other else { return nil }
+        var number = 0
+        var digits = 0
+        for byte in bytes[value.range] {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { break }
+            digits += 1
+            guard digits <= digitLimit else { return nil }
+            number = number * 10 + Int(byte - UInt8(ascii: "0"))
+        }
+        return digits > 0 ? number : nil
+    }
+
+    /// The key that a text names.
+    static func digit(_ text: String?) throws(MediaStreamError) -> Character {
+        guard let text, text.utf8.count == 1, let digit = text.first, TelephoneEvent.digits.contains(digit) else {
+            throw MediaStreamError("the digit is missing or no digit")
+        }
+        return digit
+    }
+
+    // MARK: Objects
+
+    /// The scalars of an object, the first `memberLimit` of them; nil: the bytes are no object.
+    static func scalars(_ bytes: UnsafeBufferPointer<UInt8>) -> [String: String]? {
+        var texts: [String: String] = [:]
+        let isObject = JSONMembers.forEach(in: bytes) { key, value in
+            guard texts.count < memberLimit, let text = scalar(value, in: bytes) else { return }
+            texts[String(decoding: key, as: UTF8.self)] = text
+        }
+        return isObject ? texts : nil
     }
 
     /// Text of the member `name` of an object; nil: there is none, or `value` is no object.
@@ -49,13 +99,16 @@ enum WireJSON {
         return try? JSONDecoder().decode(String.self, from: Data("\"".utf8) + Data(key) + Data("\"".utf8))
     }
 
-    /// The key that a text names.
-    static func digit(_ text: String?) throws(MediaStreamError) -> Character {
-        guard let text, text.utf8.count == 1, let digit = text.first, TelephoneEvent.digits.contains(digit) else {
-            throw MediaStreamError("the digit is missing or no digit")
+    /// A message that is not sound.
+    static func decode<Message: Decodable>(
+        _ type: Message.Type, _ bytes: UnsafeBufferPointer<UInt8>
+    ) throws(MediaStreamError) -> Message {
+        do { return try JSONDecoder().decode(type, from: Data(bytes)) } catch {
+            throw MediaStreamError("the message is not valid JSON of this protocol")
         }
-        return digit
     }
+
+    // MARK: Writing
 
     /// Bytes that texts may need in JSON: six for a byte that is escaped.
     static func room(for texts: [String: String]) -> Int {

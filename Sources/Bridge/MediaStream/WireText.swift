@@ -28,9 +28,28 @@ enum WireText {
         return at + digits
     }
 
-    /// An id as it may stand in JSON as it is, at most 64 characters of it.
-    static func plainID(_ id: String) -> String {
-        String(id.prefix(64).filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
+    /// The members of a carrier's message of sound from the value of its sequence number to the begin of its payload.
+    static func writeCarriersMedia(
+        sequence: Int, _ track: MediaTrack, chunk: Int, timestampMs: UInt32,
+        _ target: UnsafeMutableBufferPointer<UInt8>, _ at: Int
+    ) -> Int {
+        var at = write(sequence, target, at)
+        at = write(
+            track == .inbound
+                ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target, at)
+        at = write(chunk, target, at)
+        at = write(#"","timestamp":""#, target, at)
+        at = write(Int(timestampMs), target, at)
+        return write(#"","payload":""#, target, at)
+    }
+
+    /// An id without the characters that JSON escapes, so that it may stand in a message as it is.
+    ///
+    /// - Parameters:
+    ///   - limit: characters that are kept.
+    ///   - signs: characters beside letters and digits of ASCII.
+    static func plainID(_ id: String, limit: Int = 64, signs: String = "-_") -> String {
+        String(id.prefix(limit).filter { $0.isASCII && ($0.isLetter || $0.isNumber || signs.contains($0)) })
     }
 
     /// Text that needs no escapes in JSON.

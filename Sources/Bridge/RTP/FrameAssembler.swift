@@ -2,7 +2,7 @@ internal import Pipeline
 
 /// Packets of any length (ptime 10 to 60) → frames of 20 ms, and what stands in for those that never come: a lost
 /// packet is concealed, and where the far end sends nothing at all (discontinuous transmission, RFC 3551 §4.1, or a
-/// line that stands still) time goes on in silence, so that whoever listens knows that nobody speaks.
+/// line that stands still) silence fills the time, so that all later stages measure it.
 struct FrameAssembler {
     /// Milliseconds without a packet after which silence is made up; longer than the jitter buffer waits for a gap.
     static let gapMs: UInt64 = 160

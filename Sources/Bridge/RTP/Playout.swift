@@ -3,7 +3,7 @@ internal import Pipeline
 
 /// What waits to be spoken to the caller: frames and the marks between them, one frame a tick.
 struct Playout {
-    /// Frames: a minute of speech. What comes on top is refused, as a carrier's buffer would.
+    /// Frames: a minute of speech. More is refused, as a carrier's buffer would.
     static let capacity = 3_000
     /// Marks: more than one for each frame has no use. For one on top the oldest comes back at once.
     static let markLimit = 4_000

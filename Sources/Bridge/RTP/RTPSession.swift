@@ -223,7 +223,7 @@ public final class RTPSession {
     }
 
     private func receivedControl(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) {
-        // From whom the media come, and nobody else.
+        // Only from the source of the media.
         guard lock.admitsControl(source), datagram.count <= opened.count else { return }
         guard keys != nil else {
             if reports.receive(datagram, ours: ssrc, now: loop.timeMs) { lastPacketMs = loop.timeMs }
@@ -268,7 +268,7 @@ public final class RTPSession {
         handOver()
     }
 
-    /// Whoever hears a frame may ask for our figures, or close us.
+    /// A receiver of a frame may ask for our figures, or close us.
     private func handOver() {
         guard !ready.isEmpty else { return }
         swap(&ready, &spareReady)

@@ -7,7 +7,7 @@ internal import Net
 /// that nothing of it is heard, and nothing goes to it.
 ///
 ///                    signalled speaks
-///     waiting ───────────────────────────────▶ settled   (nobody else is taken any more)
+///     waiting ───────────────────────────────▶ settled   (no other source is taken)
 ///        │                                        ▲
 ///        │ silenceMs over, and a source           │ signalled speaks: the source is given up
 ///        │ has proved itself                      │
@@ -17,7 +17,7 @@ internal import Net
 ///                                 └─────┘
 ///
 /// A new signalled address leads from each state to `waiting`; none at all (hold by 0.0.0.0, RFC 3264 §8.4) to `held`,
-/// where who was heard last still is, nobody is taken, and nothing is sent.
+/// where the source heard last stays, no other one is taken, and nothing is sent.
 ///
 /// All times are milliseconds of one clock, given by the caller.
 struct SourceLock {
@@ -72,7 +72,7 @@ struct SourceLock {
         }
     }
 
-    /// Who is heard now; nil: nobody yet.
+    /// The source that is heard now; nil: none yet.
     var heard: SocketAddress? {
         switch state {
         case .waiting: nil
@@ -99,7 +99,7 @@ struct SourceLock {
         former = before == announced ? nil : before ?? former
     }
 
-    /// Whoever has not spoken yet has its time once more: the call is answered.
+    /// The call is answered: a signalled source that has not sent yet gets its time once more.
     mutating func begin(now: UInt64) { if state == .waiting { sinceMs = now } }
 
     /// Whether an RTP packet is to be heard.

@@ -86,8 +86,8 @@ public final class Dialog: Sendable, Equatable {
     public func reject(_ status: Int, headers: [(name: String, value: String)] = []) {
         transport.perform(.reject(status, headers: headers.map { SIPReply.Header($0.name, $0.value) }), on: id)
     }
-    /// Asks the far end to call somebody else instead of us (REFER, RFC 3515); `DialogEvent.referral` tells how that
-    /// goes.
+    /// Asks the far end to call another address instead of us (REFER, RFC 3515); `DialogEvent.referral` reports how
+    /// that goes.
     public func refer(to uri: String, by referrer: String) { transport.perform(.refer(to: uri, by: referrer), on: id) }
     /// From now on the far end may refer us; others hear 603.
     public func acceptReferrals() { transport.perform(.acceptReferrals, on: id) }

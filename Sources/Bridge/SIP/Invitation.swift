@@ -3,7 +3,7 @@ public struct Invitation: Sendable {
     public struct Credentials: Sendable, Equatable {
         public var user: String
         public var password: String
-        /// Challenges of other realms are not answered; nil: that of whoever the request goes to.
+        /// Challenges of other realms are not answered; nil: those of every realm are.
         public var realm: String?
         public init(user: String, password: String, realm: String? = nil) {
             self.user = user
@@ -57,7 +57,7 @@ public struct IncomingCall: Sendable, Equatable {
     public var agent: String?
     /// It wants no SDP in the answer.
     public var rejectsSDP = false
-    /// User part of P-Asserted-Identity (RFC 3325), as anybody may write it.
+    /// User part of P-Asserted-Identity (RFC 3325). Unproven: any sender can write it.
     public var assertedIdentity: String?
     /// Whose place the caller wants to take, where it is a dialog of ours (RFC 3891).
     public var replaces: Dialog?

@@ -67,7 +67,7 @@ public final class SIPLeg {
     public var unplayedMs: Int { media?.unplayedMs ?? 0 }
     /// Frames between caller and stream that one side did not take in time: the caller's, and the stream's.
     public var dropped: (caller: Int, stream: Int) { (media?.dropped ?? 0, media?.refused ?? 0) }
-    /// There is nobody at the far end any more.
+    /// No far end is left.
     public var isGone: Bool { dialogs.isEmpty }
 
     // MARK: Beginning
@@ -182,7 +182,7 @@ public final class SIPLeg {
 
     private func handle(_ event: DialogEvent, of id: Int) {
         guard state != .over, let dialog = dialogs[id] else {
-            // Nobody is here whose place could be taken.
+            // This leg has no far end that the call could replace.
             if case .replaced(let call) = event { call.dialog.reject(603) }
             return
         }
@@ -297,14 +297,14 @@ public final class SIPLeg {
 
     // MARK: REFER
 
-    /// Asks the far end to call somebody else instead of us. False: there is no far end.
+    /// Asks the far end to call another address instead of us. False: there is no far end.
     public func refer(to uri: String, by referrer: String) -> Bool {
         guard state == .connected, case .no = leaving, let current, let dialog = dialogs[current] else { return false }
         dialog.refer(to: uri, by: referrer)
         return true
     }
 
-    /// Tells the far end, which asked us to call somebody, how that goes.
+    /// Tells the far end how the call goes that it asked us to make.
     public func report(_ status: Int, reference: UInt32) {
         if let current { dialogs[current]?.report(status, reference: reference) }
     }

@@ -7,7 +7,7 @@ extension SIPLeg {
         public var rtpPorts: PortRange
         /// Offers without SRTP are refused.
         public var requiresSRTP: Bool
-        /// Once it has answered, the far end may have us call somebody else in its place (REFER).
+        /// Once it has answered, the far end may have us call another address in its place (REFER).
         public var acceptsReferrals: Bool
         public var network: any DatagramNetwork
         public init(
@@ -27,15 +27,15 @@ extension SIPLeg {
         case ringing
         /// Media may flow: give the leg a stream with `open`.
         case answered
-        /// Nobody is left who may answer; this is why the last one did not.
+        /// No phone is left that may answer; this is why the last one did not.
         case failed(Failure)
         /// The far end hears nothing of us now, or hears us again.
         case held(Bool)
-        /// Somebody else has taken the far end's place.
+        /// Another phone has taken the far end's place.
         case replaced
         /// How the far end's call to where we referred it goes (`refer`).
         case referral(status: Int)
-        /// The far end wants us to call somebody else in its place; answer with `report`.
+        /// The far end wants us to call another address in its place; answer with `report`.
         case referralRequested(Referral)
         /// The line is dead, or the stream was closed at its other end.
         case mediaFailed(Leg.Failure)

@@ -201,7 +201,7 @@ extension UserAgent {
                 csofia_unreference(found)
             }
             incoming.replacesUnknown = incoming.replaces == nil
-            // The Call-ID is random, and nobody else has seen it yet.
+            // The Call-ID is random, and no other host has seen it yet.
             incoming.isFromOurselves = calls.values.contains {
                 $0.isToOurselves && !$0.isAnswered && $0.dialog.callID == dialog.callID
             }

@@ -75,7 +75,7 @@ static issize_t parse_status(su_home_t *home, msg_header_t *header, char *line, 
 }
 
 /* A request whose request line sofia cannot read (RFC 4475 §3.1.2.13, lwsruri) still gets an answer: if method and
- * version can be read, its address is replaced by one that nobody has, and the request is refused as any other. */
+ * version can be read, its address is replaced by one that is not in use, and the request is refused as any other. */
 #define UNREADABLE "sip:" UNREADABLE_HOST
 static struct msg_hclass_s request_class[1];
 

@@ -15,7 +15,7 @@ public struct BridgeSettings: Sendable {
     public var streamToken: String?
     /// Streams of calls' own may lead into our own network.
     public var allowsPrivateAddresses = false
-    /// What is done when the server cannot be had, or is lost.
+    /// The action when the server cannot be reached, or is lost.
     public var fallback = Fallback.hangup
     /// Said to the caller before the call is hung up; empty: nothing.
     public var failureMessage = ""

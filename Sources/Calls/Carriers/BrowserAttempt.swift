@@ -6,8 +6,8 @@ internal import Pipeline
 internal import Realtime
 internal import Store
 
-/// One attempt that rings in a browser: the page of whoever asked for the call brings a media stream (`WS
-/// /media/browser`).
+/// One attempt that rings in a browser: the page of the user who requested the call opens a media stream
+/// (`WS /media/browser`).
 actor BrowserAttempt: CarriedAttempt {
     private let call: Call
     private let line: CallLine

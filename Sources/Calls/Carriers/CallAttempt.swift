@@ -50,7 +50,7 @@ public struct CallLine: Sendable {
     }
 }
 
-/// What can be done with a call in progress, whoever carries it.
+/// The operations on a call in progress, the same for every carrier.
 protocol LiveCall: Actor {
     /// Ends a connected call; one that still rings is cancelled.
     func hangUp(_ reason: EndReason) async
@@ -61,7 +61,7 @@ protocol LiveCall: Actor {
     /// A person at a separate stream takes the AI's place, once the other party has been told. False: it cannot be
     /// done now.
     func takeOver(_ person: StreamedPerson) async -> Bool
-    /// Both sides are heard by somebody else too, until `stopListening`. False: it cannot be done now.
+    /// Sends both sides to a listener too, until `stopListening`. False: it cannot be done now.
     func listen(_ listener: CallListener) async -> Bool
     func stopListening(_ id: CallListener.ID) async
     /// The conversation's stages and queues as they are now; nil: there is none yet.
@@ -76,7 +76,7 @@ protocol CallAttempt: LiveCall {
     func cancel()
 }
 
-/// An attempt whose conversation comes by a leg of somebody else's, and may not be there yet.
+/// An attempt whose conversation comes by a leg of a carrier's, and may not be there yet.
 protocol CarriedAttempt: CallAttempt {
     var conversation: (any CarriedConversation)? { get }
 }
@@ -114,7 +114,7 @@ extension GraphCall {
     var reading: GraphReading? { graph?.reading }
 }
 
-/// A conversation that somebody else's leg carries.
+/// A conversation whose leg is a carrier's.
 protocol CarriedConversation: LiveCall {
     /// An answering machine has the call.
     func answeringMachine() async
@@ -127,7 +127,7 @@ struct StreamedPerson: Sendable {
     var loop: EventLoop
 }
 
-/// Somebody who hears a call without being a party of it.
+/// A listener hears a call without being a party of it.
 public struct CallListener: Sendable {
     public typealias ID = UInt64
     public enum Heard: Sendable {

@@ -8,7 +8,7 @@ internal import Synchronization
 /// Stores what happens in one attempt, in order and off the call's loop, so that the media path never waits for the
 /// disk.
 ///
-/// What a carrier tells twice is stored once; what comes after the end is not stored.
+/// A carrier's repeated report is stored once; a report after the end is not stored.
 final class CallJournal: Sendable {
     /// Changes waiting to be written.
     private static let entryLimit = 1_024

@@ -41,24 +41,28 @@ extension Carrier {
         return address + (Dialects.named(dialect)?.traits.paths.first ?? "")
     }
 
+    /// Seconds that a transferred call may last. A carrier that takes no limit at the transfer gets it when it places
+    /// the call; a call that we still hold ends with its stream.
+    static var handedOverLimit: Int { 14_400 }
+
     /// Its API, for a call that can be one of its own: an id goes into a URL.
     func api(for callID: String) -> (any CarrierAPI)? { Self.owns(callID: callID) ? api : nil }
 }
 
 /// What a carrier does with calls for us.
 public protocol CarrierAPI: Sendable {
-    /// It can take a call from our stream to somebody else.
+    /// It can connect a call to another number in place of our stream.
     var canTransfer: Bool { get }
     /// Has a call placed.
     /// - Returns: the carrier's id of it.
     func place(_ placement: CarrierPlacement) async throws(CarrierFailure) -> String
     /// How a call stands: asked where the carrier is silent too long.
     func report(of callID: String) async throws(CarrierFailure) -> CarrierReport
-    /// Ends a call that nobody has answered yet.
+    /// Ends a call that is not answered yet.
     func cancel(_ callID: String) async throws(CarrierFailure)
     /// Ends a call, whatever its state.
     func hangUp(_ callID: String) async throws(CarrierFailure)
-    /// Takes a call in progress away from our stream, to somebody else.
+    /// Connects a call in progress to another number in place of our stream.
     func transfer(_ callID: String, _ transfer: CarrierTransfer) async throws(CarrierFailure)
 }
 
@@ -86,7 +90,7 @@ public struct CarrierTransfer: Sendable {
     /// The number shown; nil: the carrier chooses.
     public var callerID: String?
     public var ringSeconds: Int
-    /// Of what the caller is told where nobody answers, e.g. `ko`.
+    /// Of the announcement to the caller if the target does not answer, e.g. `ko`.
     public var language: String
 
     /// As markup.

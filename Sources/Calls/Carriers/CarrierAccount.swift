@@ -1,6 +1,6 @@
 public import Net
 
-/// What is set for a carrier: the account there, and how its calls are carried. A property of `CarrierSettings`.
+/// A carrier's settings: the account there, and how its calls are carried. A property of `CarrierSettings`.
 public protocol CarrierAccount: Sendable {
     /// The carrier whose account it is.
     static var carrier: any Carrier.Type { get }

@@ -41,15 +41,3 @@ struct FormCallsAPI: CarrierAPI {
         _ = try await CarrierFailure.translated { try await rest.set(callID, fields) }
     }
 }
-
-extension CarrierFailure {
-    /// What a client in `Bridge` says, with its failure as one of ours.
-    static func translated<Answer>(
-        _ question: () async throws -> Answer
-    ) async throws(CarrierFailure) -> Answer {
-        do { return try await question() } catch {
-            guard let failure = error as? RESTFailure else { throw CarrierFailure("\(error)") }
-            throw CarrierFailure(failure.message, code: failure.code, status: failure.status)
-        }
-    }
-}

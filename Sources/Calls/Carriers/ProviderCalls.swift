@@ -4,8 +4,8 @@ internal import Pipeline
 internal import Realtime
 internal import Synchronization
 
-/// The calls that providers carry: those in progress, for whoever wants one hung up, and those that were placed and are
-/// awaited.
+/// The calls that providers carry: those in progress, so that they can be hung up, and those that were placed and whose
+/// streams are awaited.
 public final class ProviderCalls: Sendable {
     typealias Arrival =
         @Sendable (_ stream: Confined<any MediaStream>, _ loop: EventLoop, _ providerCallID: String) -> Void
@@ -49,7 +49,7 @@ public final class ProviderCalls: Sendable {
         state.withLock { $0.awaited[callID]?.user == user }
     }
 
-    /// On the stream's loop. False: nobody waits for it.
+    /// On the stream's loop. False: no attempt waits for it.
     func deliver(
         _ stream: Confined<any MediaStream>, on loop: EventLoop, of providerCallID: String, to callID: String,
         from user: String? = nil
@@ -64,7 +64,7 @@ public final class ProviderCalls: Sendable {
         return true
     }
 
-    /// The conversation of a call that goes by turns; nil: nobody waits for it.
+    /// The conversation of a turn-based call; nil: no attempt waits for it.
     func beginTurns(of callID: String, ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
         state.withLock { $0.awaited.removeValue(forKey: callID) }?.turns(ended)
     }

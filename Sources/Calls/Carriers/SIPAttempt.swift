@@ -205,7 +205,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
         phase = .ringing(until: nil)
         let host = makeHost(call)
         self.host = host
-        // Whoever takes it, the caller is answered: the AI takes the call in the person's place.
+        // The caller is answered in either case: if the person does not take the call, the AI does.
         host.transfer.ring(person) { [weak self] _ in self?.assumeIsolated { $0.leg?.answer() } }
     }
 
@@ -348,7 +348,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     // MARK: REFER
 
-    /// Blind: the far end is asked to call somebody else instead of us.
+    /// Blind: the far end is asked to call another address instead of us.
     private func refer(_ choice: TransferChoice) -> Bool {
         guard let leg, let route = line.referral(settings, choice) else { return false }
         return leg.refer(to: route.requestURI, by: "sip:\(caller)@\(line.userAgent.advertised)")

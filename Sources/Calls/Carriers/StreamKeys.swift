@@ -10,10 +10,10 @@ extension StreamServer.Settings {
         Setting("agent.purpose", \.brief.purpose, .text, "what the AI is to do on open streams (bridge.open_streams)")
     }
 
-    /// Why anybody could come in; nil: they cannot.
+    /// Why streams without a token could reach us; nil: they cannot.
     /// - Parameter host: address of HTTP.
     public func openProblem(host: String, isBoundToLoopback: Bool) -> String? {
         isOpen && !isBoundToLoopback
-            ? "bridge.open_streams lets anybody in: it is refused beyond loopback (http.host is \(host))" : nil
+            ? "bridge.open_streams accepts streams without a token: refused off loopback (http.host is \(host))" : nil
     }
 }

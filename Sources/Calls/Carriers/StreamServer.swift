@@ -21,7 +21,7 @@ public struct StreamServer: Sendable {
     public struct Settings: Sendable {
         /// Shared with another Trunkline.
         public var sharedToken: String?
-        /// Anybody is let in. For measuring, and refused beyond loopback.
+        /// Streams need no token. For measurements; refused beyond loopback.
         public var isOpen = false
         /// For open streams, which come without a brief of their own.
         public var brief = Brief(purpose: "Find out what the caller wants and help as far as you can.", questions: [])
@@ -51,7 +51,7 @@ public struct StreamServer: Sendable {
         self.arrivals = arrivals
     }
 
-    /// 404 where nobody is meant to stream to us; 403 for a signature that is not the carrier's.
+    /// 404 where no stream is expected; 403 for a signature that is not the carrier's.
     public func refusal(of request: HTTPRequest) -> Int {
         // Its token follows in `start`.
         if request.path == Self.browserPath { return 0 }
@@ -71,7 +71,7 @@ public struct StreamServer: Sendable {
         Dialects.at(path) ?? Dialects.standard
     }
 
-    /// The carrier that holds a call of this id, by its form; nil: another server does, or anybody.
+    /// The carrier that holds a call of this id, by its form; nil: another server or an unknown client does.
     private func holder(of callID: String, _ dialect: any MediaStreamDialect.Type) -> (any Carrier)? {
         guard let carrier = line.carriers.speaking(dialect.traits.name), type(of: carrier).owns(callID: callID) else {
             return nil
@@ -162,7 +162,7 @@ public struct StreamServer: Sendable {
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
             return .awaited(callID: ticket.callID, user: ticket.user)
         }
-        // A wrong token is a wrong token, whoever signed the upgrade; and nobody's browser comes without one.
+        // A signature does not make up for a wrong token, and a browser always needs a token.
         guard given == nil, !isBrowser else { return nil }
         if let signer {
             // No webhook of ours was asked: the call's numbers are known if the stream gives them.

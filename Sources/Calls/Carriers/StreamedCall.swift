@@ -4,7 +4,8 @@ internal import Net
 internal import Pipeline
 internal import Realtime
 
-/// A conversation over somebody else's leg. Lives as long as its stream; an actor of the stream's loop.
+/// A conversation whose leg is a carrier's, a browser's or another server's. Lives as long as its stream; an actor of
+/// the stream's loop.
 actor StreamedCall: CarriedConversation, GraphCall {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -14,7 +15,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
     /// Of the call's record; nil for a stream that belongs to none, which then has a journal of its own.
     private let attempt: CallJournal?
     private let providerCallID: String
-    /// Whose leg it is; nil: a browser's, another server's, or anybody's.
+    /// The carrier whose leg it is; nil: the leg is a browser's, another server's or an unknown client's.
     private let carrier: (any Carrier)?
     private(set) var host: ConversationHost?
 
@@ -46,7 +47,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
             loop: loop, call: call, line: line, settings: settings, journal: journal,
             carrier: .init(
                 transfers: { [weak self] choice in self?.assumeIsolated { $0.redirect(choice) } ?? false },
-                canTransfer: carrierTransfer(.anybody) != nil))
+                canTransfer: carrierTransfer(.anyOperator) != nil))
         self.host = host
         host.start(stream.value) { [weak self] reason in
             self?.assumeIsolated { $0.close(stream, journal) { ended(reason) } }
@@ -63,7 +64,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
     private func carrierTransfer(_ choice: TransferChoice) -> (api: any CarrierAPI, transfer: CarrierTransfer)? {
         let number: String? =
             switch choice {
-            case .anybody: settings.operatorNumber
+            case .anyOperator: settings.operatorNumber
             case .number(let number): number
             case .operator(let id): line.operators?.with(id: id)?.address
             }

@@ -342,7 +342,7 @@ public actor TurnBasedCall: CarriedConversation {
     /// Nothing tells when the machine has finished: the call is ended.
     func answeringMachine() async { await hangUp(.voicemail) }
 
-    // Our turn is a file that is being played: nothing can be put in, and nobody can join.
+    // Our turn is a file that the carrier plays: nothing can be put in, and no person can join.
     func say(_ text: String) -> Bool { false }
     func transfer(to choice: TransferChoice, mode: CallSettings.TransferMode?) -> Bool { false }
     func takeOver(_ person: StreamedPerson) -> Bool { false }

@@ -28,7 +28,7 @@ extension CallGraph {
         return true
     }
 
-    /// The caller hears music until somebody talks with them again.
+    /// The caller hears music until a person or the AI talks with them again.
     public func playMusic() {
         guard isTransferring, !isOver, music == nil else { return }
         music = HoldMusic()
@@ -55,7 +55,7 @@ extension CallGraph {
         }
     }
 
-    /// The person has sent the caller on, who waits for somebody else.
+    /// The person has sent the caller on; the caller waits for another person.
     public func detach() {
         partner?.onClose = nil
         partner?.onMessage = nil
@@ -63,7 +63,7 @@ extension CallGraph {
         playMusic()
     }
 
-    /// Nobody talks with the caller any more: the call is over.
+    /// The person leaves the caller: the call is over.
     func dismissPerson() {
         partner?.onClose = nil
         partner?.close()

@@ -39,7 +39,7 @@ public final class CallGraph {
     /// Who has the conversation with the caller.
     enum Floor {
         case agent
-        /// Nobody yet: the caller is on the way to a person. `isAccepted`: the far end calls that person itself.
+        /// The caller waits for a person to answer the transfer. `isAccepted`: the far end calls that person itself.
         case waiting(isAccepted: Bool)
         /// A person; this is the other end of their leg.
         case person(any MediaStream)
@@ -228,7 +228,7 @@ public final class CallGraph {
         guard !isOver else { return }
         isOver = true
         let now = now
-        // What was being said when the line went is in the transcript as far as it was heard.
+        // Speech that the end of the line cut off is in the transcript as far as it was heard.
         speaker.flush(now: now)
         listeners.end()
         speaker.onPlayed = nil

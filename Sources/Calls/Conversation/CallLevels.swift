@@ -2,7 +2,7 @@ internal import Foundation
 internal import Synchronization
 
 /// How loud the two sides of a call are now, 0 to 100: 0 is -60 dBFS or less, 100 full scale. Written by the call, read
-/// by whoever wants.
+/// on any thread.
 public final class CallLevels: Sendable {
     private static let range: Float = 60
     private let farLevel = Atomic<UInt8>(0), ownLevel = Atomic<UInt8>(0)

@@ -2,14 +2,14 @@ internal import Bridge
 internal import Net
 internal import Realtime
 
-/// The conversation of one media stream, whoever carries the call: makes its recording, graph, transfer and levels, and
-/// tells the journal what happens. Confined to the loop of the call.
+/// The conversation of one media stream, the same for every carrier: makes its recording, graph, transfer and levels,
+/// and tells the journal what happens. Confined to the loop of the call.
 final class ConversationHost {
     /// What only the carrier of the call can do.
     struct Carrier {
-        /// Has somebody else called in our place (`WarmTransfer.carrier` is told what becomes of it). False: it cannot.
+        /// Transfers the call by the carrier's own means; `WarmTransfer.carrier` gets the result. False: it cannot.
         var transfers: (TransferChoice) -> Bool = { _ in false }
-        /// It can do so for callers who want anybody.
+        /// It can do so for callers who name no operator.
         var canTransfer = false
         /// What has been counted of the media.
         var figures: () -> Call.MediaFigures? = { nil }
@@ -43,7 +43,7 @@ final class ConversationHost {
     func start(_ stream: any MediaStream, ended: @escaping (EndReason) -> Void) {
         let graph = CallGraph(
             loop: loop, stream: stream, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: carrier.canTransfer || line.hasSomebody(settings)),
+            settings: settings.conversation(of: call, canTransfer: carrier.canTransfer || line.hasTargets(settings)),
             usage: journal.usage, levels: line.levels.begin(call.id), recording: journal.beginRecording()
         ) { [journal, carrier, weak transfer = self.transfer] event in
             if case .transfer = event { transfer?.announced() }

@@ -19,7 +19,7 @@ struct LatencyProbe {
     mutating func synthesized(_ now: Int) { if sound == nil { sound = now } }
     mutating func sent(_ now: Int) { if wire == nil { wire = now } }
 
-    /// The whole answer, once; nil where a turn of ours answered nobody.
+    /// The whole answer, once; nil where a turn of ours answered no turn of the caller's.
     mutating func take() -> TurnLatency? {
         defer { self = LatencyProbe() }
         guard let speechEnded, let transcript, let words, let sound, let wire else { return nil }

@@ -143,8 +143,8 @@ final class RealtimeSession: AgentSession {
             return
         }
         waiting.passed()
-        // Nobody waits for the sound of a caller who is silent while we speak, or has been for long: several frames in
-        // one message.
+        // The sound of a caller who is silent while we speak, or has been for long, is not urgent: several frames go
+        // in one message.
         let isQuiet =
             !heard.activity.isSpeech && !heard.isInTurn && machine.isCallerQuiet
             && (graph.speaker.isSpeaking || now > graph.lastSpeechMs + Self.quietAfterMs)

@@ -3,8 +3,8 @@ internal import Realtime
 
 /// What of the caller's sound a recogniser gets, in its format: speech with a short past and a short tail.
 ///
-/// It gets nothing while nobody speaks. Of a silence inside a turn only the beginning is recognised as it comes, for
-/// it may be the turn's end, and then no more than that is wanted; the rest follows when speech goes on.
+/// It gets nothing while the caller is silent. Of a silence inside a turn only the beginning is recognised as it comes,
+/// for it may be the turn's end, and then no more than that is wanted; the rest follows when speech goes on.
 struct RecognizerFeed: ~Copyable {
     /// Silence at a turn's end that is still recognised, frames (200 ms).
     static let tailFrames = 10

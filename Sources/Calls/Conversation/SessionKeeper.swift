@@ -12,7 +12,7 @@ final class SessionKeeper {
         var gaveUp: (_ reason: String) -> Void
         var event: (SpeechSessionEvent) -> Void
         var audio: (UnsafeBufferPointer<UInt8>, _ item: Int) -> Void
-        /// Nobody speaks, and no answer is on its way.
+        /// Neither side speaks, and no answer is on its way.
         var isQuiet: () -> Bool
         /// A new session; the handle is of the one before.
         var open: (_ resumptionHandle: String?) -> any SpeechSession
@@ -99,7 +99,7 @@ final class SessionKeeper {
         reopenAt = handlers.map { $0.now() + policy.reconnectDelayMs << (failures - 1) }
     }
 
-    /// The successor takes the place of the session whose time is running out, unless somebody has begun to speak
+    /// The successor takes the place of the session whose time is running out, unless one side has begun to speak
     /// meanwhile: what the caller says, and the answer to it, belong to the old session.
     private func successorSays(_ event: SpeechSessionEvent) {
         switch event {

@@ -89,7 +89,7 @@ struct SpokenChain: ~Copyable {
         framing.took(nanoseconds: StageMeter.now() &- begin)
     }
 
-    /// What does not fill a frame belongs to speech that nobody wants any more.
+    /// Drops the rest that does not fill a frame: it belongs to flushed speech.
     mutating func flush() {
         partialCount = 0
         converter?.chain.flush()

@@ -5,7 +5,7 @@
 /// hours, the search for duplicates and redirections all judge `sip:+1-900-555-0123@host` as the number +19005550123.
 ///
 /// What it cannot read with certainty it refuses: escapes (`%39`), parameters (`;phone-context=`), passwords, a second
-/// `@`, names and brackets around the address, `sips:`. Nobody can tell which number the far end would take those for.
+/// `@`, names and brackets around the address, `sips:`. It is not certain which number the far end would read in those.
 public struct CallAddress: Sendable, Equatable {
     /// Characters of an address and of its user part.
     static let lengthLimit = 256

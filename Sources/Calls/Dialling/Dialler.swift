@@ -298,7 +298,7 @@ public actor Dialler {
         }
     }
 
-    /// nil: nobody carries calls that way.
+    /// nil: no carrier for this route is configured.
     /// - Returns: also the place of its event loop in `loops`, where the attempt has one.
     private func attempt(of call: Call, by route: Routing.Route) -> (any CallAttempt, loop: Int?)? {
         switch route {

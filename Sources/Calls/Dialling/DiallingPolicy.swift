@@ -170,7 +170,7 @@ extension Call {
         return [CallEvent.terminal(of: self, at: now)]
     }
 
-    /// What was not answered will not be.
+    /// Closes the questions that were not answered.
     mutating func closeAnswers() {
         var tracker = TaskTracker(questions: brief.questions)
         tracker.close()

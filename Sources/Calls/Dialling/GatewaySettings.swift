@@ -1,7 +1,7 @@
 internal import Bridge
 public import Settings
 
-/// Who takes numbers, and how we keep in touch with our trunks.
+/// The trunks and carriers for numbers, and how trunks are watched.
 public struct GatewaySettings: Sendable {
     /// Trunks that are tried one after the other.
     private static let trunkLimit = 8

@@ -50,8 +50,8 @@ public final class SIPArrivals: Sendable {
 
     /// Who calls.
     private enum Identity: Equatable {
-        /// Anybody: the caller's identity is not proven.
-        case anybody
+        /// The caller's identity is not proven.
+        case unproven
         /// A trunk of ours, by its address or by its password: it may speak for its callers (RFC 3325 §5).
         case trunk
         case `operator`(Operator)
@@ -80,7 +80,7 @@ public final class SIPArrivals: Sendable {
             }
         }
         if isTrustedSource { return .trunk }
-        guard inbound.trustedSources != nil else { return .anybody }
+        guard inbound.trustedSources != nil else { return .unproven }
         // The answer is the same for every number, so that none can be probed.
         guard !inbound.accounts.isEmpty || operators.all.contains(where: { $0.secret != nil }) else {
             throw Refusal(status: 403)
@@ -119,7 +119,7 @@ public final class SIPArrivals: Sendable {
         }
         var named = call
         switch identity {
-        case .anybody: break
+        case .unproven: break
         case .trunk: named.from = call.assertedIdentity ?? call.from
         case .operator(let known): named.from = known.number ?? known.sipUser
         }
@@ -150,8 +150,8 @@ public final class SIPArrivals: Sendable {
 }
 
 extension Call {
-    /// Rings in the browser of whoever asks for it: its remote number is `browser:` and the user's name, so that
-    /// each user has one such call at a time.
+    /// The call rings in the browser of the user who requests it. Its remote number is `browser:` and the user's name,
+    /// so that each user has one such call at a time.
     public static let browserPrefix = "browser:"
     public var isForBrowser: Bool { remoteNumber.hasPrefix(Self.browserPrefix) }
     /// Characters of a caller's name.

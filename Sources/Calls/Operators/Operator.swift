@@ -2,7 +2,7 @@ public import Bridge
 public import Foundation
 public import Store
 
-/// Somebody who answers calls at a telephone.
+/// A person who answers calls at a telephone.
 public struct Operator: Sendable, Equatable, Codable {
     public enum Status: String, Sendable, Codable, CaseIterable {
         case available

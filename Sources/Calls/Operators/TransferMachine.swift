@@ -10,13 +10,14 @@
 struct TransferMachine {
     /// Persons that one transfer tries.
     static let targetLimit = 10
-    /// The voice has 10 s for the briefing, which lasts a minute at most; whoever hears no end of it is joined, ms.
+    /// Milliseconds: the voice has 10 s to begin the briefing, which lasts a minute at most. Then the person is joined
+    /// even if the briefing has not ended.
     static let briefingLimitMs: UInt64 = 90_000
 
     /// Who is to take the caller.
     enum Wish: Equatable {
         /// - mode: nil: as configured.
-        case somebody(TransferChoice, CallSettings.TransferMode?)
+        case operators(TransferChoice, CallSettings.TransferMode?)
         /// A person at a separate stream.
         case guest(String)
     }
@@ -53,11 +54,11 @@ struct TransferMachine {
     }
 
     enum State: Equatable {
-        /// The AI has the caller, or nobody yet.
+        /// The AI has the caller, or the call is not answered yet.
         case idle
         /// The caller is being told.
         case announcing(Wish)
-        /// The carrier calls somebody else in our place.
+        /// The carrier transfers the call by its own means.
         case asking(deadline: UInt64)
         case ringing(Attempt)
         case briefing(Attempt)
@@ -71,11 +72,11 @@ struct TransferMachine {
     }
 
     enum Event: Equatable {
-        /// Somebody wants the caller transferred. The caller is told first.
+        /// A transfer is requested. The caller is told first.
         case wished(Wish)
-        /// ... which cannot be done now.
+        /// The caller cannot be told now.
         case cannotAnnounce
-        /// The caller has been told, whoever wished it. `targets`: who may be rung now.
+        /// The caller has been told. `targets`: the persons who may be rung now.
         case announced(targets: [TransferTarget])
         /// Before the answer: this person is to be rung.
         case early(TransferTarget)
@@ -92,7 +93,7 @@ struct TransferMachine {
         case failed(Int, String)
         case briefed(Int)
         case held(Int, Bool)
-        /// He wants the caller sent on. `to`: nil: to nobody that we know.
+        /// The person wants the caller sent on. `to`: nil: to an address that we do not know.
         case referral(Int, reference: UInt32, to: TransferTarget?)
         case left(Int)
         case callerLeft
@@ -100,7 +101,7 @@ struct TransferMachine {
     }
 
     enum Action: Equatable {
-        /// The carrier is to call somebody else in our place; one that cannot is `carrierFailed`.
+        /// The carrier is to transfer the call by its own means; if it cannot, `carrierFailed` follows.
         case ask(TransferChoice)
         case playMusic
         /// Calls a person's telephones.
@@ -112,9 +113,9 @@ struct TransferMachine {
         case join(Int)
         case joinGuest
         case hold(Bool)
-        /// The caller waits for somebody else.
+        /// The caller waits for another person.
         case detach
-        /// Tells who sends the caller on how that goes (RFC 3515).
+        /// Tells the person who sends the caller on how that goes (RFC 3515).
         case report(Int, status: Int, reference: UInt32)
         /// For the call's record.
         case note(name: String, operatorID: String?, Call.Transfer.Outcome, reason: String?)
@@ -124,7 +125,7 @@ struct TransferMachine {
         case finish
         /// The caller is the AI's again.
         case giveBack(String)
-        /// Of an early ring: a person takes the call (nil: nobody does).
+        /// Of an early ring: the person who takes the call; nil: none does.
         case decided(Int?)
     }
 
@@ -152,7 +153,7 @@ struct TransferMachine {
 
     /// Who is wanted, while the caller is being told.
     var choice: TransferChoice {
-        if case .announcing(.somebody(let choice, _)) = state { choice } else { .anybody }
+        if case .announcing(.operators(let choice, _)) = state { choice } else { .anyOperator }
     }
 
     mutating func handle(_ event: Event, at now: UInt64) -> [Action] {
@@ -177,7 +178,7 @@ struct TransferMachine {
             state = .announcing(wish)
             return []
         // The model's own wish.
-        case .announced(let targets): return begin(.somebody(.anybody, nil), targets, now)
+        case .announced(let targets): return begin(.operators(.anyOperator, nil), targets, now)
         case .early(let target): return next([target], Course(isEarly: true), now)
         // Later than we waited for it, and done all the same.
         case .carrierFinished:
@@ -212,7 +213,7 @@ struct TransferMachine {
                 .note(name: name, operatorID: nil, .ringing, reason: nil),
                 .note(name: name, operatorID: nil, .connected, reason: nil), .joinGuest,
             ]
-        case .somebody(let choice, let wanted):
+        case .operators(let choice, let wanted):
             guard (wanted ?? mode) == .attended, !targets.isEmpty else {
                 state = .asking(deadline: now + askLimitMs)
                 return [.ask(choice)]
@@ -241,7 +242,7 @@ struct TransferMachine {
 
     /// The next one is rung; where none is left, the transfer has failed.
     private mutating func next(_ targets: [TransferTarget], _ course: Course, _ now: UInt64) -> [Action] {
-        guard let target = targets.first else { return nobody(course) }
+        guard let target = targets.first else { return noTargetLeft(course) }
         lastLeg += 1
         let person = Person(leg: lastLeg, target: target)
         state = .ringing(
@@ -252,7 +253,7 @@ struct TransferMachine {
     }
 
     /// A further transfer failed while the first person was still there: caller and person stay joined.
-    private mutating func nobody(_ course: Course) -> [Action] {
+    private mutating func noTargetLeft(_ course: Course) -> [Action] {
         if let referrer = course.referrer {
             state = .bridged(referrer.person)
             return [

@@ -2,7 +2,7 @@ internal import Bridge
 
 /// Whom a caller is to be handed to.
 public enum TransferChoice: Sendable, Equatable {
-    case anybody
+    case anyOperator
     case `operator`(id: String)
     case number(String)
 }
@@ -24,15 +24,15 @@ struct TransferTarget: Equatable {
         var isOurs: Bool
     }
 
-    /// Seconds within which somebody who talks already must take the caller.
+    /// Seconds within which a person who is in a call already must take the caller.
     static let joinSeconds = 10
 }
 
 extension CallLine {
-    /// Whether there is anybody at all, now or later in the call.
-    func hasSomebody(_ settings: CallSettings) -> Bool {
+    /// Whether the call can be transferred at all, now or later.
+    func hasTargets(_ settings: CallSettings) -> Bool {
         operators?.all.isEmpty == false
-            || !targets(settings, choice: settings.operatorNumber.map { .number($0) } ?? .anybody).isEmpty
+            || !targets(settings, choice: settings.operatorNumber.map { .number($0) } ?? .anyOperator).isEmpty
     }
 
     /// How an operator is rung; nil: the operator is unavailable, or has no phone.
@@ -55,7 +55,7 @@ extension CallLine {
     }
 
     /// Those who may be asked to take a call, in the order in which they are tried.
-    func targets(_ settings: CallSettings, choice: TransferChoice = .anybody) -> [TransferTarget] {
+    func targets(_ settings: CallSettings, choice: TransferChoice = .anyOperator) -> [TransferTarget] {
         switch choice {
         case .operator(let id): return operators?.with(id: id).flatMap { target($0, settings) }.map { [$0] } ?? []
         case .number(let number):
@@ -63,7 +63,7 @@ extension CallLine {
             return [
                 TransferTarget(operatorID: nil, name: number, routes: [route], ringSeconds: Int(settings.ringTimeout))
             ]
-        case .anybody:
+        case .anyOperator:
             var found = operators?.available.compactMap { target($0, settings) } ?? []
             if let number = settings.operatorNumber { found += targets(settings, choice: .number(number)) }
             return found
@@ -73,7 +73,7 @@ extension CallLine {
     /// Where a caller's phone is asked to call; nil: nowhere.
     func referral(_ settings: CallSettings, _ choice: TransferChoice) -> Routing.SIPRoute? {
         var choice = choice
-        if choice == .anybody, let number = settings.operatorNumber { choice = .number(number) }
+        if choice == .anyOperator, let number = settings.operatorNumber { choice = .number(number) }
         return targets(settings, choice: choice).first?.routes.first
     }
 

@@ -6,7 +6,7 @@ internal import Pipeline
 internal import Realtime
 internal import Store
 
-/// A caller's transfer to a person (RFC 3725), whoever carries the caller: does what `TransferMachine` decides.
+/// A caller's transfer to a person (RFC 3725), for callers of every carrier: does what `TransferMachine` decides.
 ///
 /// The caller's side is a `CallGraph`; each person rung is a `SIPLeg` of ours. Confined to the loop of the call.
 final class WarmTransfer {
@@ -23,7 +23,7 @@ final class WarmTransfer {
     private let settings: CallSettings
     private let journal: CallJournal
     private let callerNumber: String
-    /// Has the carrier call somebody else in our place; it tells what becomes of that by `carrier`. False: it cannot.
+    /// Transfers the call by the carrier's own means, which reports the result by `carrier`. False: it cannot.
     private let ownWay: (TransferChoice) -> Bool
     weak var graph: CallGraph?
 
@@ -51,7 +51,7 @@ final class WarmTransfer {
 
     /// An operator wants the caller transferred, who is told first. False: it cannot be done now.
     func request(_ choice: TransferChoice, _ mode: CallSettings.TransferMode?) -> Bool {
-        announce(.somebody(choice, mode))
+        announce(.operators(choice, mode))
     }
 
     /// A person at a separate stream takes the AI's place, once the caller has been told. False: it cannot be done
@@ -71,7 +71,7 @@ final class WarmTransfer {
         return true
     }
 
-    /// Who takes the caller is known before the caller can have been told.
+    /// The machine knows the wish before the caller can have been told.
     private func announce(_ wish: TransferMachine.Wish) -> Bool {
         handle(.wished(wish))
         guard machine.state == .announcing(wish) else { return false }
@@ -126,7 +126,7 @@ final class WarmTransfer {
         }
     }
 
-    /// The carrier is calling somebody else: a caller on hold meanwhile is not a dead line.
+    /// The carrier is transferring the call: a caller on hold meanwhile is not a dead line.
     var isWithCarrier: Bool { if case .asking = machine.state { true } else { false } }
 
     /// The call is over.
@@ -152,7 +152,7 @@ final class WarmTransfer {
     private func perform(_ action: TransferMachine.Action) {
         switch action {
         case .ask(let choice):
-            if !ownWay(choice) { handle(.carrierFailed("there is nobody to hand it to")) }
+            if !ownWay(choice) { handle(.carrierFailed("there is no number to transfer to")) }
         case .playMusic: graph?.playMusic()
         case .ring(let person): ring(person)
         case .drop(let leg): drop(leg)

@@ -92,7 +92,7 @@ extension CallStore {
                 events = [try call.dial(at: now)]
                 try work.texts.clear(callID)
                 try work.dials.remove(before: now.addingTimeInterval(-DiallingPolicy.historySeconds))
-                // No number was shown to anybody.
+                // A browser's call dials no number.
                 if !call.isForBrowser { try work.dials.insert(callID, at: now, to: number, from: localKey) }
                 admission = .dial(call, route)
             case .hold(let rule, let until, let detail):

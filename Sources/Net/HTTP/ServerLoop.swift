@@ -16,8 +16,8 @@ final class ServerLoop: @unchecked Sendable {
     private var live: [ConnectionTable.ID: HTTPConnection] = [:]
     private var lastID: ConnectionTable.ID = 0
     private var ticker: EventLoop.Ticker?
-    /// Bytes of requests that are not complete, of all connections together; more, and those that have waited longest
-    /// for their rest give way. Bodies come before anybody has asked for a key.
+    /// Bytes of requests that are not complete, of all connections together; above it, those that have waited
+    /// longest for their rest are closed. Bodies are read before the key is checked.
     static let heldLimit = 64 << 20
     private var heldBytes = 0
 

@@ -46,9 +46,9 @@ public struct HeardFrame {
         if !interruptions.isEmpty { interruptions.removeAll(keepingCapacity: true) }
     }
 
-    /// What everybody behind this stage hears in place of the frame.
-    /// - Parameter sound: the wide sound, changed likewise, as long as it was; nil: there is none any more, and who
-    ///   takes wide sound gets the frame.
+    /// Replaces the frame for all later stages.
+    /// - Parameter sound: the wide sound, changed likewise, as long as it was; nil: it is dropped, and consumers
+    ///   of wide sound get the frame.
     public mutating func change(to frame: EncodedFrame, wide sound: AudioFrame?) {
         self.frame = frame
         if let sound { wide.set(sound) } else { wide.drop() }

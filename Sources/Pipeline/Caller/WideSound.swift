@@ -35,7 +35,7 @@ public struct HeardQueue {
     private var frames: Deque<(frame: EncodedFrame, isWide: Bool)> = []
     private var wide: Deque<AudioFrame> = []
 
-    /// - Parameter keepsWide: false: nobody takes wide sound, and it is left out.
+    /// - Parameter keepsWide: false: no consumer takes wide sound, and it is left out.
     public init(keepsWide: Bool) { self.keepsWide = keepsWide }
 
     public var count: Int { frames.count }

@@ -25,8 +25,8 @@ public enum Interruption: Sendable, Equatable {
     case interrupt
 }
 
-/// Pause, decide, resume: our speech stops with the caller's second frame of sound, so that nobody talks over the
-/// caller; whether it was meant is decided by how long it goes on. Counts frames, reads no clock.
+/// Pause, decide, resume: our speech stops with the caller's second frame of sound, so that we do not talk over
+/// the caller; whether it was meant is decided by how long it goes on. Counts frames, reads no clock.
 public struct BargeIn: Processor {
     public struct Configuration: Sendable, Equatable {
         /// Caller speech that makes us stop, ms. Two frames are the fastest that a click does not trigger.

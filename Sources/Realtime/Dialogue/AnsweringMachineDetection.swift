@@ -7,7 +7,7 @@ public enum AnsweringMachineDetection: Sendable, Equatable {
     case machine
     /// An automatic assistant asks who is calling and why before it puts the call through.
     case screening
-    /// A request to wait until somebody comes, or until the call is put through.
+    /// A request to wait until a person comes, or until the call is put through.
     case hold
     /// A voice menu; `person`: the key that leads to a person, if there is one.
     case menu(person: Character?)

@@ -81,7 +81,7 @@ public struct CallFlow: Sendable {
         silenceDeadline = now + (isOnHold ? policy.holdMs : policy.silencePromptMs) / max(1, shortened)
     }
 
-    /// Somebody speaks, or is about to.
+    /// One side speaks, or is about to.
     public mutating func cancelSilence() { silenceDeadline = nil }
 
     /// The caller has spoken: prompts are counted from 0 again.

@@ -22,7 +22,7 @@ public enum ConversationItem: Sendable, Equatable {
     case menu
     /// The keys we wanted to press could not be sent.
     case keysRefused
-    /// The caller asked for a person, but nobody could take the call.
+    /// The caller asked for a person, but no person could take the call.
     case transferFailed
     /// The maximum duration is nearly reached: say goodbye.
     case timeIsUp

@@ -6,8 +6,8 @@ internal import Problems
 final class SQLiteEngine: Engine {
     /// Seconds a write waits for another process's lock.
     private static let busyTimeout: TimeInterval = 5
-    /// Milliseconds between two tries to empty the log, and how often that is tried: somebody else reads, a backup
-    /// perhaps.
+    /// Milliseconds between two tries to empty the log while another reader (perhaps a backup) has it open, and the
+    /// number of tries.
     private static let logRetryMs = 100
     private static let logTries = 30
 
@@ -114,7 +114,7 @@ final class SQLiteEngine: Engine {
         return false
     }
 
-    /// False: somebody else reads the write-ahead log. Does not wait for the reader: all others would wait too.
+    /// False: another reader has the write-ahead log open. Does not wait for it: all others would wait too.
     private func truncateLog() async throws -> Bool {
         try await database.writeWithoutTransaction { db in
             try db.execute(sql: "PRAGMA busy_timeout = 0")

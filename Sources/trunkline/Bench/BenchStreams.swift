@@ -262,7 +262,7 @@ private final class Pacer: Sendable {
     func stop() { isStopped.withLock { $0 = true } }
 }
 
-/// `trunkline serve` as a child process, ready for streams from anybody on loopback.
+/// `trunkline serve` as a child process, ready for streams without a token on loopback.
 private final class BenchServer {
     private let process = Process()
     private let folder = NSTemporaryDirectory() + "trunkline-bench-\(UUID().uuidString)"

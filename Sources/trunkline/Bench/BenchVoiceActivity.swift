@@ -17,7 +17,7 @@ struct BenchVoiceActivity: ParsableCommand {
         "What time does it start?",
     ]
     private static let voices: [FliteVoice] = [.kal16, .rms]
-    /// Frames at the edges of speech that nobody can place: 60 ms on both sides.
+    /// Frames at the edges of speech that count for neither side: 60 ms on both sides.
     private static let edge = 3
 
     func run() throws {

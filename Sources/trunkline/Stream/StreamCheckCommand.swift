@@ -5,15 +5,15 @@ import Net
 import Pipeline
 import Realtime
 
-/// `trunkline stream check`: plays the carrier to anybody's server.
+/// `trunkline stream check`: plays the carrier to any server of media streams.
 struct StreamCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract:
             "Plays a carrier to a server of media streams, and judges what the server does by the vendor's rules.",
         discussion: """
-            The kit opens a stream as the carrier does, is silent, speaks, interrupts the answer, sends a message that \
-            nobody knows and a digit, and ends the stream. Exit codes: 0 no rule failed, 1 one failed, 2 nothing could \
+            The kit opens a stream as the carrier does, is silent, speaks, interrupts the answer, sends an unknown \
+            message and a digit, and ends the stream. Exit codes: 0 no rule failed, 1 one failed, 2 nothing could \
             be checked.
             """)
 

@@ -210,7 +210,7 @@ func fuzzTaskTracker(_ input: FuzzInput) {
         expect(Set(changed).isSubset(of: ["q1", "q2", "q3"]) && tracker.answers.count == 3, "an answer to no question")
         for (old, new) in zip(before.answers, tracker.answers) {
             expect(old.status == .pending || new.status != .pending, "a settled answer was made open again")
-            expect(new.status != .notAsked, "a report said that nobody asked")
+            expect(new.status != .notAsked, "a report said that a question was not asked")
             expect(
                 (new.text ?? "").count <= 2_000 && new.confidence.map { (0...1).contains($0) } ?? true,
                 "an answer without bounds")
@@ -262,7 +262,7 @@ func fuzzAnswerReading(_ input: FuzzInput) {
                 expect(value.isFinite && !Answer.Value.number(value).text.isEmpty, "a number that is none: \(value)")
             }
             if case .answer(.text(let choice)) = intent, kind == .choice {
-                expect(question.choices.contains(choice), "a choice that nobody gave")
+                expect(question.choices.contains(choice), "a choice that was not offered")
             }
         }
     }

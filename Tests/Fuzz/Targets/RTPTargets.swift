@@ -158,7 +158,7 @@ func fuzzSRTP(_ input: FuzzInput) {
     let body = steps.bytes(1_400)
     var hostile = body
     let opened = hostile.withUnsafeMutableBytes { opener.unprotect($0, isControl: isControl) }
-    expect(opened == nil, "a packet that nobody encrypted was opened")
+    expect(opened == nil, "a packet that was not encrypted was opened")
     var packet = body + [UInt8](repeating: 0, count: SecureRTP.overhead)
     guard
         let encrypted = packet.withUnsafeMutableBytes({ sealer.protect($0, length: body.count, isControl: isControl) })

@@ -50,7 +50,7 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
             // What is no answer to an offer of ours is not given to it.
             guard hasOffered, let terms = try? leg.accept(text) else { continue }
             expect(!isSecure || terms.keys != nil, "a secured offer was answered in the clear and that was taken")
-            expect(terms.remote.codecs.contains(terms.law), "a codec that nobody named")
+            expect(terms.remote.codecs.contains(terms.law), "a codec that was not offered")
             wasSecured = wasSecured || terms.keys != nil
         default:
             guard let (body, terms) = try? leg.answer(text) else { continue }
@@ -67,7 +67,7 @@ func fuzzOfferAnswer(_ input: FuzzInput) {
     }
 }
 
-/// Nobody gets in without the password; with it each count once.
+/// Without the password no request is accepted; with it each count is accepted once.
 func fuzzDigest(_ input: FuzzInput) {
     let now = Date(timeIntervalSince1970: 1_800_000_000)
     // One for each input: it remembers the nonces that were used, and the clock stands still.

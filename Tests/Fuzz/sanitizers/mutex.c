@@ -1,5 +1,5 @@
 /* ThreadSanitizer sees a lock of Swift's Mutex where it is taken and given back by code that is compiled into ours:
- * where nobody waits. Where somebody does, the kernel hands it over (futex(2), FUTEX_LOCK_PI) within
+ * where no thread waits. Where one does, the kernel hands it over (futex(2), FUTEX_LOCK_PI) within
  * libswiftSynchronization, which is not built with the sanitizer, so that it does not know that the second thread came
  * after the first. scripts/sanitize links this into what it builds: it tells it. */
 #define _GNU_SOURCE

@@ -60,7 +60,7 @@ public struct ExotelREST: Sendable {
     public init(_ configuration: Configuration, client: HTTPClient) {
         self.configuration = configuration
         rest = CarrierREST(title: "Exotel", client: client) { answer in
-            (answer["RestException"] as? [String: Any])?["Message"] as? String
+            (nil, (answer["RestException"] as? [String: Any])?["Message"] as? String)
         }
     }
 
@@ -68,7 +68,7 @@ public struct ExotelREST: Sendable {
     public func place(_ call: Placement) async throws(RESTFailure) -> String {
         let reply = try await rest.send(placing(call))
         guard let id = Self.call(in: reply)?["Sid"] as? String, Self.isCallID(id) else {
-            throw RESTFailure("Exotel's answer has no Sid", status: reply.status)
+            throw rest.unreadable(reply)
         }
         return id
     }
@@ -79,11 +79,8 @@ public struct ExotelREST: Sendable {
             url("connect.json"),
             [
                 ("From", call.to), ("CallerId", call.from), ("Url", flow), ("CallType", "trans"),
-                (
-                    "TimeOut",
-                    String(min(Self.ringSeconds.upperBound, max(Self.ringSeconds.lowerBound, call.ringSeconds)))
-                ),
-                ("TimeLimit", String(min(Self.timeLimit.upperBound, max(Self.timeLimit.lowerBound, call.timeLimit)))),
+                ("TimeOut", String(CarrierREST.within(Self.ringSeconds, call.ringSeconds))),
+                ("TimeLimit", String(CarrierREST.within(Self.timeLimit, call.timeLimit))),
                 ("CustomField", call.customField), ("StatusCallback", call.statusURL),
                 ("StatusCallbackContentType", "application/json"), ("StatusCallbackEvents[0]", "answered"),
                 ("StatusCallbackEvents[1]", "terminal"),

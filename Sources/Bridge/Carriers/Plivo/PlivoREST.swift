@@ -62,8 +62,8 @@ public struct PlivoREST: Sendable {
     public init(_ configuration: Configuration, client: HTTPClient) {
         self.configuration = configuration
         rest = CarrierREST(title: "Plivo", client: client) { answer in
-            (answer["error"] ?? answer["message"]) as? String
-                ?? (answer["error"] as? [String: Any])?["error"] as? String
+            let words = (answer["error"] ?? answer["message"]) as? String
+            return (nil, words ?? (answer["error"] as? [String: Any])?["error"] as? String)
         }
     }
 
@@ -72,7 +72,7 @@ public struct PlivoREST: Sendable {
         let reply = try await rest.send(placing(call))
         let told = CarrierREST.object(reply)?["request_uuid"]
         guard let id = told as? String ?? (told as? [String])?.first, CarrierREST.isUUID(id) else {
-            throw RESTFailure("Plivo's answer has no request_uuid", status: reply.status)
+            throw rest.unreadable(reply)
         }
         return id
     }
@@ -82,7 +82,7 @@ public struct PlivoREST: Sendable {
             "to": CarrierNumber.bare(call.to), "from": CarrierNumber.bare(call.from),
             "answer_url": call.answerURL, "answer_method": "POST", "ring_url": call.statusURL, "ring_method": "POST",
             "hangup_url": call.statusURL, "hangup_method": "POST",
-            "ring_timeout": min(Self.ringSeconds.upperBound, max(Self.ringSeconds.lowerBound, call.ringSeconds)),
+            "ring_timeout": CarrierREST.within(Self.ringSeconds, call.ringSeconds),
             "time_limit": call.timeLimit,
         ]
         if let machineURL = call.machineURL {
@@ -93,7 +93,7 @@ public struct PlivoREST: Sendable {
         return request("POST", "Call/", fields)
     }
 
-    /// Ends a call, or gives up one that nobody has answered.
+    /// Ends a call, answered or not.
     public func hangUp(_ id: String) async throws(RESTFailure) {
         do throws(RESTFailure) { _ = try await rest.send(request("DELETE", "Call/\(id)/")) } catch {
             // Before it rings, it may be known by its request alone.

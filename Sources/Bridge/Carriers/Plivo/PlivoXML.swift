@@ -24,7 +24,7 @@ public enum PlivoXML {
         ])
     }
 
-    /// `<Dial>`: hands the call to somebody else.
+    /// `<Dial>`: connects the call to another number.
     ///
     /// - Parameters:
     ///   - target: a number, or a `sip:` address.
@@ -32,7 +32,7 @@ public enum PlivoXML {
     ///   - next: asked, with `DialStatus`, when that is over.
     public static func dial(_ target: String, callerID: String?, ringSeconds: Int, next: String) -> String {
         let isSIP = target.lowercased().hasPrefix("sip:")
-        let timeout = min(Self.ringSeconds.upperBound, max(Self.ringSeconds.lowerBound, ringSeconds))
+        let timeout = CarrierREST.within(Self.ringSeconds, ringSeconds)
         return response([
             MarkupElement(
                 "Dial",

@@ -71,11 +71,16 @@ public struct TelnyxREST: Sendable {
     private static let idLimit = 256
 
     private let configuration: Configuration
-    private let client: HTTPClient
+    private let rest: CarrierREST
 
     public init(_ configuration: Configuration, client: HTTPClient) {
         self.configuration = configuration
-        self.client = client
+        // developers.telnyx.com/api-reference/errors: a list, each with a code of digits.
+        rest = CarrierREST(title: "Telnyx", client: client) { answer in
+            let error = (answer["errors"] as? [[String: Any]])?.first
+            let code = (error?["code"] as? String).flatMap { Int($0) }
+            return (code, (error?["detail"] ?? error?["title"]) as? String)
+        }
     }
 
     /// `v2:` or `v3:` and letters, digits, `-` and `_`, so that it may stand in a path as it is (RFC 3986 §3.3).
@@ -87,28 +92,29 @@ public struct TelnyxREST: Sendable {
     }
 
     /// - Returns: the call control id.
-    public func place(_ call: Placement) async throws -> String {
+    public func place(_ call: Placement) async throws(RESTFailure) -> String {
         guard let connectionID = configuration.connectionID else {
             throw RESTFailure("telnyx.connection_id is not set")
         }
         var fields: [String: Any] = [
             "connection_id": connectionID, "to": call.to, "from": call.from, "client_state": call.state.text,
-            "webhook_url": call.webhook, "webhook_url_method": "POST", "timeout_secs": Self.ringing(call.ringSeconds),
+            "webhook_url": call.webhook, "webhook_url_method": "POST",
+            "timeout_secs": CarrierREST.within(Self.ringing, call.ringSeconds),
             "time_limit_secs": min(Self.longest, call.timeLimit), "command_id": UUID().uuidString,
         ]
         if call.detectsMachines { fields["answering_machine_detection"] = "detect" }
-        let answer = try await ask("POST", "/calls", fields)
-        guard let id = answer["call_control_id"] as? String, Self.isCallID(id) else {
-            throw RESTFailure("Telnyx's answer is not one of a call", isUncertain: true)
+        let reply = try await ask("POST", "/calls", fields)
+        guard let id = Self.data(reply)["call_control_id"] as? String, Self.isCallID(id) else {
+            throw rest.unreadable(reply)
         }
         return id
     }
 
-    private static func ringing(_ seconds: Int) -> Int { min(ringing.upperBound, max(ringing.lowerBound, seconds)) }
-
     /// Answers a call that comes in.
     /// - Parameter stream: begins at once; nil: it is asked for later.
-    public func answer(_ callID: String, stream: (stream: TelnyxStream, token: String)?) async throws {
+    public func answer(
+        _ callID: String, stream: (stream: TelnyxStream, token: String)?
+    ) async throws(RESTFailure) {
         var fields = stream.map { $0.stream.answerFields(token: $0.token) } ?? [:]
         fields["client_state"] = TelnyxState.arrived.text
         fields["command_id"] = "answer"
@@ -116,29 +122,30 @@ public struct TelnyxREST: Sendable {
     }
 
     /// Begins the stream of an answered call.
-    public func stream(_ callID: String, _ stream: TelnyxStream, token: String) async throws {
+    public func stream(_ callID: String, _ stream: TelnyxStream, token: String) async throws(RESTFailure) {
         var fields = stream.startFields(token: token)
         fields["command_id"] = "stream"
         try await command("streaming_start", callID, fields)
     }
 
     /// Refuses a call that comes in.
-    public func reject(_ callID: String, isBusy: Bool) async throws {
+    public func reject(_ callID: String, isBusy: Bool) async throws(RESTFailure) {
         try await command(
             "reject", callID, ["cause": isBusy ? "USER_BUSY" : "CALL_REJECTED", "command_id": "reject"])
     }
 
     /// Ends a call, whatever its state. One that has ended is no failure.
-    public func hangUp(_ callID: String) async throws {
-        do { try await command("hangup", callID, ["command_id": UUID().uuidString]) } catch let failure as RESTFailure
-            where failure.code == Self.alreadyEnded
-        {}
+    public func hangUp(_ callID: String) async throws(RESTFailure) {
+        do { try await command("hangup", callID, ["command_id": UUID().uuidString]) } catch {
+            guard error.code == Self.alreadyEnded else { throw error }
+        }
     }
 
-    /// Rings somebody, who is joined with the caller at the answer. Where nobody answers the call goes on as it is.
-    public func transfer(_ callID: String, _ transfer: Transfer) async throws {
+    /// Rings a number, and joins it with the caller at the answer. Without an answer the call goes on as it is.
+    public func transfer(_ callID: String, _ transfer: Transfer) async throws(RESTFailure) {
         var fields: [String: Any] = [
-            "to": transfer.to, "timeout_secs": Self.ringing(transfer.ringSeconds), "time_limit_secs": Self.longest,
+            "to": transfer.to, "timeout_secs": CarrierREST.within(Self.ringing, transfer.ringSeconds),
+            "time_limit_secs": Self.longest,
             "webhook_url": transfer.webhook, "webhook_url_method": "POST",
             "target_leg_client_state": transfer.state.text, "command_id": UUID().uuidString,
         ]
@@ -148,7 +155,8 @@ public struct TelnyxREST: Sendable {
 
     /// Says something in Telnyx's own voice.
     /// - Parameter state: told with the end of it.
-    public func speak(_ callID: String, _ text: String, language: String, state: TelnyxState) async throws {
+    public func speak(_ callID: String, _ text: String, language: String, state: TelnyxState) async throws(RESTFailure)
+    {
         let fields: [String: Any] = [
             "payload": text, "voice": "female", "language": language, "client_state": state.text,
             "command_id": UUID().uuidString,
@@ -157,38 +165,28 @@ public struct TelnyxREST: Sendable {
     }
 
     /// Whether a call has not ended yet.
-    public func isAlive(_ callID: String) async throws -> Bool {
-        guard let isAlive = try await ask("GET", "/calls/\(callID)")["is_alive"] as? Bool else {
-            throw RESTFailure("Telnyx's answer is not one of a call")
-        }
+    public func isAlive(_ callID: String) async throws(RESTFailure) -> Bool {
+        let reply = try await ask("GET", "/calls/\(callID)")
+        guard let isAlive = Self.data(reply)["is_alive"] as? Bool else { throw rest.unreadable(reply) }
         return isAlive
     }
 
-    private func command(_ name: String, _ callID: String, _ fields: [String: Any]) async throws {
+    private func command(_ name: String, _ callID: String, _ fields: [String: Any]) async throws(RESTFailure) {
         _ = try await ask("POST", "/calls/\(callID)/actions/\(name)", fields)
     }
 
-    /// - Returns: what is under `data`.
-    private func ask(_ method: String, _ path: String, _ fields: [String: Any]? = nil) async throws -> [String: Any] {
-        var request = HTTPClientRequest(method, configuration.url + path)
+    private func ask(
+        _ method: String, _ path: String, _ fields: [String: Any]? = nil
+    ) async throws(RESTFailure) -> HTTPClientReply {
+        let url = configuration.url + path
+        var request = fields.map { CarrierREST.json(method, url, $0) } ?? HTTPClientRequest(method, url)
         request.headers.append(("authorization", "Bearer " + configuration.apiKey))
-        if let fields {
-            request.headers.append(("content-type", "application/json"))
-            request.body = Array(try JSONSerialization.data(withJSONObject: fields, options: .sortedKeys))
-        }
         request.isRepeatable = true
-        let reply = try await client.reply(to: request, from: "Telnyx")
-        let answer = (try? JSONSerialization.jsonObject(with: Data(reply.body))) as? [String: Any]
-        guard reply.isSuccess else { throw Self.failure(reply.status, answer) }
-        return answer?["data"] as? [String: Any] ?? [:]
+        return try await rest.send(request)
     }
 
-    /// developers.telnyx.com/api-reference/errors: a list, each with a code of digits.
-    private static func failure(_ status: Int, _ answer: [String: Any]?) -> RESTFailure {
-        let error = (answer?["errors"] as? [[String: Any]])?.first
-        let words = (error?["detail"] ?? error?["title"]) as? String
-        return RESTFailure(
-            "Telnyx refused (\(status)): \(words.map { String($0.prefix(300)) } ?? "no reason given")",
-            code: (error?["code"] as? String).flatMap { Int($0) }, status: status)
+    /// The answer proper.
+    private static func data(_ reply: HTTPClientReply) -> [String: Any] {
+        CarrierREST.object(reply)?["data"] as? [String: Any] ?? [:]
     }
 }

@@ -1,9 +1,9 @@
 internal import Crypto
 public import Foundation
 
-/// `telnyx-signature-ed25519` (developers.telnyx.com/development/api-fundamentals/webhooks/receiving-webhooks): that a
-/// webhook comes from Telnyx, and has not been kept by somebody for later. Of the body and the time alone, not of the
-/// URL.
+/// `telnyx-signature-ed25519` (developers.telnyx.com/development/api-fundamentals/webhooks/receiving-webhooks): proves
+/// that a webhook comes from Telnyx and is recent, not a recorded one sent again. It covers the body and the time, not
+/// the URL.
 public struct TelnyxSignature: Sendable {
     /// Lower case.
     public static let header = "telnyx-signature-ed25519"

@@ -6,10 +6,10 @@ public enum TelnyxState: Sendable, Equatable {
     case placed(callID: String)
     /// It came in, and we have answered it.
     case arrived
-    /// It rings an operator for a caller, whose call has this id. `language`: of what the caller is told where nobody
-    /// answers.
+    /// It rings an operator for a caller, whose call has this id. `language`: of the announcement to the caller if the
+    /// operator does not answer.
     case transfer(of: String, language: String)
-    /// The caller is told that nobody answers, and then it ends.
+    /// The caller hears that no operator answers, and then the call ends.
     case farewell
 
     /// Characters of a state, in Base64.

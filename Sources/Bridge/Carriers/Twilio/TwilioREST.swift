@@ -27,9 +27,9 @@ extension CallsREST {
             if wait > 0 { try await Task.sleep(for: .milliseconds(wait)) }
             var request = HTTPClientRequest("GET", url + ".wav")
             request.redirectLimit = 2
-            let reply = try await reply(to: request, limit: limit)
+            let reply = try await rest.reply(to: authenticated(request), limit: limit)
             if reply.isSuccess { return reply.body }
-            guard reply.status == 404 else { throw failure(reply) }
+            guard reply.status == 404 else { throw rest.refusal(reply) }
         }
         throw RESTFailure("the recording cannot be had", status: 404)
     }

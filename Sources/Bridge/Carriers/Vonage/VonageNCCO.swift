@@ -41,12 +41,12 @@ public struct VonageNCCO: Sendable, Equatable {
         return VonageNCCO([action])
     }
 
-    /// `connect` to somebody else.
+    /// `connect` to another number.
     ///
     /// - Parameters:
     ///   - target: a number, or a `sip:` address.
     ///   - callerID: a number of the account's; nil: Vonage chooses.
-    ///   - next: told how it goes; where nobody answers it may say what is to be done then.
+    ///   - next: a URL that is told how it goes; without an answer its reply says what to do next.
     public static func dial(_ target: String, callerID: String?, ringSeconds: Int, next: String) -> VonageNCCO {
         var action: [String: Any] = [
             "action": "connect", "endpoint": [endpoint(target)], "eventType": "synchronous", "eventUrl": [next],

@@ -31,7 +31,7 @@ public struct VonageREST: Sendable {
         /// Asked for an NCCO at the answer.
         public var answerURL: String
         public var eventURL: String
-        /// nil: nobody asks who answered.
+        /// nil: no machine detection.
         public var machineDetection: MachineDetection?
         /// Seconds of ringing.
         public var ringSeconds: Int
@@ -62,7 +62,7 @@ public struct VonageREST: Sendable {
         self.configuration = configuration
         self.now = now
         rest = CarrierREST(title: "Vonage", client: client) { answer in
-            (answer["detail"] ?? answer["title"] ?? answer["error_title"]) as? String
+            (nil, (answer["detail"] ?? answer["title"] ?? answer["error_title"]) as? String)
         }
     }
 
@@ -70,7 +70,7 @@ public struct VonageREST: Sendable {
     public func place(_ call: Placement) async throws(RESTFailure) -> String {
         let reply = try await rest.send(placing(call))
         guard let id = CarrierREST.object(reply)?["uuid"] as? String, CarrierREST.isUUID(id) else {
-            throw RESTFailure("Vonage's answer has no uuid", status: reply.status)
+            throw rest.unreadable(reply)
         }
         return id
     }
@@ -79,8 +79,8 @@ public struct VonageREST: Sendable {
         var fields: [String: Any] = [
             "to": [VonageNCCO.endpoint(call.to)], "from": VonageNCCO.endpoint(call.from),
             "answer_url": [call.answerURL], "answer_method": "POST", "event_url": [call.eventURL],
-            "event_method": "POST", "ringing_timer": Self.within(Self.ringSeconds, call.ringSeconds),
-            "length_timer": Self.within(Self.timeLimit, call.timeLimit),
+            "event_method": "POST", "ringing_timer": CarrierREST.within(Self.ringSeconds, call.ringSeconds),
+            "length_timer": CarrierREST.within(Self.timeLimit, call.timeLimit),
         ]
         switch call.machineDetection {
         case .standard: fields["machine_detection"] = "continue"
@@ -90,11 +90,7 @@ public struct VonageREST: Sendable {
         return request("POST", "", fields)
     }
 
-    private static func within(_ range: ClosedRange<Int>, _ value: Int) -> Int {
-        min(range.upperBound, max(range.lowerBound, value))
-    }
-
-    /// Ends a call, or gives up one that nobody has answered.
+    /// Ends a call, answered or not.
     public func hangUp(_ id: String) async throws(RESTFailure) {
         _ = try await rest.send(request("PUT", "/" + id, ["action": "hangup"]))
     }

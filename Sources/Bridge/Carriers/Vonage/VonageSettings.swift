@@ -11,7 +11,7 @@ public struct VonageSettings: Sendable {
     public var privateKey: String?
     /// Vonage's API, of the region that the calls are in, without a slash at the end.
     public var url = VonageREST.Configuration.vendorURL
-    /// nil: nobody asks who answered.
+    /// nil: no machine detection.
     public var machineDetection: VonageREST.MachineDetection? = .standard
     /// Where Vonage's streams go, a `wss:` URL; nil: to our public address.
     public var streamURL: String?

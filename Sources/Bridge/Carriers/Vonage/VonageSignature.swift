@@ -2,8 +2,8 @@ internal import Crypto
 public import Foundation
 internal import Net
 
-/// The token of a signed webhook (developer.vonage.com/en/getting-started/concepts/webhooks): that it comes from
-/// Vonage, which alone knows the signature secret, and that nobody has changed it.
+/// The token of a signed webhook (developer.vonage.com/en/getting-started/concepts/webhooks): proves that it
+/// comes from Vonage, which alone knows the signature secret, and is unchanged.
 ///
 /// It is a JWT (RFC 7519) with HMAC-SHA256 in `Authorization: Bearer`. Its claims name the account (`api_key`), perhaps
 /// the application, the time (`iat`), and the SHA-256 of what was sent (`payload_hash`, hex).

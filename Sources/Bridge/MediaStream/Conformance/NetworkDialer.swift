@@ -48,7 +48,7 @@ public final class NetworkDialer: StreamDialer {
         ticker = loop.addTicker(every: .tenth) { now in
             if now >= deadline { answer(.failed("no answer within \(Self.limitMs / 1_000) s")) }
         }
-        // Whoever takes the open socket sets both again.
+        // The receiver of the open socket sets both again.
         socket.onOpen = { [unowned socket] in
             guard ticker != nil else { return socket.close() }
             let pings = { [weak socket] in (sent: socket?.pings ?? 0, answered: socket?.pongs ?? 0) }

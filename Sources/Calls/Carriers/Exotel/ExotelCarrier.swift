@@ -30,11 +30,6 @@ public struct ExotelCarrier: Carrier {
         self.sampleRate = sampleRate
     }
 
-    /// Exotel signs no upgrade: a stream is known by its token.
-    public func isSigned(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool {
-        false
-    }
-
     public var api: (any CarrierAPI)? {
         rest.map { ExotelAPI(rest: $0, publicURL: publicURL, webhookToken: webhookToken) }
     }
@@ -61,16 +56,15 @@ struct ExotelAPI: CarrierAPI {
             to: placement.to, from: placement.from, customField: placement.callID,
             statusURL: "\(publicURL)/exotel/status?" + query, ringSeconds: placement.ringSeconds,
             timeLimit: placement.timeLimit)
-        do throws(RESTFailure) { return try await rest.place(call) } catch { throw CarrierFailure(error) }
+        return try await CarrierFailure.translated { try await rest.place(call) }
     }
 
     func report(of callID: String) async throws(CarrierFailure) -> CarrierReport {
-        do throws(RESTFailure) {
-            return CarrierReport(exotelCall: callID, status: try await rest.status(of: callID))
-        } catch { throw CarrierFailure(error) }
+        let status = try await CarrierFailure.translated { try await rest.status(of: callID) }
+        return CarrierReport(exotelCall: callID, status: status)
     }
 
-    /// A call that rings goes on ringing: whoever answers it is hung up on, for its stream is refused.
+    /// A call that rings goes on ringing. If it is answered, its stream is refused, and the call ends.
     func cancel(_ callID: String) async throws(CarrierFailure) { throw Self.missing("give up a call") }
 
     /// Nothing is to be asked for: the call ends with its stream.
@@ -90,17 +84,7 @@ extension CarrierReport {
     ///   - status: `queued`, `ringing`, `in-progress`, `completed`, `failed`, `busy`, `no-answer` or `canceled`.
     ///   - event: `answered` or `terminal`.
     public init(exotelCall sid: String, status: String?, event: String? = nil) {
-        let state: State? =
-            switch status {
-            case "ringing": .ringing
-            case "in-progress": .answered
-            case "completed": .completed
-            case "busy": .busy
-            case "no-answer": .noAnswer
-            case "canceled": .cancelled
-            case "failed": .failed
-            default: event == "answered" ? .answered : nil
-            }
-        self.init(callID: sid, state: state)
+        self.init(callID: sid, status: status)
+        if state == nil, event == "answered" { state = .answered }
     }
 }

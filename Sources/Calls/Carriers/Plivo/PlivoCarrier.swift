@@ -64,20 +64,18 @@ struct PlivoAPI: CarrierAPI {
             to: placement.to, from: placement.from, answerURL: webhook("answer", query), statusURL: status,
             machineURL: detectsMachines ? status : nil, ringSeconds: placement.ringSeconds,
             timeLimit: max(placement.timeLimit, PlivoCarrier.handedOverLimit))
-        do throws(RESTFailure) { return try await rest.place(call) } catch { throw CarrierFailure(error) }
+        return try await CarrierFailure.translated { try await rest.place(call) }
     }
 
     func report(of callID: String) async throws(CarrierFailure) -> CarrierReport {
-        do throws(RESTFailure) {
-            let call = try await rest.call(callID)
-            return CarrierReport(plivoCall: callID, status: call.status, hangupCode: call.hangupCode)
-        } catch { throw CarrierFailure(error) }
+        let call = try await CarrierFailure.translated { try await rest.call(callID) }
+        return CarrierReport(plivoCall: callID, status: call.status, hangupCode: call.hangupCode)
     }
 
     func cancel(_ callID: String) async throws(CarrierFailure) { try await hangUp(callID) }
 
     func hangUp(_ callID: String) async throws(CarrierFailure) {
-        do throws(RESTFailure) { try await rest.hangUp(callID) } catch { throw CarrierFailure(error) }
+        try await CarrierFailure.translated { try await rest.hangUp(callID) }
     }
 
     /// Plivo fetches the XML of a transfer: whom to call stands in the URL, which its signature covers.
@@ -85,9 +83,8 @@ struct PlivoAPI: CarrierAPI {
         var query = [(name: "to", value: transfer.target), (name: "ring", value: String(transfer.ringSeconds))]
         if let callerID = transfer.callerID { query.append((name: "from", value: callerID)) }
         query.append((name: "language", value: transfer.language))
-        do throws(RESTFailure) {
-            try await rest.transfer(callID, to: webhook("transfer", query))
-        } catch { throw CarrierFailure(error) }
+        let url = webhook("transfer", query)
+        try await CarrierFailure.translated { try await rest.transfer(callID, to: url) }
     }
 }
 

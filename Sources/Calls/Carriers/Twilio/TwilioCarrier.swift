@@ -49,7 +49,4 @@ public struct TwilioCarrier: Carrier {
             }
         }
     }
-
-    /// Seconds that a call may last which we have no part in any more; Twilio's own limit is 24 h.
-    private static let handedOverLimit = 14_400
 }

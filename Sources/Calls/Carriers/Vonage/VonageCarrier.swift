@@ -14,7 +14,7 @@ public struct VonageCarrier: Carrier {
     public var publicURL: String
     /// nil: Vonage is asked for nothing.
     public var rest: VonageREST?
-    /// A machine's call is ended; nil: nobody asks who answered.
+    /// Ends calls that a machine answers; nil: no machine detection.
     public var machineDetection: VonageREST.MachineDetection?
     /// Where its media streams go, and their hertz.
     public var streamURL: String
@@ -31,11 +31,6 @@ public struct VonageCarrier: Carrier {
         self.machineDetection = machineDetection
         self.streamURL = streamURL ?? Self.streamURL(at: publicURL)
         self.sampleRate = sampleRate
-    }
-
-    /// Vonage signs no upgrade: a stream is known by its token.
-    public func isSigned(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool {
-        false
     }
 
     public var api: (any CarrierAPI)? {
@@ -58,28 +53,25 @@ struct VonageAPI: CarrierAPI {
             to: placement.to, from: placement.from, answerURL: webhook("answer", "call", placement.callID),
             eventURL: webhook("event", "call", placement.callID), machineDetection: machineDetection,
             ringSeconds: placement.ringSeconds, timeLimit: max(placement.timeLimit, VonageCarrier.handedOverLimit))
-        do throws(RESTFailure) { return try await rest.place(call) } catch { throw CarrierFailure(error) }
+        return try await CarrierFailure.translated { try await rest.place(call) }
     }
 
     func report(of callID: String) async throws(CarrierFailure) -> CarrierReport {
-        do throws(RESTFailure) {
-            return CarrierReport(vonageCall: callID, status: try await rest.status(of: callID))
-        } catch { throw CarrierFailure(error) }
+        let status = try await CarrierFailure.translated { try await rest.status(of: callID) }
+        return CarrierReport(vonageCall: callID, status: status)
     }
 
     func cancel(_ callID: String) async throws(CarrierFailure) { try await hangUp(callID) }
 
     func hangUp(_ callID: String) async throws(CarrierFailure) {
-        do throws(RESTFailure) { try await rest.hangUp(callID) } catch { throw CarrierFailure(error) }
+        try await CarrierFailure.translated { try await rest.hangUp(callID) }
     }
 
     func transfer(_ callID: String, _ transfer: CarrierTransfer) async throws(CarrierFailure) {
         let ncco = VonageNCCO.dial(
             transfer.target, callerID: transfer.callerID, ringSeconds: transfer.ringSeconds,
             next: webhook("transferred", "language", transfer.language))
-        do throws(RESTFailure) { try await rest.transfer(callID, to: ncco) } catch {
-            throw CarrierFailure(error)
-        }
+        try await CarrierFailure.translated { try await rest.transfer(callID, to: ncco) }
     }
 }
 

@@ -37,10 +37,7 @@ public final class ExotelDialect: MediaStreamDialect {
     private var chunk = 0
     /// As application: microseconds of sound that have been sent.
     private var sentUs = 0
-    // Fixed text of messages, made once a stream.
-    private var soundPrefix: [UInt8] = []
-    private var markPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -55,74 +52,37 @@ public final class ExotelDialect: MediaStreamDialect {
     private func begin(streamID id: String) {
         streamID = id
         streamIDBytes = Array(id.utf8)
-        soundPrefix = Array(#"{"event":"media","stream_sid":"\#(id)","sequence_number":""#.utf8)
-        markPrefix = Array(#"{"event":"mark","stream_sid":"\#(id)","mark":{"name":""#.utf8)
-        clearText = Array(#"{"event":"clear","stream_sid":"\#(id)"}"#.utf8)
+        prepared = PreparedMessages(
+            sound: #"{"event":"media","stream_sid":"\#(id)","sequence_number":""#,
+            mark: (#"{"event":"mark","stream_sid":"\#(id)","mark":{"name":""#, #""}}"#),
+            clear: #"{"event":"clear","stream_sid":"\#(id)"}"#)
     }
 
-    /// Ids stand unescaped in the fast path's text.
-    private static func plain(_ id: String) -> String {
-        String(id.prefix(idLimit).filter { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.:".contains($0)) })
-    }
+    private static func plain(_ id: String) -> String { WireText.plainID(id, limit: idLimit, signs: "-_.:") }
 
     // MARK: Decoding
 
     public func decode(
         _ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind, into inbox: DialectInbox
     ) throws(MediaStreamError) {
-        var event: JSONMembers.Value?
-        var id: JSONMembers.Value?
-        var media: JSONMembers.Value?
-        let isObject = JSONMembers.forEach(in: bytes) { key, value in
-            if JSONMembers.equals(key, "event") { event = value }
-            if JSONMembers.equals(key, "stream_sid") || JSONMembers.equals(key, "streamSid") { id = value }
-            if JSONMembers.equals(key, "media") { media = value }
-        }
-        guard isObject, let event, event.kind == .string else {
-            throw MediaStreamError("the message is no JSON object with an \"event\"")
-        }
-        if let id, id.kind == .string, !isOurs(UnsafeBufferPointer(rebasing: bytes[id.range])) {
-            throw MediaStreamError("stream_sid is another stream's")
-        }
-        let name = UnsafeBufferPointer(rebasing: bytes[event.range])
-        guard JSONMembers.equals(name, "media") else {
-            return try other(String(decoding: name, as: UTF8.self), bytes, into: inbox)
+        let message = try EventMessage(bytes, id: "stream_sid", or: "streamSid")
+        guard isOpen || message.isOf(streamIDBytes) else { throw MediaStreamError("stream_sid is another stream's") }
+        guard message.isEvent("media") else {
+            return try other(String(decoding: message.event, as: UTF8.self), bytes, into: inbox)
         }
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
-        guard let media, media.kind == .object else { throw MediaStreamError("media is missing") }
-        try sound(UnsafeBufferPointer(rebasing: bytes[media.range]), into: inbox)
-    }
-
-    private func isOurs(_ id: UnsafeBufferPointer<UInt8>) -> Bool {
-        streamIDBytes.isEmpty || role == .application && !hasStarted || streamIDBytes.elementsEqual(id)
-    }
-
-    private func sound(_ media: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        var payload: JSONMembers.Value?
-        var time: JSONMembers.Value?
-        var isOutbound = false
-        let isObject = JSONMembers.forEach(in: media) { key, value in
-            if JSONMembers.equals(key, "payload") { payload = value }
-            if JSONMembers.equals(key, "timestamp") { time = value }
-            if JSONMembers.equals(key, "track") {
-                isOutbound = JSONMembers.equals(UnsafeBufferPointer(rebasing: media[value.range]), "outbound")
-            }
-        }
-        // Our own voice, where somebody asked for both tracks.
-        if isOutbound, role == .application { return }
-        guard isObject, let payload, payload.kind == .string else {
-            throw MediaStreamError("media.payload is missing")
-        }
-        var timestampMs: UInt32?
-        if role == .application {
-            timestampMs = WireReading.number(time, in: media).map { UInt32(truncatingIfNeeded: $0) }
-        }
+        let media = try message.media()
+        // Our own voice, where both tracks were asked for.
+        if media.isOutbound, role == .application { return }
         try inbox.sound(
-            base64: UnsafeBufferPointer(rebasing: media[payload.range]), hasEscapes: payload.hasEscapes,
-            timestampMs: timestampMs)
+            base64: media.payload, hasEscapes: media.hasEscapes,
+            timestampMs: role == .application ? media.timestampMs : nil)
     }
 
-    /// What is no sound.
+    /// The stream's id is not known yet.
+    private var isOpen: Bool { streamIDBytes.isEmpty || role == .application && !hasStarted }
+
+    /// A message without sound.
     private func other(
         _ event: String, _ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox
     ) throws(MediaStreamError) {
@@ -137,7 +97,7 @@ public final class ExotelDialect: MediaStreamDialect {
         case (.application, "start"): try start(body, of: bytes, into: inbox)
         case (.application, "dtmf"), (_, "mark"), (_, "stop"):
             guard role == .carrier || hasStarted else { throw MediaStreamError("\(event) came before start") }
-            try inbox.say(said(event, WireReading.texts(body) ?? [:]))
+            try inbox.say(said(event, WireJSON.scalars(body) ?? [:]))
         case (.carrier, "clear"): inbox.say(.clear)
         default: break  // a later version's
         }
@@ -145,10 +105,7 @@ public final class ExotelDialect: MediaStreamDialect {
 
     private func said(_ event: String, _ body: [String: String]) throws(MediaStreamError) -> MediaStreamMessage {
         switch event {
-        case "dtmf":
-            guard let digit = body["digit"], digit.count == 1, TelephoneEvent.digits.contains(digit[digit.startIndex])
-            else { throw MediaStreamError("dtmf.digit is missing or no digit") }
-            return .dtmf(digit[digit.startIndex])
+        case "dtmf": return .dtmf(try WireJSON.digit(body["digit"]))
         case "mark":
             guard let name = body["name"], name.utf8.count <= Self.nameLimit else {
                 throw MediaStreamError("mark.name is missing or too long")
@@ -171,19 +128,19 @@ public final class ExotelDialect: MediaStreamDialect {
             if JSONMembers.equals(key, "media_format") || JSONMembers.equals(key, "mediaFormat") { mediaFormat = value }
         }
         guard isObject else { throw MediaStreamError("start is missing") }
-        let members = WireReading.texts(body) ?? [:]
-        let outer = WireReading.texts(bytes) ?? [:]
+        let members = WireJSON.scalars(body) ?? [:]
+        let outer = WireJSON.scalars(bytes) ?? [:]
         guard
             let id = outer["stream_sid"] ?? outer["streamSid"] ?? members["stream_sid"] ?? members["streamSid"],
             !id.isEmpty, id == Self.plain(id)
         else { throw MediaStreamError("stream_sid is missing or odd") }
         try agree(mediaFormat, in: body, inbox)
         var parameters: [String: String] = [:]
-        for (name, value) in query.prefix(WireReading.memberLimit) where name != "sample-rate" {
+        for (name, value) in query.prefix(WireJSON.memberLimit) where name != "sample-rate" {
             parameters[name] = value
         }
         if let custom, custom.kind == .object {
-            let texts = WireReading.texts(UnsafeBufferPointer(rebasing: body[custom.range])) ?? [:]
+            let texts = WireJSON.scalars(UnsafeBufferPointer(rebasing: body[custom.range])) ?? [:]
             parameters.merge(texts) { $1 }
         }
         for name in ["from", "to"] where members[name] != nil { parameters[name] = members[name] }
@@ -204,8 +161,8 @@ public final class ExotelDialect: MediaStreamDialect {
             if JSONMembers.equals(key, "encoding") { encoding = value }
             if JSONMembers.equals(key, "sample_rate") || JSONMembers.equals(key, "sampleRate") { rate = value }
         }
-        let hertz = rate == nil ? Int(format.sampleRate) : WireReading.number(rate, in: object) ?? 0
-        guard let known = ExotelFormat.named(WireReading.text(encoding, in: object) ?? "", rate: hertz) else {
+        let hertz = rate == nil ? Int(format.sampleRate) : WireJSON.number(rate, in: object) ?? 0
+        guard let known = ExotelFormat.named(WireJSON.scalar(encoding, in: object) ?? "", rate: hertz) else {
             throw MediaStreamError("start.media_format is not one of Exotel's", refusal: .format)
         }
         try inbox.agree(ExotelFormat.terms(known, role))
@@ -227,17 +184,8 @@ public final class ExotelDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(markPrefix, target, 0))
-            return WireText.write(#""}}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
-        guard let object = object(for: message), let data = Self.data(object), data.count <= target.count else {
-            return nil
-        }
-        return data.copyBytes(to: target)
+        if role == .application, let count = prepared.write(message, target) { return count }
+        return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func encode(_ word: DialectWord) -> [UInt8]? {
@@ -257,7 +205,7 @@ public final class ExotelDialect: MediaStreamDialect {
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        soundPrefix.count + Base64.encodedLength(byteCount) + 192
+        prepared.sound.count + Base64.encodedLength(byteCount) + 192
     }
 
     /// Both ends number and time their messages: without that some streams end early, say the vendor's samples.
@@ -268,7 +216,7 @@ public final class ExotelDialect: MediaStreamDialect {
         chunk &+= 1
         let ms = role == .carrier ? Int(timestampMs) : sentUs / 1_000
         sentUs &+= format.microseconds(ofBytes: sound.count)
-        var at = WireText.write(soundPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         at = WireText.write(sequence, target, at)
         at = WireText.write(#"","media":{"#, target, at)
         if role == .carrier, tracks.count > 1 {

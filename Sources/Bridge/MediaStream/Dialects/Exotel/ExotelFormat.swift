@@ -20,7 +20,7 @@ enum ExotelFormat {
 
     /// nil: Exotel has no such format. Of linear PCM it has several names; `base64` is one.
     static func named(_ encoding: String, rate given: Int) -> WireFormat? {
-        let (name, rate) = WireReading.mediaType(encoding)
+        let (name, rate) = WireFormat.mediaType(encoding)
         let hertz = rate ?? given
         switch name {
         case "mulaw", "ulaw", "pcmu": return hertz == 8_000 ? .muLaw8k : nil

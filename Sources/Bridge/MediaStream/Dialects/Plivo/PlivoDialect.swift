@@ -50,10 +50,7 @@ public final class PlivoDialect: MediaStreamDialect {
     private var incoming: WireFormat
     // As application: the time of the first sound.
     private var firstMs: Int?
-    // Fixed text of messages, made once a stream.
-    private var soundPrefix: [UInt8] = []
-    private var checkpointPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -68,84 +65,44 @@ public final class PlivoDialect: MediaStreamDialect {
     private func begin(streamID id: String) {
         streamID = id
         streamIDBytes = Array(id.utf8)
-        checkpointPrefix = Array(#"{"event":"checkpoint","streamId":"\#(id)","name":""#.utf8)
-        clearText = Array(#"{"event":"clearAudio","streamId":"\#(id)"}"#.utf8)
         let encoding = PlivoFormat.encoding(of: outgoing)
-        soundPrefix = Array(
-            (role == .carrier
+        prepared = PreparedMessages(
+            sound: role == .carrier
                 ? #"{"event":"media","streamId":"\#(id)","sequenceNumber":"#
                 : #"{"event":"playAudio","streamId":"\#(id)","media":{"contentType":"\#(encoding)","sampleRate":"#
-                    + #"\#(outgoing.sampleRate),"payload":""#).utf8)
+                    + #"\#(outgoing.sampleRate),"payload":""#,
+            mark: (#"{"event":"checkpoint","streamId":"\#(id)","name":""#, #""}"#),
+            clear: #"{"event":"clearAudio","streamId":"\#(id)"}"#)
     }
 
-    /// Ids stand unescaped in the fast path's text.
-    private static func plain(_ id: String) -> String {
-        String(id.prefix(idLimit).filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
-    }
+    private static func plain(_ id: String) -> String { WireText.plainID(id, limit: idLimit) }
 
     // MARK: Decoding
 
     public func decode(
         _ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind, into inbox: DialectInbox
     ) throws(MediaStreamError) {
-        var event: JSONMembers.Value?
-        var id: JSONMembers.Value?
-        var media: JSONMembers.Value?
-        let isObject = JSONMembers.forEach(in: bytes) { key, value in
-            if JSONMembers.equals(key, "event") { event = value }
-            if JSONMembers.equals(key, "streamId") { id = value }
-            if JSONMembers.equals(key, "media") { media = value }
-        }
-        guard isObject, let event, event.kind == .string else {
-            throw MediaStreamError("the message is no JSON object with an \"event\"")
-        }
-        if let id, id.kind == .string, !isOurs(UnsafeBufferPointer(rebasing: bytes[id.range])) {
-            throw MediaStreamError("streamId is another stream's")
-        }
-        let name = UnsafeBufferPointer(rebasing: bytes[event.range])
-        guard JSONMembers.equals(name, role == .application ? "media" : "playAudio") else {
+        let message = try EventMessage(bytes, id: "streamId")
+        guard isOpen || message.isOf(streamIDBytes) else { throw MediaStreamError("streamId is another stream's") }
+        guard message.isEvent(role == .application ? "media" : "playAudio") else {
+            let event = String(decoding: message.event, as: UTF8.self)
             return try role == .application
-                ? told(String(decoding: name, as: UTF8.self), bytes, into: inbox)
-                : asked(String(decoding: name, as: UTF8.self), bytes, into: inbox)
+                ? told(event, bytes, into: inbox) : asked(event, bytes, into: inbox)
         }
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
-        guard let media, media.kind == .object else { throw MediaStreamError("media is missing") }
-        try sound(UnsafeBufferPointer(rebasing: bytes[media.range]), into: inbox)
-    }
-
-    private func isOurs(_ id: UnsafeBufferPointer<UInt8>) -> Bool {
-        streamIDBytes.isEmpty || role == .application && !hasStarted || streamIDBytes.elementsEqual(id)
-    }
-
-    private func sound(_ media: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        var payload: JSONMembers.Value?
-        var time: JSONMembers.Value?
-        var type: JSONMembers.Value?
-        var rate: JSONMembers.Value?
-        var isOutbound = false
-        let isObject = JSONMembers.forEach(in: media) { key, value in
-            if JSONMembers.equals(key, "payload") { payload = value }
-            if JSONMembers.equals(key, "timestamp") { time = value }
-            if JSONMembers.equals(key, "contentType") { type = value }
-            if JSONMembers.equals(key, "sampleRate") { rate = value }
-            if JSONMembers.equals(key, "track") {
-                isOutbound = JSONMembers.equals(UnsafeBufferPointer(rebasing: media[value.range]), "outbound")
-            }
-        }
-        guard isObject, let payload, payload.kind == .string else {
-            throw MediaStreamError("media.payload is missing")
-        }
+        let media = try message.media()
         var timestampMs: UInt32?
         switch role {
         case .application:
-            if isOutbound { return }  // our own voice, where somebody asked for both tracks
-            timestampMs = sinceBegin(WireReading.number(time, in: media))
-        case .carrier: try settle(type, WireReading.number(rate, in: media), in: media, inbox)
+            if media.isOutbound { return }  // our own voice, where both tracks were asked for
+            timestampMs = sinceBegin(media.timestamp)
+        case .carrier: try settle(try message.mediaObject(), inbox)
         }
-        try inbox.sound(
-            base64: UnsafeBufferPointer(rebasing: media[payload.range]), hasEscapes: payload.hasEscapes,
-            timestampMs: timestampMs)
+        try inbox.sound(base64: media.payload, hasEscapes: media.hasEscapes, timestampMs: timestampMs)
     }
+
+    /// The stream's id is not known yet.
+    private var isOpen: Bool { streamIDBytes.isEmpty || role == .application && !hasStarted }
 
     /// Whether it is told since 1970 (the reference) or since the stream's begin (the vendor's SDK).
     private func sinceBegin(_ time: Int?) -> UInt32? {
@@ -156,9 +113,13 @@ public final class PlivoDialect: MediaStreamDialect {
     }
 
     /// As carrier: in which format this `playAudio` is.
-    private func settle(
-        _ type: JSONMembers.Value?, _ rate: Int?, in media: UnsafeBufferPointer<UInt8>, _ inbox: DialectInbox
-    ) throws(MediaStreamError) {
+    private func settle(_ media: UnsafeBufferPointer<UInt8>, _ inbox: DialectInbox) throws(MediaStreamError) {
+        var type: JSONMembers.Value?
+        var rate: Int?
+        _ = JSONMembers.forEach(in: media) { key, value in
+            if JSONMembers.equals(key, "contentType") { type = value }
+            if JSONMembers.equals(key, "sampleRate") { rate = WireJSON.number(value, in: media) }
+        }
         guard let type, type.kind == .string else { throw MediaStreamError("media.contentType is missing") }
         if rate == playedRate, playedType.elementsEqual(media[type.range]), !playedType.isEmpty { return }
         guard let text = JSONMembers.text(type, in: media), let format = PlivoFormat.named(text, rate: rate) else {
@@ -193,14 +154,7 @@ public final class PlivoDialect: MediaStreamDialect {
         }
         switch event {
         case "dtmf":
-            var digit: String?
-            if let dtmf, dtmf.kind == .object {
-                digit = WireReading.texts(UnsafeBufferPointer(rebasing: bytes[dtmf.range]))?["digit"]
-            }
-            guard let digit, digit.count == 1, let key = digit.first, TelephoneEvent.digits.contains(key) else {
-                throw MediaStreamError("dtmf.digit is missing or no digit")
-            }
-            inbox.say(.dtmf(key))
+            inbox.say(.dtmf(try WireJSON.digit(WireJSON.text(of: "digit", dtmf, in: bytes))))
         case "stop": inbox.say(.stop)
         default: try inbox.say(.mark(checked(name, in: bytes)))
         }
@@ -224,7 +178,7 @@ public final class PlivoDialect: MediaStreamDialect {
             let text = #"{"event":"clearedAudio","sequenceNumber":\#(sequence),"streamId":"\#(streamID)"}"#
             inbox.reply(Array(text.utf8))
         case "sendDTMF":
-            guard let digits = WireReading.text(dtmf, in: bytes), (1...Self.digitLimit).contains(digits.utf8.count),
+            guard let digits = WireJSON.scalar(dtmf, in: bytes), (1...Self.digitLimit).contains(digits.utf8.count),
                 digits.allSatisfy({ TelephoneEvent.digits.contains($0) })
             else { throw MediaStreamError("dtmf is missing or has what is no digit") }
             for digit in digits { inbox.say(.dtmf(digit)) }
@@ -236,7 +190,7 @@ public final class PlivoDialect: MediaStreamDialect {
     private func checked(
         _ name: JSONMembers.Value?, in bytes: UnsafeBufferPointer<UInt8>
     ) throws(MediaStreamError) -> String {
-        guard let name = WireReading.text(name, in: bytes), name.utf8.count <= Self.nameLimit else {
+        guard let name = WireJSON.scalar(name, in: bytes), name.utf8.count <= Self.nameLimit else {
             throw MediaStreamError("name is missing or too long")
         }
         return name
@@ -256,12 +210,12 @@ public final class PlivoDialect: MediaStreamDialect {
         _ = JSONMembers.forEach(in: start) { key, value in
             if JSONMembers.equals(key, "mediaFormat") { mediaFormat = value }
         }
-        let members = WireReading.texts(start) ?? [:]
+        let members = WireJSON.scalars(start) ?? [:]
         guard let id = members["streamId"], !id.isEmpty, id == Self.plain(id) else {
             throw MediaStreamError("start.streamId is missing or odd")
         }
         if let mediaFormat, mediaFormat.kind == .object {
-            let format = WireReading.texts(UnsafeBufferPointer(rebasing: start[mediaFormat.range])) ?? [:]
+            let format = WireJSON.scalars(UnsafeBufferPointer(rebasing: start[mediaFormat.range])) ?? [:]
             let rate = format["sampleRate"].map { Int($0) ?? 0 }
             guard let known = PlivoFormat.named(format["encoding"] ?? "", rate: rate) else {
                 throw MediaStreamError("start.mediaFormat is not one of Plivo's", refusal: .format)
@@ -286,19 +240,9 @@ public final class PlivoDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(checkpointPrefix, target, 0))
-            return WireText.write(#""}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
-        guard let object = role == .carrier ? told(message) : asked(message),
-            let data = try? JSONSerialization.data(
-                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
-            data.count <= target.count
-        else { return nil }
-        return data.copyBytes(to: target)
+        if role == .application, let count = prepared.write(message, target) { return count }
+        let object = role == .carrier ? told(message) : asked(message)
+        return object.flatMap { WireJSON.write($0, target) }
     }
 
     public func encode(_ word: DialectWord) -> [UInt8]? {
@@ -314,13 +258,13 @@ public final class PlivoDialect: MediaStreamDialect {
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        soundPrefix.count + Base64.encodedLength(byteCount) + 192
+        prepared.sound.count + Base64.encodedLength(byteCount) + 192
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(soundPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             lastMs = Int(timestampMs)

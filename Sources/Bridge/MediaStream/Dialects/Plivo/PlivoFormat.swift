@@ -15,7 +15,7 @@ enum PlivoFormat {
     /// - Parameter given: hertz beside the media type, which may have a rate of its own.
     /// - Returns: nil: neither Plivo nor Vobiz has it.
     static func named(_ encoding: String, rate given: Int?) -> WireFormat? {
-        let (name, rate) = WireReading.mediaType(encoding)
+        let (name, rate) = WireFormat.mediaType(encoding)
         switch (name, given ?? rate ?? 8_000) {
         case ("mulaw", 8_000): return .muLaw8k
         case ("l16", 8_000): return linear(8_000)

@@ -6,17 +6,17 @@ internal import Net
 enum PlivoHeaders {
     static func read(_ value: JSONMembers.Value?, in bytes: UnsafeBufferPointer<UInt8>) -> [String: String] {
         guard let value else { return [:] }
-        if value.kind == .object { return WireReading.texts(UnsafeBufferPointer(rebasing: bytes[value.range])) ?? [:] }
-        guard let text = WireReading.text(value, in: bytes) else { return [:] }
+        if value.kind == .object { return WireJSON.scalars(UnsafeBufferPointer(rebasing: bytes[value.range])) ?? [:] }
+        guard let text = WireJSON.scalar(value, in: bytes) else { return [:] }
         let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
-        if trimmed.hasPrefix("{"), let texts = Array(trimmed.utf8).withUnsafeBufferPointer({ WireReading.texts($0) }) {
+        if trimmed.hasPrefix("{"), let texts = Array(trimmed.utf8).withUnsafeBufferPointer({ WireJSON.scalars($0) }) {
             return texts
         }
         // The attribute of the `<Stream>` has commas.
         let separator: Character = trimmed.contains(";") ? ";" : ","
         var headers: [String: String] = [:]
-        for pair in trimmed.split(separator: separator, maxSplits: WireReading.memberLimit) {
-            guard headers.count < WireReading.memberLimit, let equals = pair.firstIndex(of: "=") else { continue }
+        for pair in trimmed.split(separator: separator, maxSplits: WireJSON.memberLimit) {
+            guard headers.count < WireJSON.memberLimit, let equals = pair.firstIndex(of: "=") else { continue }
             let name = pair[..<equals].trimmingCharacters(in: .whitespaces)
             headers[name] = pair[pair.index(after: equals)...].trimmingCharacters(in: .whitespaces)
         }

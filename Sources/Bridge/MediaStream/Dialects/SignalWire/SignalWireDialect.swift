@@ -1,4 +1,3 @@
-internal import Foundation
 public import Net
 
 /// SignalWire's cXML `<Stream>`, both ends (signalwire.com/docs/compatibility-api/cxml/reference/voice/stream).
@@ -32,10 +31,7 @@ public final class SignalWireDialect: MediaStreamDialect {
     private var hasStarted = false
     private var sequence = 0
     private var chunk = 0
-    // Fixed text of messages, made once a stream.
-    private var mediaPrefix: [UInt8] = []
-    private var markPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -49,12 +45,12 @@ public final class SignalWireDialect: MediaStreamDialect {
     /// - Parameter id: plain text, for it stands in messages as it is.
     private func begin(streamSid id: String) {
         streamSid = Array(id.utf8)
-        mediaPrefix = Array(
-            (role == .application
+        prepared = PreparedMessages(
+            sound: role == .application
                 ? #"{"event":"media","streamSid":"\#(id)","media":{"payload":""#
-                : #"{"event":"media","sequenceNumber":""#).utf8)
-        markPrefix = Array(#"{"event":"mark","streamSid":"\#(id)","mark":{"name":""#.utf8)
-        clearText = Array(#"{"event":"clear","streamSid":"\#(id)"}"#.utf8)
+                : #"{"event":"media","sequenceNumber":""#,
+            mark: (#"{"event":"mark","streamSid":"\#(id)","mark":{"name":""#, #""}}"#),
+            clear: #"{"event":"clear","streamSid":"\#(id)"}"#)
     }
 
     /// SignalWire takes a payload of any length and sends 20 ms.
@@ -81,7 +77,7 @@ public final class SignalWireDialect: MediaStreamDialect {
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
         guard message.isOf(streamSid) else { throw MediaStreamError("streamSid is another stream's") }
         let media = try message.media()
-        if media.isOutbound { return }  // our own voice, where somebody asked for both tracks
+        if media.isOutbound { return }  // our own voice, where both tracks were asked for
         try inbox.sound(base64: media.payload, hasEscapes: media.hasEscapes, timestampMs: media.timestampMs)
     }
 
@@ -105,10 +101,7 @@ public final class SignalWireDialect: MediaStreamDialect {
     }
 
     private func other(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        let wire: Wire
-        do { wire = try JSONDecoder().decode(Wire.self, from: Data(bytes)) } catch {
-            throw MediaStreamError("the message is not valid JSON of this protocol")
-        }
+        let wire = try WireJSON.decode(Wire.self, bytes)
         switch wire.event {
         case "connected": inbox.say(.connected)
         case "start" where role == .application: inbox.say(.start(try begin(wire, inbox)))
@@ -170,41 +163,23 @@ public final class SignalWireDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(markPrefix, target, 0))
-            return WireText.write(#""}}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
-        guard let object = object(for: message),
-            let data = try? JSONSerialization.data(
-                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
-            data.count <= target.count
-        else { return nil }
-        return data.copyBytes(to: target)
+        if role == .application || message != .clear, let count = prepared.write(message, target) { return count }
+        return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        mediaPrefix.count + Base64.encodedLength(byteCount) + 160
+        prepared.sound.count + Base64.encodedLength(byteCount) + 160
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(mediaPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1
-            at = WireText.write(sequence, target, at)
-            at = WireText.write(
-                track == .inbound
-                    ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target,
-                at)
-            at = WireText.write(chunk, target, at)
-            at = WireText.write(#"","timestamp":""#, target, at)
-            at = WireText.write(Int(timestampMs), target, at)
-            at = WireText.write(#"","payload":""#, target, at)
+            at = WireText.writeCarriersMedia(
+                sequence: sequence, track, chunk: chunk, timestampMs: timestampMs, target, at)
         }
         at = Base64.encode(sound.span, into: target, at: at)
         return WireText.write(#""}}"#, target, at)

@@ -46,7 +46,7 @@ public final class TelnyxDialect: MediaStreamDialect {
     private var hasStarted = false
     private var sequence = 0
     private var chunk = 0
-    private var mediaPrefix: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     private var window = ChunkWindow()
     private var isLinearIn: Bool
@@ -70,10 +70,11 @@ public final class TelnyxDialect: MediaStreamDialect {
     private func begin(streamID id: String) {
         streamID = Array(id.utf8)
         // As carrier the id is plain.
-        mediaPrefix = Array(
-            (role == .application
+        prepared = PreparedMessages(
+            sound: role == .application
                 ? #"{"event":"media","media":{"payload":""#
-                : #"{"event":"media","stream_id":"\#(id)","sequence_number":""#).utf8)
+                : #"{"event":"media","stream_id":"\#(id)","sequence_number":""#,
+            mark: (#"{"event":"mark","mark":{"name":""#, #""}}"#), clear: #"{"event":"clear"}"#)
     }
 
     private static func terms(_ incoming: WireFormat, _ outgoing: WireFormat, _ role: MediaStreamRole) -> WireTerms {
@@ -106,7 +107,7 @@ public final class TelnyxDialect: MediaStreamDialect {
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
         guard message.isOf(streamID) else { throw MediaStreamError("stream_id is another stream's") }
         let media = try message.media()
-        if media.isOutbound {  // our own voice, where somebody asked for both tracks
+        if media.isOutbound {  // our own voice, where both tracks were asked for
             window.mayHold = false
             return
         }
@@ -198,10 +199,7 @@ public final class TelnyxDialect: MediaStreamDialect {
     }
 
     private func other(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        let wire: Wire
-        do { wire = try JSONDecoder().decode(Wire.self, from: Data(bytes)) } catch {
-            throw MediaStreamError("the message is not valid JSON of this protocol")
-        }
+        let wire = try WireJSON.decode(Wire.self, bytes)
         switch wire.event {
         case "connected":
             if let text = wire.connected?[Self.tokenName]?.text, text.count <= Self.tokenLimit { token = text }
@@ -293,41 +291,23 @@ public final class TelnyxDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(#"{"event":"mark","mark":{"name":""#, target, 0)
-            return WireText.write(#""}}"#, target, WireText.write(name.utf8, target, at))
-        case .clear where role == .application: return WireText.write(#"{"event":"clear"}"#, target, 0)
-        default: break
-        }
-        guard let object = object(for: message),
-            let data = try? JSONSerialization.data(
-                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
-            data.count <= target.count
-        else { return nil }
-        return data.copyBytes(to: target)
+        if role == .application, let count = prepared.write(message, target) { return count }
+        return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        mediaPrefix.count + Base64.encodedLength(byteCount) + 160
+        prepared.sound.count + Base64.encodedLength(byteCount) + 160
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(mediaPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1
-            at = WireText.write(sequence, target, at)
-            at = WireText.write(
-                track == .inbound
-                    ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target,
-                at)
-            at = WireText.write(chunk, target, at)
-            at = WireText.write(#"","timestamp":""#, target, at)
-            at = WireText.write(Int(timestampMs), target, at)
-            at = WireText.write(#"","payload":""#, target, at)
+            at = WireText.writeCarriersMedia(
+                sequence: sequence, track, chunk: chunk, timestampMs: timestampMs, target, at)
         }
         if isLinearOut, isOtherOrder {
             at = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: sound.count) { swapped in
@@ -353,7 +333,7 @@ public final class TelnyxDialect: MediaStreamDialect {
             begin(streamID: WireText.plainID(start.streamID))
             callID = start.callID
             var parameters = start.parameters
-            // Who hears PCMA would answer in PCMU.
+            // Without it an application that hears PCMA answers in PCMU.
             if format == .aLaw8k { parameters[Self.codecName] = "PCMA" }
             let body: [String: Any] = [
                 "user_id": Self.userID, "call_control_id": callID, "call_session_id": callID,

@@ -1,4 +1,3 @@
-internal import Foundation
 public import Net
 
 /// Twilio Media Streams (twilio.com/docs/voice/media-streams/websocket-messages), both ends.
@@ -30,10 +29,7 @@ public final class TwilioDialect: MediaStreamDialect {
     private var sequence = 0
     private var chunk = 0
     private var accountSid = "AC00000000000000000000000000000000"
-    // Fixed text of messages, made once a stream.
-    private var mediaPrefix: [UInt8] = []
-    private var markPrefix: [UInt8] = []
-    private var clearText: [UInt8] = []
+    private var prepared = PreparedMessages()
 
     public init(_ options: DialectOptions) {
         role = options.role
@@ -45,12 +41,13 @@ public final class TwilioDialect: MediaStreamDialect {
     }
 
     private func begin(streamSid id: String) {
-        streamSid = Self.plain(id)
+        streamSid = WireText.plainID(id)
         streamSidBytes = Array(streamSid.utf8)
-        let end = role == .application ? #""media":{"payload":""# : ""
-        markPrefix = Array(#"{"event":"mark","streamSid":"\#(streamSid)","mark":{"name":""#.utf8)
-        clearText = Array(#"{"event":"clear","streamSid":"\#(streamSid)"}"#.utf8)
-        mediaPrefix = Array((#"{"event":"media","streamSid":"\#(streamSid)","# + end).utf8)
+        prepared = PreparedMessages(
+            sound: #"{"event":"media","streamSid":"\#(streamSid)","#
+                + (role == .application ? #""media":{"payload":""# : #""sequenceNumber":""#),
+            mark: (#"{"event":"mark","streamSid":"\#(streamSid)","mark":{"name":""#, #""}}"#),
+            clear: #"{"event":"clear","streamSid":"\#(streamSid)"}"#)
     }
 
     // MARK: Decoding
@@ -58,67 +55,14 @@ public final class TwilioDialect: MediaStreamDialect {
     public func decode(
         _ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind, into inbox: DialectInbox
     ) throws(MediaStreamError) {
-        var event: JSONMembers.Value?
-        var sid: JSONMembers.Value?
-        var media: JSONMembers.Value?
-        var mark: JSONMembers.Value?
-        let isObject = JSONMembers.forEach(in: bytes) { key, value in
-            if JSONMembers.equals(key, "event") { event = value }
-            if JSONMembers.equals(key, "streamSid") { sid = value }
-            if JSONMembers.equals(key, "media") { media = value }
-            if JSONMembers.equals(key, "mark") { mark = value }
-        }
-        guard isObject, let event, event.kind == .string else {
-            throw MediaStreamError("the message is no JSON object with an \"event\"")
-        }
-        let name = UnsafeBufferPointer(rebasing: bytes[event.range])
-        if JSONMembers.equals(name, "mark") {
-            return try echo(mark.map { UnsafeBufferPointer(rebasing: bytes[$0.range]) }, into: inbox)
-        }
-        guard JSONMembers.equals(name, "media") else { return try other(bytes, into: inbox) }
+        let message = try EventMessage(bytes, id: "streamSid")
+        if message.isEvent("mark") { return inbox.say(.mark(try message.mark())) }
+        guard message.isEvent("media") else { return try other(bytes, into: inbox) }
         guard role == .carrier || hasStarted else { throw MediaStreamError("media came before start") }
-        if let sid, sid.kind == .string, !isOurs(UnsafeBufferPointer(rebasing: bytes[sid.range])) {
-            throw MediaStreamError("streamSid is another stream's")
-        }
-        guard let media, media.kind == .object else { throw MediaStreamError("media is missing") }
-        try take(UnsafeBufferPointer(rebasing: bytes[media.range]), into: inbox)
-    }
-
-    private func echo(_ mark: UnsafeBufferPointer<UInt8>?, into inbox: DialectInbox) throws(MediaStreamError) {
-        var name: String?
-        if let mark {
-            _ = JSONMembers.forEach(in: mark) { key, value in
-                if JSONMembers.equals(key, "name") { name = JSONMembers.text(value, in: mark) }
-            }
-        }
-        guard let name else { throw MediaStreamError("mark.name is missing") }
-        inbox.say(.mark(name))
-    }
-
-    private func isOurs(_ sid: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard sid.count == streamSidBytes.count, let given = sid.baseAddress else { return false }
-        return streamSidBytes.withUnsafeBufferPointer { ours in
-            ours.baseAddress.map { memcmp($0, given, sid.count) == 0 } ?? false
-        }
-    }
-
-    private func take(_ media: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        var payload: JSONMembers.Value?
-        var time: UInt32 = 0
-        var isOutbound = false
-        _ = JSONMembers.forEach(in: media) { key, value in
-            if JSONMembers.equals(key, "payload") { payload = value }
-            if JSONMembers.equals(key, "track") {
-                isOutbound = JSONMembers.equals(UnsafeBufferPointer(rebasing: media[value.range]), "outbound")
-            }
-            guard JSONMembers.equals(key, "timestamp") else { return }
-            for byte in media[value.range] where (48...57).contains(byte) { time = time &* 10 &+ UInt32(byte - 48) }
-        }
-        if isOutbound { return }  // our own voice, where somebody asked for both tracks
-        guard let payload, payload.kind == .string else { throw MediaStreamError("media.payload is missing") }
-        try inbox.sound(
-            base64: UnsafeBufferPointer(rebasing: media[payload.range]), hasEscapes: payload.hasEscapes,
-            timestampMs: time)
+        guard message.isOf(streamSidBytes) else { throw MediaStreamError("streamSid is another stream's") }
+        let media = try message.media()
+        if media.isOutbound { return }  // our own voice, where both tracks were asked for
+        try inbox.sound(base64: media.payload, hasEscapes: media.hasEscapes, timestampMs: media.timestampMs)
     }
 
     private struct Wire: Decodable {
@@ -137,10 +81,7 @@ public final class TwilioDialect: MediaStreamDialect {
     }
 
     private func other(_ bytes: UnsafeBufferPointer<UInt8>, into inbox: DialectInbox) throws(MediaStreamError) {
-        let wire: Wire
-        do { wire = try JSONDecoder().decode(Wire.self, from: Data(bytes)) } catch {
-            throw MediaStreamError("the message is not valid JSON of this protocol")
-        }
+        let wire = try WireJSON.decode(Wire.self, bytes)
         switch wire.event {
         case "connected": inbox.say(.connected)
         case "start":
@@ -181,42 +122,23 @@ public final class TwilioDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        switch message {
-        case .mark(let name) where role == .application && WireText.isPlain(name):
-            let at = WireText.write(name.utf8, target, WireText.write(markPrefix, target, 0))
-            return WireText.write(#""}}"#, target, at)
-        case .clear where role == .application: return WireText.write(clearText, target, 0)
-        default: break
-        }
-        guard let object = object(for: message),
-            let data = try? JSONSerialization.data(
-                withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes]),
-            data.count <= target.count
-        else { return nil }
-        return data.copyBytes(to: target)
+        if role == .application, let count = prepared.write(message, target) { return count }
+        return object(for: message).flatMap { WireJSON.write($0, target) }
     }
 
     public func capacity(forSound byteCount: Int) -> Int {
-        mediaPrefix.count + Base64.encodedLength(byteCount) + 160
+        prepared.sound.count + Base64.encodedLength(byteCount) + 160
     }
 
     public func encode(
         sound: UnsafeBufferPointer<UInt8>, timestampMs: UInt32, into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var at = WireText.write(mediaPrefix, target, 0)
+        var at = WireText.write(prepared.sound, target, 0)
         if role == .carrier {
             sequence &+= 1
             chunk &+= 1
-            at = WireText.write(#""sequenceNumber":""#, target, at)
-            at = WireText.write(sequence, target, at)
-            at = WireText.write(
-                track == .inbound
-                    ? #"","media":{"track":"inbound","chunk":""# : #"","media":{"track":"outbound","chunk":""#, target,
-                at)
-            at = WireText.write(chunk, target, at)
-            at = WireText.write(#"","timestamp":""#, target, at)
-            at = WireText.write(Int(timestampMs), target, at)
-            at = WireText.write(#"","payload":""#, target, at)
+            at = WireText.writeCarriersMedia(
+                sequence: sequence, track, chunk: chunk, timestampMs: timestampMs, target, at)
         }
         at = Base64.encode(sound.span, into: target, at: at)
         return WireText.write(#""}}"#, target, at)
@@ -260,10 +182,5 @@ public final class TwilioDialect: MediaStreamDialect {
             (.application, .stop):
             return nil
         }
-    }
-
-    /// Stream ids stand unescaped in the fast path's text.
-    private static func plain(_ id: String) -> String {
-        String(id.prefix(64).filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
     }
 }
