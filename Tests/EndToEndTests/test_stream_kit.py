@@ -11,6 +11,7 @@ import pytest
 from conftest import TRUNKLINE, clean_environment
 from ports import free_port
 from test_operations import run
+from twilio.request_validator import RequestValidator
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import serve
@@ -100,6 +101,53 @@ def test_what_cannot_be_checked_exits_with_2(server, tmp_path):
     assert refused.returncode == 1 and "HTTP 404" in refused.stdout
 
 
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        (["--bearer", "abc"], "Bearer abc"),
+        (["--basic", "user:pass word"], "Basic dXNlcjpwYXNzIHdvcmQ="),
+        (["--header", "authorization: Own x"], "Own x"),
+    ],
+)
+def test_a_server_sees_what_it_asks_for(tmp_path, options, expected):
+    seen = []
+
+    def refuse(connection, request):
+        seen.append(request.headers.get("authorization"))
+        return connection.respond(403, "no")
+
+    with other_server(lambda socket: None, process_request=refuse) as port:
+        result = check(f"ws://127.0.0.1:{port}/", "twilio", *options, "--only", "upgrade", cwd=tmp_path)
+    assert result.returncode == 1 and seen == [expected]
+
+
+def test_the_kit_signs_as_twilio_does(tmp_path):
+    """Judged by Twilio's own package: a right signature gets in, a wrong one and none do not."""
+    validator, verdicts = RequestValidator("auth-token"), []
+
+    def judge(connection, request):
+        url = f"wss://voice.example.com{request.path}"
+        given = request.headers.get("x-twilio-signature")
+        verdicts.append(given and validator.validate(url, {}, given))
+        return None if verdicts[-1] else connection.respond(403, "no")
+
+    def silent(socket):
+        for _ in socket:
+            pass
+
+    with other_server(silent, process_request=judge) as port:
+        result = check(
+            f"ws://127.0.0.1:{port}/media?a=1",
+            *["twilio", "--secret", "auth-token", "--signed-url", "wss://voice.example.com/media?a=1"],
+            *["--seconds", "5", "--json"],
+            cwd=tmp_path,
+        )
+    _, rules = findings(result)
+    assert verdicts == [True, False, None]
+    for rule in ["upgrade", "let-in", "wrong-signature", "no-signature"]:
+        assert rules[rule]["verdict"] == "pass", rules[rule]
+
+
 @pytest.mark.shared
 def test_the_rules_are_listed_with_their_sources(server, tmp_path):
     for dialect in DIALECTS:
@@ -170,6 +218,26 @@ def test_a_tap_between_kit_and_server_changes_nothing(our_server, tmp_path, dial
     for words in ["carrier > server", "carrier < server", f"  {sound}  ", " ms  -", "messages to the server"]:
         assert words in text, text[:2_000]
     assert "  ! " not in text and "brief" not in text and "order" not in text, "content, or a problem"
+
+
+def test_a_tap_whose_output_is_not_read_holds_nobody_up(our_server, tmp_path):
+    """Its output is a pipe that is full after 64 KiB: the conversation goes on, and the end comes."""
+    url = f"ws://127.0.0.1:{our_server.http_port}/media/twilio"
+    process = subprocess.Popen(
+        [TRUNKLINE, "stream", "tap", "--listen", "0", "--forward", url, "--dialect", "twilio"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port = int(process.stdout.readline().split("ws://127.0.0.1:")[1].split(",")[0])
+        more = ["--token", TOKEN, "--parameter", f"brief={BRIEF}", "--json"]
+        result = check(f"ws://127.0.0.1:{port}/", "twilio", *more, cwd=tmp_path)
+        assert result.returncode == 0, result.stdout
+    finally:
+        process.terminate()
+        assert process.wait(timeout=20) == 0
 
 
 def test_a_tap_passes_on_what_both_say_of_the_connection(tmp_path):
