@@ -10,6 +10,7 @@ import time
 import pytest
 from conftest import TRUNKLINE, clean_environment
 from ports import free_port
+from sip_phone import SIPPhone
 from test_operations import run
 from twilio.request_validator import RequestValidator
 from websockets.exceptions import ConnectionClosed
@@ -276,3 +277,33 @@ def test_a_tap_passes_on_what_both_say_of_the_connection(tmp_path):
     with tap(f"ws://127.0.0.1:{free_port()}/", "vonage", cwd=tmp_path) as (port, printed):
         with pytest.raises(Exception, match="502"):
             connect(f"ws://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize("dialect", ["twilio", "vonage", "genesys"])
+def test_a_call_that_we_stream_ourselves_keeps_the_rules(our_server, make_server, tmp_path, dialect):
+    """A phone, our SIP leg, the tap, and our own server behind it: both roles of ours, read along."""
+    phone = SIPPhone()
+    try:
+        url = f"ws://127.0.0.1:{our_server.http_port}/media/{dialect}"
+        with tap(url, dialect, cwd=tmp_path) as (port, printed):
+            near = make_server(
+                TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{port}/",
+                TRUNKLINE_BRIDGE_STREAM_DIALECT=dialect,
+                TRUNKLINE_BRIDGE_STREAM_TOKEN=TOKEN,
+            )
+            call = near.create(phone.address)
+            deadline = time.monotonic() + 20
+            while abs(phone.heard()[-8_000:]).max(initial=0) < 1_000:
+                assert time.monotonic() < deadline, near.log_end()
+                time.sleep(0.1)
+            phone.press("5")
+            time.sleep(1.5)
+            assert near.request("POST", f"/api/outbound/{call}/hangup")[0] in (200, 202, 204)
+            assert near.wait_for(call, seconds=15)["state"] == "completed"
+            time.sleep(1)
+    finally:
+        phone.close()
+    text = "".join(printed)
+    assert "carrier > server" in text and "carrier < server" in text, text[:2_000]
+    assert "  ! " not in text, [line for line in printed if "  ! " in line][:5]
+    assert "dtmf" in text and "messages to the server" in text and "brief" not in text
