@@ -45,15 +45,17 @@ import Testing
         for after in [-3.1, 13.1, 3_600] { #expect(proof(after: after) == nil) }
     }
 
-    @Test(arguments: [
-        ["signature": nil], ["signature-input": nil], ["x-api-key": nil], ["audiohook-session-id": nil],
-        ["x-api-key": "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXki"], ["audiohook-organization-id": "another"],
-        ["signature": "sig1=:NZBwyBHRRyRoeLqy1IzOa9VYBuI8TgMFt2GRDkDuJg4=:"], ["signature": "sig1=:AAAA:"],
-        ["signature": "sig2=:NZBwyBHRRyRoeLqy1IzOa9VYBuI8TgMFt2GRDkDuJh4=:"], ["signature": ""],
-        ["signature": "sig1=:"],
-        ["signature": "sig1=:%%%:"], ["signature": String(repeating: "a", count: 5_000)],
-        ["signature-input": String(repeating: "(", count: 5_000)],
-    ] as [[String: String?]]) func whatIsMissingOrAnotherIsRefused(change: [String: String?]) {
+    @Test(
+        arguments: [
+            ["signature": nil], ["signature-input": nil], ["x-api-key": nil], ["audiohook-session-id": nil],
+            ["x-api-key": "SGVsbG8sIEkgYW0gdGhlIEFQSSBrZXki"], ["audiohook-organization-id": "another"],
+            ["signature": "sig1=:NZBwyBHRRyRoeLqy1IzOa9VYBuI8TgMFt2GRDkDuJg4=:"], ["signature": "sig1=:AAAA:"],
+            ["signature": "sig2=:NZBwyBHRRyRoeLqy1IzOa9VYBuI8TgMFt2GRDkDuJh4=:"], ["signature": ""],
+            ["signature": "sig1=:"],
+            ["signature": "sig1=:%%%:"], ["signature": String(repeating: "a", count: 5_000)],
+            ["signature-input": String(repeating: "(", count: 5_000)],
+        ] as [[String: String?]]) func whatIsMissingOrAnotherIsRefused(change: [String: String?])
+    {
         #expect(proof(change) == nil)
     }
 

@@ -19,8 +19,9 @@ from websockets.sync.server import serve
 
 TOKEN = "a-token-for-the-kit"
 DIALECTS = ["twilio", "telnyx", "plivo", "vonage", "signalwire", "exotel", "genesys", "asterisk", "jambonz"]
-# What a server that has not ended the stream, pressed no key and was never too fast leaves open.
-UNSEEN = {"server-ends", "digits", "digit", "xoff"}
+# What a server that has not ended the stream, pressed no key and was never too fast leaves open, and what a secret is
+# needed for.
+UNSEEN = {"server-ends", "digits", "digit", "xoff", "wrong-signature", "no-signature"}
 QUESTION = {
     "id": "q1",
     "text": "Which of our shops did you order at?",
