@@ -3,8 +3,8 @@ internal import DequeModule
 /// Linear PCM of one rate → μ-law frames of 20 ms at 8 kHz, and, where the PCM is wider than that, the same 20 ms at
 /// its own rate.
 ///
-/// The n-th frame and the n-th 20 ms of wide sound are the same sound, and leave together: what is not resampled is made
-/// as late as what is.
+/// The n-th frame and the n-th 20 ms of wide sound are the same sound, and leave together: what is not resampled is
+/// made as late as what is.
 public struct CallerFramer: ~Copyable {
     /// Hertz of the widest sound that is kept, the largest `AudioFrame`'s; wider sound is brought down to it.
     public static let widestRate: Int32 = 24_000
