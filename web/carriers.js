@@ -11,6 +11,7 @@ const carrierNames = {
   plivo: "Plivo",
   vonage: "Vonage",
   exotel: "Exotel",
+  genesys: "Genesys",
 };
 const dialectNames = {
   twilio: "Twilio",

@@ -25,7 +25,7 @@ final class RecordedTrack {
     init(sampleRate: Int, gapMs: Int) {
         frameSamples = sampleRate * EncodedFrame.milliseconds / 1_000
         gap = sampleRate * gapMs / 1_000
-        converter = RateConverter(to: Int32(sampleRate))
+        converter = RateConverter(to: Int32(sampleRate), keepsTime: true)
     }
 
     /// - Parameters:

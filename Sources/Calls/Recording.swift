@@ -39,6 +39,9 @@ public final class Recording {
     private var tracks: (left: RecordedTrack, right: RecordedTrack)?
     private var file: File?
 
+    /// Waits until all that recordings had to write is in their files.
+    static func settle() { files.sync {} }
+
     /// A piece of the file, its number, and the rate of its samples.
     private typealias Encryption = (_ piece: Data, _ number: Int, _ sampleRate: Int) throws -> Data
 
@@ -154,7 +157,10 @@ public final class Recording {
 
     /// - Parameter side: 0: caller, 1: AI.
     private func widen(_ narrow: [Int16], side: Int) {
-        guard var resampler = try? Resampler(from: Int32(Self.narrowRate), to: Int32(Self.wideRate)) else { return }
+        guard
+            var resampler = try? Resampler(
+                from: Int32(Self.narrowRate), to: Int32(Self.wideRate), keepsTime: true)
+        else { return }
         let channel = stride(from: side, to: narrow.count, by: 2).map { narrow[$0] }
         var pieces: [AudioFrame] = []
         try? resampler.process(samples: channel[...], sampleRate: Int32(Self.narrowRate), into: &pieces)

@@ -11,6 +11,7 @@ struct CarrierSettings: Sendable {
     var plivo = PlivoSettings()
     var vonage = VonageSettings()
     var exotel = ExotelSettings()
+    var genesys = GenesysSettings()
 
     @SettingsBuilder<Self> static var keys: [Setting<Self>] {
         TwilioSettings.keys.under(\.twilio)
@@ -19,9 +20,10 @@ struct CarrierSettings: Sendable {
         PlivoSettings.keys.under(\.plivo)
         VonageSettings.keys.under(\.vonage)
         ExotelSettings.keys.under(\.exotel)
+        GenesysSettings.keys.under(\.genesys)
     }
 
-    private var accounts: [any CarrierAccount] { [twilio, telnyx, signalWire, plivo, vonage, exotel] }
+    private var accounts: [any CarrierAccount] { [twilio, telnyx, signalWire, plivo, vonage, exotel, genesys] }
 
     /// Calls can be placed by the API of one of them.
     var canDial: Bool { accounts.contains { $0.canDial } }

@@ -55,6 +55,15 @@ import Testing
         #expect(next(from: 2_600).actions == [.judge(.fellSilent(afterMs: 80))])
     }
 
+    /// A tick comes up to a millisecond before its time, and what it is answered with may be earlier.
+    @Test func whatIsHeardBeforeTheTicksOwnTimeIsNoTrap() {
+        #expect(script.tick(at: 2_500) == [.speak] && script.tick(at: 3_500) == [.hush])
+        #expect(script.heard(at: 3_499, playsUntil: 3_520) == [.answered(afterMs: 0)])
+        script = CheckScript(at: 0, speechMs: 1_000, limitMs: 30_000)
+        #expect(hear(from: 200, ms: 2_400) == [.speak])
+        #expect(script.cleared(at: 2_400).first == .judge(.cleared(afterMs: 0)))
+    }
+
     @Test func aServerThatAsksForTheEndIsLeft() {
         #expect(script.asked(at: 1_000) == [.hush])
         expect(next(from: 1_020), 2_000, [.close])

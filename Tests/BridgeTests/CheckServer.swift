@@ -205,7 +205,10 @@ final class CheckRun: StreamDialer {
     /// Our close frame is not answered.
     var isDeaf = false
     var token: String?
+    var secret: String?
     var expected: ((String?) -> Bool)?
+    /// Whether an upgrade is signed as it should be; nil: nobody looks.
+    var isSigned: ((StreamAttempt) -> Bool)?
     private(set) var servers: [CheckServer] = []
     private let dialect: any MediaStreamDialect.Type
     private let loop: EventLoop
@@ -237,6 +240,7 @@ final class CheckRun: StreamDialer {
 
     func dial(_ attempt: StreamAttempt, _ done: @escaping (DialOutcome) -> Void) {
         if let answer { return done(answer) }
+        if let isSigned, !isSigned(attempt) { return done(.refused(status: 403)) }
         do {
             let server = try CheckServer(dialect, on: loop, fault, attempt, expected: expected)
             servers.append(server)
@@ -251,6 +255,8 @@ final class CheckRun: StreamDialer {
         var plan = CheckPlan(dialect, speech: CheckSpeech.frames(50))
         plan.format = format
         plan.token = token
+        plan.secret = secret
+        plan.url = WebSocketURL("wss://h/media")
         plan.parameters = ["colour": "red"]
         var report: CheckReport?
         loop.run { StreamCheck(plan, on: loop, dialer: self) { report = $0 }.run() }

@@ -206,7 +206,7 @@ import Testing
         for size in sizes {
             #expect((3_200...100_000).contains(size) && size % 320 == 0 && size >= format.bytes(ofMs: 100))
         }
-        #expect((68...73).contains(StreamLine.loud(ends.atCarrier)))
+        #expect((70...75).contains(StreamLine.loud(ends.atCarrier)))
     }
 
     // MARK: What we say as Exotel

@@ -171,6 +171,41 @@ import Testing
         #expect(wrong.refusal(inbox, Self.client("open", 1, Self.parameters(), id: Self.null)) == .malformed)
     }
 
+    /// One customer's key opens no other's session.
+    @Test func theCustomerIsTheUpgradesOwn() throws {
+        for (organization, refusal) in [
+            ("d7934305-0972-4844-938e-9060eef73d05", nil), ("11111111-0972-4844-938e-9060eef73d05", .unauthorized),
+        ] as [(String, StreamRefusal?)] {
+            let handshake = WebSocket.Handshake(
+                path: "/", query: [], headers: ["audiohook-organization-id": organization], peer: "")
+            let dialect = GenesysDialect(DialectOptions(role: .application, handshake: handshake))
+            let inbox = try DialectInbox(dialect.terms)
+            #expect(dialect.refusal(inbox, Self.client("open", 1, Self.parameters())) == refusal)
+        }
+    }
+
+    /// Genesys names sessions that an `open` goes on from, but re-establishes none: they say nothing to us. Variables
+    /// of a flow that are no texts are texts here, or nothing.
+    @Test func whatIsGivenBesideACallIsTakenOrLeft() throws {
+        let more =
+            #""continuedSessions":[{"id":"\#(Self.id)","serverSeq":2,"clientSeq":3}],"inputVariables":{"n":1.5,"#
+            + #""none":null,"list":[1],"deep":{"a":1},"yes":true,"text":"é","token":"t"}}"#
+        let parameters = Self.parameters().replacing(
+            #""inputVariables":{"token":"t","a":"2"}}"#, with: more)
+        let (dialect, inbox) = try application()
+        guard case .start(let start)? = try dialect.hear(inbox, Self.client("open", 1, parameters)).first else {
+            Issue.record("no start")
+            return
+        }
+        #expect(start.parameters["n"] == "1.5" && start.parameters["yes"] == "true" && start.parameters["text"] == "é")
+        #expect(["none", "list", "deep"].allSatisfy { start.parameters[$0] == nil })
+        for bad in [#""inputVariables":[1]}"#, #""inputVariables":"x"}"#] {
+            let (other, otherInbox) = try application()
+            let text = Self.parameters().replacing(#""inputVariables":{"token":"t","a":"2"}}"#, with: bad)
+            #expect(other.refusal(otherInbox, Self.client("open", 1, text)) == .malformed)
+        }
+    }
+
     // MARK: Bad input
 
     @Test func whatBreaksTheOrderEndsTheStream() throws {

@@ -79,6 +79,58 @@ import Testing
         #expect(ConnectorLine.marks(line.atApplication) == ["end", "silent"])
     }
 
+    /// A tick may come a millisecond before its time: what is sent in it is then answered before it was sent.
+    @Test func aFarEndThatPlaysAtOnceIsNoTrap() throws {
+        let line = try ConnectorLine(GenesysDialect.self)
+        line.sockets.carrier.onMessage = nil
+        line.inject(GenesysDialectTests.client("open", 1, GenesysDialectTests.parameters()))
+        var sentAt: UInt64?
+        let ticker = line.loop.run {
+            line.loop.addTicker { due in
+                guard sentAt == nil else { return }
+                sentAt = due
+                for _ in 0..<10 { line.application.send(.media(ConnectorLine.tone)) }
+                line.application.send(.mark("end"))
+            }
+        }
+        for _ in 0..<40 where sentAt == nil { line.pass(ms: 1) }
+        let sent = try #require(sentAt)
+        #expect(line.loop.run { line.loop.timeMs } < sent, "the clock is behind the tick")
+        line.loop.run {
+            ticker.cancel()
+            line.sockets.carrier.send(text: GenesysDialectTests.client("playback_started", 2, serverseq: 1))
+        }
+        line.pass(ms: 180)
+        #expect(ConnectorLine.marks(line.atApplication) == [])
+        line.pass(ms: 60)
+        #expect(ConnectorLine.marks(line.atApplication) == ["end"] && line.application.malformed == 0)
+    }
+
+    /// The flow is told what the call has found out; what has no room is left out.
+    @Test func resultsGoWithTheEnd() throws {
+        let line = try ConnectorLine(GenesysDialect.self)
+        line.open()
+        line.loop.run {
+            line.application.results = ["q1": "yes, \"both\"", "a": "1", "z": String(repeating: "x", count: 60_000)]
+            line.application.close()
+        }
+        line.pass()
+        let said = try #require(line.sockets.application.texts.first { $0.contains(#""type":"disconnect""#) })
+        let object = try #require(JSONSerialization.jsonObject(with: Data(said.utf8)) as? [String: Any])
+        let parameters = try #require(object["parameters"] as? [String: Any])
+        #expect(parameters["outputVariables"] as? [String: String] == ["q1": "yes, \"both\"", "a": "1"])
+        #expect(parameters["reason"] as? String == "completed" && line.carrier.malformed == 0)
+        #expect(line.atCarrier.last == .stop)
+    }
+
+    @Test func withoutResultsThereIsNoRoomForThem() throws {
+        let line = try ConnectorLine(GenesysDialect.self)
+        line.open()
+        line.loop.run { line.application.close() }
+        line.pass()
+        #expect(line.sockets.application.texts.last?.contains("outputVariables") == false)
+    }
+
     @Test func badStreamsEndWithTheVendorsWords() throws {
         let line = try ConnectorLine(GenesysDialect.self)
         line.inject(GenesysDialectTests.client("open", 1, GenesysDialectTests.parameters(media: "[]")))

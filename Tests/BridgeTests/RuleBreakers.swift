@@ -12,6 +12,28 @@ enum RuleBreakers {
         own["\(dialect.traits.name)/\(rule)"] ?? common(dialect)[rule]
     }
 
+    /// A secret that every dialect takes.
+    static let signingSecret = "c2VjcmV0IG9mIGEgY2xpZW50"
+
+    /// Whether an upgrade of a check is signed with it, as the carrier signs.
+    static func signed(_ dialect: any MediaStreamDialect.Type) -> (StreamAttempt) -> Bool {
+        { attempt in
+            let headers = Dictionary(attempt.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+            switch dialect.traits.name {
+            case "twilio":
+                return FormSignature(key: signingSecret).isValid(
+                    headers["x-twilio-signature"] ?? "", url: "wss://h/media")
+            case "plivo":
+                return PlivoSignature(authToken: signingSecret).isValid(
+                    "GET", url: "wss://h/media", query: attempt.query, headers: headers)
+            default:
+                let key = headers["x-api-key"] ?? ""
+                return GenesysSignature(apiKey: key, clientSecret: signingSecret)?.proof(
+                    target: "/media", authority: "h", headers: headers, at: Date()) != nil
+            }
+        }
+    }
+
     private static func say(_ text: String) -> Breaker {
         { run in run.fault.atStart = { $0.say(text) } }
     }
@@ -55,6 +77,21 @@ enum RuleBreakers {
             "no-token": { run in
                 run.token = "right"
                 run.expected = { $0 == nil || $0 == "right" }
+            },
+            "wrong-signature": { run in
+                run.token = "right"
+                run.secret = signingSecret
+                run.expected = { $0 == "right" }
+                run.isSigned = { $0.headers.contains { $0.name.contains("signature") } }
+            },
+            "no-signature": { run in
+                run.token = "right"
+                run.secret = signingSecret
+                run.expected = { $0 == "right" }
+                let right = Self.signed(dialect)
+                run.isSigned = { attempt in
+                    !attempt.headers.contains { $0.name.contains("signature") } || right(attempt)
+                }
             },
             "ping": { $0.pongs = 0 },
             "message-kind": { $0.fault.atStart = { $0.say(sound: [1, 2]) } },

@@ -20,8 +20,17 @@ import Testing
         let run = try CheckRun(item.dialect)
         run.token = "right"
         run.expected = { $0 == "right" }
+        if item.dialect.conformance.sign != nil {
+            run.secret = RuleBreakers.signingSecret
+            run.isSigned = RuleBreakers.signed(item.dialect)
+        }
         let report = try #require(run.report(format: item.format))
         #expect(CheckRun.failed(report) == [])
+        if run.secret != nil {
+            for name in ["wrong-signature", "no-signature"] {
+                #expect(CheckRun.finding(name, report)?.verdict == .pass, "\(name)")
+            }
+        }
         for name in ["upgrade", "let-in", "wrong-token", "no-token", "silence", "dtmf", "carrier-ends", "encoding"] {
             #expect(CheckRun.finding(name, report)?.verdict == .pass, "\(name)")
         }

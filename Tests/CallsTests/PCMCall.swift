@@ -54,10 +54,10 @@ final class PCMCall {
     /// Hangs up, and waits until the recording is written.
     func endAndWait() throws {
         loop.run { graph.finish(.operatorHangup) }
-        let end = Date().addingTimeInterval(10)
-        while !isOver, Date() < end {
-            sched_yield()  // the file is written by another thread
-            loop.advance(ms: 1)
+        // The file is written by another thread.
+        for _ in 0..<100 where !isOver {
+            Recording.settle()
+            loop.advance(ms: 20)
         }
         guard isOver else { throw CancellationError() }
     }

@@ -28,7 +28,23 @@ import Testing
         #expect(plan.speech.count > 50 && plan.speech.contains { $0.peak > 5_000 })
     }
 
+    @Test func whatAServerAsksForBesideTheTokenIsInThePlan() throws {
+        let bearer = try plan("--dialect", "signalwire", "--bearer", "abc")
+        #expect(bearer.headers.map(\.value) == ["Bearer abc"] && bearer.secret == nil)
+        let basic = try plan("--dialect", "jambonz", "--basic", "user:pass word")
+        #expect(basic.headers.map(\.value) == ["Basic dXNlcjpwYXNzIHdvcmQ="])
+        let signed = try plan("--dialect", "twilio", "--secret", "12345", "--signed-url", "wss://voice.example.com/a")
+        #expect(signed.secret == "12345" && signed.url?.host == "voice.example.com")
+        let genesys = try plan("--dialect", "genesys", "--secret", "YWJj", "--token", "an-api-key")
+        #expect(genesys.secret == "YWJj" && genesys.url?.port == 1)
+    }
+
     @Test(arguments: [
+        ["--dialect", "vonage", "--secret", "s"], ["--dialect", "genesys", "--secret", "YWJj"],
+        ["--dialect", "genesys", "--token", "k", "--secret", "no base64"],
+        ["--dialect", "twilio", "--secret", "s", "--signed-url", "https://voice.example.com"],
+        ["--dialect", "twilio", "--basic", "user"], ["--dialect", "twilio", "--bearer", "a b"],
+        ["--dialect", "twilio", "--bearer", "a", "--basic", "b:c"], ["--dialect", "twilio", "--token", "a\r\nb"],
         ["--dialect", "nobodys"], ["--dialect", "twilio", "--format", "l16/8000"],
         ["--dialect", "twilio", "--seconds", "601"], ["--dialect", "twilio", "--header", ": x"],
         ["--dialect", "twilio", "--header", "a: b\r\nc: d"], ["--dialect", "twilio", "--parameter", "=x"],

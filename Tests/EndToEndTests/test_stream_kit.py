@@ -10,15 +10,18 @@ import time
 import pytest
 from conftest import TRUNKLINE, clean_environment
 from ports import free_port
+from sip_phone import SIPPhone
 from test_operations import run
+from twilio.request_validator import RequestValidator
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import serve
 
 TOKEN = "a-token-for-the-kit"
 DIALECTS = ["twilio", "telnyx", "plivo", "vonage", "signalwire", "exotel", "genesys", "asterisk", "jambonz"]
-# What a server that has not ended the stream, pressed no key and was never too fast leaves open.
-UNSEEN = {"server-ends", "digits", "digit", "xoff"}
+# What a server that has not ended the stream, pressed no key and was never too fast leaves open, and what a secret is
+# needed for.
+UNSEEN = {"server-ends", "digits", "digit", "xoff", "wrong-signature", "no-signature"}
 QUESTION = {
     "id": "q1",
     "text": "Which of our shops did you order at?",
@@ -100,6 +103,53 @@ def test_what_cannot_be_checked_exits_with_2(server, tmp_path):
     assert refused.returncode == 1 and "HTTP 404" in refused.stdout
 
 
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        (["--bearer", "abc"], "Bearer abc"),
+        (["--basic", "user:pass word"], "Basic dXNlcjpwYXNzIHdvcmQ="),
+        (["--header", "authorization: Own x"], "Own x"),
+    ],
+)
+def test_a_server_sees_what_it_asks_for(tmp_path, options, expected):
+    seen = []
+
+    def refuse(connection, request):
+        seen.append(request.headers.get("authorization"))
+        return connection.respond(403, "no")
+
+    with other_server(lambda socket: None, process_request=refuse) as port:
+        result = check(f"ws://127.0.0.1:{port}/", "twilio", *options, "--only", "upgrade", cwd=tmp_path)
+    assert result.returncode == 1 and seen == [expected]
+
+
+def test_the_kit_signs_as_twilio_does(tmp_path):
+    """Judged by Twilio's own package: a right signature gets in, a wrong one and none do not."""
+    validator, verdicts = RequestValidator("auth-token"), []
+
+    def judge(connection, request):
+        url = f"wss://voice.example.com{request.path}"
+        given = request.headers.get("x-twilio-signature")
+        verdicts.append(given and validator.validate(url, {}, given))
+        return None if verdicts[-1] else connection.respond(403, "no")
+
+    def silent(socket):
+        for _ in socket:
+            pass
+
+    with other_server(silent, process_request=judge) as port:
+        result = check(
+            f"ws://127.0.0.1:{port}/media?a=1",
+            *["twilio", "--secret", "auth-token", "--signed-url", "wss://voice.example.com/media?a=1"],
+            *["--seconds", "5", "--json"],
+            cwd=tmp_path,
+        )
+    _, rules = findings(result)
+    assert verdicts == [True, False, None]
+    for rule in ["upgrade", "let-in", "wrong-signature", "no-signature"]:
+        assert rules[rule]["verdict"] == "pass", rules[rule]
+
+
 @pytest.mark.shared
 def test_the_rules_are_listed_with_their_sources(server, tmp_path):
     for dialect in DIALECTS:
@@ -172,6 +222,26 @@ def test_a_tap_between_kit_and_server_changes_nothing(our_server, tmp_path, dial
     assert "  ! " not in text and "brief" not in text and "order" not in text, "content, or a problem"
 
 
+def test_a_tap_whose_output_is_not_read_holds_nobody_up(our_server, tmp_path):
+    """Its output is a pipe that is full after 64 KiB: the conversation goes on, and the end comes."""
+    url = f"ws://127.0.0.1:{our_server.http_port}/media/twilio"
+    process = subprocess.Popen(
+        [TRUNKLINE, "stream", "tap", "--listen", "0", "--forward", url, "--dialect", "twilio"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port = int(process.stdout.readline().split("ws://127.0.0.1:")[1].split(",")[0])
+        more = ["--token", TOKEN, "--parameter", f"brief={BRIEF}", "--json"]
+        result = check(f"ws://127.0.0.1:{port}/", "twilio", *more, cwd=tmp_path)
+        assert result.returncode == 0, result.stdout
+    finally:
+        process.terminate()
+        assert process.wait(timeout=20) == 0
+
+
 def test_a_tap_passes_on_what_both_say_of_the_connection(tmp_path):
     seen = {}
 
@@ -208,3 +278,33 @@ def test_a_tap_passes_on_what_both_say_of_the_connection(tmp_path):
     with tap(f"ws://127.0.0.1:{free_port()}/", "vonage", cwd=tmp_path) as (port, printed):
         with pytest.raises(Exception, match="502"):
             connect(f"ws://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize("dialect", ["twilio", "vonage", "genesys"])
+def test_a_call_that_we_stream_ourselves_keeps_the_rules(our_server, make_server, tmp_path, dialect):
+    """A phone, our SIP leg, the tap, and our own server behind it: both roles of ours, read along."""
+    phone = SIPPhone()
+    try:
+        url = f"ws://127.0.0.1:{our_server.http_port}/media/{dialect}"
+        with tap(url, dialect, cwd=tmp_path) as (port, printed):
+            near = make_server(
+                TRUNKLINE_BRIDGE_STREAM_URL=f"ws://127.0.0.1:{port}/",
+                TRUNKLINE_BRIDGE_STREAM_DIALECT=dialect,
+                TRUNKLINE_BRIDGE_STREAM_TOKEN=TOKEN,
+            )
+            call = near.create(phone.address)
+            deadline = time.monotonic() + 20
+            while abs(phone.heard()[-8_000:]).max(initial=0) < 1_000:
+                assert time.monotonic() < deadline, near.log_end()
+                time.sleep(0.1)
+            phone.press("5")
+            time.sleep(1.5)
+            assert near.request("POST", f"/api/outbound/{call}/hangup")[0] in (200, 202, 204)
+            assert near.wait_for(call, seconds=15)["state"] == "completed"
+            time.sleep(1)
+    finally:
+        phone.close()
+    text = "".join(printed)
+    assert "carrier > server" in text and "carrier < server" in text, text[:2_000]
+    assert "  ! " not in text, [line for line in printed if "  ! " in line][:5]
+    assert "dtmf" in text and "messages to the server" in text and "brief" not in text

@@ -30,6 +30,8 @@ public struct DialectTraits: Sendable {
     public var tokens: [TokenPlace] = [.parameter("token")]
     /// Header of an upgrade that the carrier has signed; what it is worth is the carrier's to check.
     public var signatureHeader: String?
+    /// Where a signed upgrade names the key that it is signed with: that is no token then.
+    public var keyPlace: TokenPlace?
     /// Bytes of the far end's largest message.
     public var largestMessage = 64 << 10
 
@@ -41,6 +43,11 @@ public struct DialectTraits: Sendable {
         self.accepts = accepts
         self.soundKind = soundKind
         self.formats = formats
+    }
+
+    /// The token that lets a stream in; nil: it has none.
+    public func token(in start: StreamStart, of handshake: WebSocket.Handshake, isSigned: Bool) -> String? {
+        tokens.lazy.filter { !isSigned || $0 != keyPlace }.compactMap { $0.token(in: start, of: handshake) }.first
     }
 
     /// Whether marks come back.

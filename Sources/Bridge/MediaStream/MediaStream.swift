@@ -53,6 +53,9 @@ public protocol MediaStream: AnyObject {
     /// Hears wide sound: the 20 ms of the frame that `onMessage` hears next, at the stream's own rate, at most 24 kHz.
     /// Each frame of a wide stream has it. A call without a listener has the same frames at the same times.
     var onWideSound: ((AudioFrame) -> Void)? { get set }
+    /// What the conversation has found out, by names; told to the far end with the stream's end, where the protocol has
+    /// room for it. To be set before `close`.
+    var results: [String: String] { get set }
     /// False: closed, or the far end takes nothing more at the moment.
     @discardableResult
     func send(_ message: MediaStreamMessage) -> Bool
@@ -71,6 +74,10 @@ extension MediaStream {
     public var isWide: Bool { soundRate > 8_000 }
     public var onWideSound: ((AudioFrame) -> Void)? {
         get { nil }
+        set {}
+    }
+    public var results: [String: String] {
+        get { [:] }
         set {}
     }
     public func send(_ frames: UnsafeBufferPointer<EncodedFrame>) -> Bool {

@@ -24,6 +24,9 @@ public protocol MediaStreamDialect: AnyObject, SendableMetatype {
     /// As carrier: which side the sound is of that is encoded next.
     var track: MediaTrack { get set }
 
+    /// As application: what is told with the stream's end, where there is room for it.
+    var results: [String: String] { get set }
+
     /// Tells the inbox what the message says: nothing where it means nothing to us, several things where it holds many.
     func decode(
         _ bytes: UnsafeBufferPointer<UInt8>, _ kind: WebSocket.Kind, into inbox: DialectInbox
@@ -53,6 +56,10 @@ extension MediaStreamDialect {
     public static func headers(of start: StreamStart) -> [(name: String, value: String)] { [] }
     public var track: MediaTrack {
         get { .inbound }
+        set {}
+    }
+    public var results: [String: String] {
+        get { [:] }
         set {}
     }
     public func encode(_ word: DialectWord) -> [UInt8]? { nil }

@@ -137,6 +137,11 @@ public final class WebSocketMediaStream: MediaStream {
         set { dialect.track = newValue }
     }
 
+    public var results: [String: String] {
+        get { dialect.results }
+        set { dialect.results = newValue }
+    }
+
     // MARK: What comes
 
     public var soundRate: Int32 { CallerFramer.wideRate(of: inbox.terms.incoming.sampleRate) }

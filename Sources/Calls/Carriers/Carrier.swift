@@ -15,9 +15,13 @@ public protocol Carrier: Sendable {
     /// Whether a call ends, or does what its markup says next, when we close its stream. False: its API ends it; and
     /// when that has transferred a call, the stream is left to us.
     static var endsWithStream: Bool { get }
+    /// Whether an API of it places calls, so that it may be `outbound.default_gateway`.
+    static var placesCalls: Bool { get }
 
     /// Whether the upgrade of a stream is signed by it; asked where `DialectTraits.signatureHeader` is there.
     func isSigned(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool
+    /// The same of a stream that is about to begin: asked once. A signature that is good for one stream is used up.
+    func takes(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool
     /// nil: it has none, or no keys for it are set. Then its webhooks and streams are taken, and no more.
     var api: (any CarrierAPI)? { get }
 }
@@ -26,9 +30,13 @@ extension Carrier {
     public var name: String { Self.name }
     public var title: String { Self.title }
     public static var endsWithStream: Bool { true }
+    public static var placesCalls: Bool { true }
     /// Most carriers sign no upgrades: their streams come in by the token of their call.
     public func isSigned(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool {
         false
+    }
+    public func takes(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool {
+        isSigned(path: path, query: query, headers: headers)
     }
 
     /// Where its streams go: the first path of its dialect, by WebSocket.

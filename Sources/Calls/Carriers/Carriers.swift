@@ -8,6 +8,7 @@ public struct Carriers: Sendable {
         PlivoCarrier.self,
         VonageCarrier.self,
         ExotelCarrier.self,
+        GenesysCarrier.self,
     ]
 
     private let ready: [any Carrier]

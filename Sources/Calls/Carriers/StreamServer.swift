@@ -82,7 +82,7 @@ public struct StreamServer: Sendable {
     /// The carrier that has signed the upgrade; nil: none has.
     private func signer(_ dialect: any MediaStreamDialect.Type, _ handshake: WebSocket.Handshake) -> (any Carrier)? {
         guard let carrier = line.carriers.speaking(dialect.traits.name),
-            carrier.isSigned(path: handshake.path, query: handshake.query, headers: handshake.headers)
+            carrier.takes(path: handshake.path, query: handshake.query, headers: handshake.headers)
         else { return nil }
         return carrier
     }
@@ -155,7 +155,7 @@ public struct StreamServer: Sendable {
         _ handshake: WebSocket.Handshake
     ) -> Admission? {
         let isBrowser = handshake.path == Self.browserPath
-        let given = dialect.traits.tokens.lazy.compactMap { $0.token(in: start, of: handshake) }.first
+        let given = dialect.traits.token(in: start, of: handshake, isSigned: signer != nil)
         if let shared = settings.sharedToken, let given, !isBrowser, DigestText.isEqual(given, shared) {
             return Self.briefed(start).map { .unasked($0) }
         }

@@ -48,12 +48,22 @@ final class ConversationHost {
         ) { [journal, carrier, weak transfer = self.transfer] event in
             if case .transfer = event { transfer?.announced() }
             guard let outcome = journal.took(event) else { return }
+            stream.results = Self.results(outcome)
             journal.conversationEnded(outcome, reason: outcome.endReason, media: carrier.figures())
             ended(outcome.endReason)
         }
         self.graph = graph
         transfer.graph = graph
         graph.start(with: transfer.callerAnswered())
+    }
+
+    /// What a far end is told that asks for results: the answers by their questions' ids, and how it ended.
+    static func results(_ outcome: Outcome) -> [String: String] {
+        var results = ["end_reason": outcome.endReason.rawValue]
+        for answer in outcome.tracker.answers where answer.status == .answered {
+            results[answer.questionID] = answer.value?.text ?? answer.summary ?? answer.text
+        }
+        return results
     }
 
     /// The call is over.

@@ -66,7 +66,9 @@ public struct GatewaySettings: Sendable {
             return (1...trunkLimit).contains(addresses.count) && addresses.allSatisfy(isTrunk) ? .sip(addresses) : nil
         })
 
-    private static var carriers: String { Carriers.names.joined(separator: ", ") }
+    private static var carriers: String {
+        Carriers.all.filter { $0.placesCalls }.map { $0.name }.joined(separator: ", ")
+    }
 
     private static func isTrunk(_ text: String) -> Bool {
         let parts = text.split(separator: ";", omittingEmptySubsequences: false)

@@ -160,7 +160,7 @@ public final class TrunkKeeper: Sendable {
             all.map { route -> Bool in
                 guard let trunk = route.trunk else { return true }
                 if state.statuses[trunk]?.isReachable == false { return false }
-                return state.failedAt[trunk].map { now - $0 > Self.coolDownMs } ?? true
+                return state.failedAt[trunk].map { now - min(now, $0) > Self.coolDownMs } ?? true
             }
         }
         return zip(all, isWell).filter(\.1).map(\.0) + zip(all, isWell).filter { !$0.1 }.map(\.0)

@@ -31,6 +31,9 @@ public struct WebSocketURL: Sendable, Equatable {
         let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
         self.path = parts.percentEncodedQuery.map { path + "?" + $0 } ?? path
     }
+
+    /// As the field Host has it: the port only where it is not the scheme's own (RFC 9110 §7.2).
+    public var authority: String { port == (isSecure ? 443 : 80) ? host : "\(host):\(port)" }
 }
 
 extension EventLoop {
@@ -56,7 +59,7 @@ extension EventLoop {
         let user = UnsafeMutableRawPointer.allocate(byteCount: LwsUser.size, alignment: 8)
         user.storeBytes(of: nil, as: UnsafeMutableRawPointer?.self)
         LwsUser.set(user, socket)
-        let hostHeader = url.port == (url.isSecure ? 443 : 80) ? url.host : "\(url.host):\(url.port)"
+        let hostHeader = url.authority
         var info = lws_client_connect_info()
         info.context = context
         info.vhost = vhost

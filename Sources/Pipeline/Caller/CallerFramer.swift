@@ -3,8 +3,8 @@ internal import DequeModule
 /// Linear PCM of one rate → μ-law frames of 20 ms at 8 kHz, and, where the PCM is wider than that, the same 20 ms at
 /// its own rate.
 ///
-/// A resampler is late, but keeps its input's time: the n-th frame and the n-th 20 ms of wide sound are the same sound.
-/// They leave together.
+/// The n-th frame and the n-th 20 ms of wide sound are the same sound, and leave together: what is not resampled is
+/// made as late as what is.
 public struct CallerFramer: ~Copyable {
     /// Hertz of the widest sound that is kept, the largest `AudioFrame`'s; wider sound is brought down to it.
     public static let widestRate: Int32 = 24_000
@@ -34,7 +34,13 @@ public struct CallerFramer: ~Copyable {
         let wideRate = Self.wideRate(of: sampleRate)
         guard wideRate > 8_000 else { return }
         if wideRate != sampleRate { widener = try Resampler(from: sampleRate, to: wideRate) }
-        wideFramer = Framer(sampleRate: wideRate)
+        var wideFramer = Framer(sampleRate: wideRate)
+        let lateMs = (narrower?.lateMs ?? 0) - (widener?.lateMs ?? 0)
+        var silence = AudioFrame(sampleRate: wideRate)
+        silence.fill { _ in Int(max(0, lateMs) * Double(wideRate) / 1_000) }
+        var none: [AudioFrame] = []
+        wideFramer.process(silence, into: &none)
+        self.wideFramer = wideFramer
     }
 
     /// Appends the frames that are full, and to `wide` as many pieces of 20 ms, or none where the PCM is not wide.

@@ -1,8 +1,8 @@
 /// Frames of the caller → `AudioFrame`s at one rate, resampled once: from the wide sound where there is some and the
 /// rate is above a frame's 8 kHz, otherwise from the frame.
 ///
-/// Sound may turn wide or narrow at any frame: what the resampler still holds comes first, so nothing is lost and
-/// nothing changes its place. (A resampler is made at every such change.)
+/// Sound may turn wide or narrow at any frame: what the resampler still holds comes first. Nothing changes its place by
+/// more than the 2 ms of `RatioFilter`, or at all where time is kept. (A resampler is made at every such change.)
 public struct RateConverter: ~Copyable {
     /// Hertz of what comes out.
     public let sampleRate: Int32
@@ -10,11 +10,16 @@ public struct RateConverter: ~Copyable {
     private var source: Int32 = 8_000
     /// nil: the rates are the same.
     private var resampler: Resampler?
+    private let keepsTime: Bool
 
-    /// - Parameter sampleRate: hertz; of a rate that libsoxr refuses nothing comes out.
-    public init(to sampleRate: Int32) {
+    /// - Parameters:
+    ///   - sampleRate: hertz; of a rate that libsoxr refuses nothing comes out.
+    ///   - keepsTime: see `Resampler`.
+    public init(to sampleRate: Int32, keepsTime: Bool = false) {
         self.sampleRate = sampleRate
-        resampler = sampleRate == 8_000 ? nil : try? Resampler(from: 8_000, to: sampleRate)
+        self.keepsTime = keepsTime
+        resampler =
+            sampleRate == 8_000 ? nil : try? Resampler(from: 8_000, to: sampleRate, keepsTime: keepsTime)
     }
 
     /// Wide sound is of use.
@@ -31,7 +36,7 @@ public struct RateConverter: ~Copyable {
         if sound.sampleRate != source {
             finish(into: &output)
             source = sound.sampleRate
-            resampler = source == sampleRate ? nil : try? Resampler(from: source, to: sampleRate)
+            resampler = source == sampleRate ? nil : try? Resampler(from: source, to: sampleRate, keepsTime: keepsTime)
         }
         guard source != sampleRate else { return output.append(sound) }
         try? resampler?.process(sound, into: &output)

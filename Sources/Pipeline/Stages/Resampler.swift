@@ -1,21 +1,37 @@
 import CSoxr
 
-/// Sample-rate conversion by libsoxr, mono 16-bit.
+/// Sample-rate conversion, mono 16-bit, with a transition band from 85 % to 115 % of the narrower Nyquist rate: flat to
+/// 3.4 kHz where that is 4 kHz.
 ///
-/// The stock recipes hold speech back by 40–115 ms. This one is tuned for telephony: a transition band from 85 % to
-/// 115 % of the narrower Nyquist rate and the smallest DFT, which gives ≤ 10 ms at 8↔24 kHz and ≤ 15 ms at 8↔16 kHz
-/// (`trunkline bench pipeline` measures it), flat to 3.4 kHz.
+/// A whole ratio (8, 16, 24 and 48 kHz) is 2 ms late and makes 20 ms of 20 ms (`RatioFilter`). All others are
+/// libsoxr's, with the smallest DFT: its stock recipes hold speech back by 40–115 ms, this one by 8–13 ms, and it
+/// keeps its input's time. `trunkline bench pipeline` measures both.
 public struct Resampler: Processor, ~Copyable {
-    private let handle: soxr_t
+    private var ratio: RatioFilter?
+    private let handle: soxr_t?
     private let from: Int32
     private let to: Int32
     private var turn: Int32 = 0
 
+    /// - Parameter keepsTime: a sample out stands where it stood in what went in, whatever the ratio; for sound that is
+    ///   all there.
     /// - Throws: `StageError.unavailable` if libsoxr refuses the rates.
-    public init(from: Int32, to: Int32) throws {
+    public init(from: Int32, to: Int32, keepsTime: Bool = false) throws {
         guard (4_000...192_000).contains(from), (4_000...192_000).contains(to) else {
             throw StageError(.badInput, "resampler: rates must lie in 4000...192000 Hz, not \(from) and \(to)")
         }
+        let ratio = keepsTime ? nil : RatioFilter(from: from, to: to)
+        let handle = ratio == nil ? try Self.soxr(from, to) : nil
+        self.ratio = ratio
+        self.handle = handle
+        self.from = from
+        self.to = to
+    }
+
+    /// How much later than it went in the sound comes out, ms.
+    var lateMs: Double { ratio?.lateMs ?? 0 }
+
+    private static func soxr(_ from: Int32, _ to: Int32) throws -> soxr_t {
         var error: soxr_error_t?
         var io = soxr_io_spec(SOXR_INT16_I, SOXR_INT16_I)
         io.flags = UInt(SOXR_NO_DITHER)
@@ -28,18 +44,22 @@ public struct Resampler: Processor, ~Copyable {
         guard let handle = soxr_create(Double(from), Double(to), 1, &error, &io, &quality, &runtime) else {
             throw StageError(.unavailable, error.map { String(cString: $0) } ?? "soxr_create failed")
         }
-        self.handle = handle
-        self.from = from
-        self.to = to
+        return handle
     }
 
-    deinit { soxr_delete(handle) }
+    deinit { if let handle { soxr_delete(handle) } }
 
     public mutating func process(_ input: AudioFrame, into output: inout [AudioFrame]) throws {
         guard input.sampleRate == from else {
             throw StageError(.badInput, "resampler for \(from) Hz was given \(input.sampleRate) Hz")
         }
         turn = input.turn
+        guard handle != nil else {
+            input.withSamples { (samples) -> Void in
+                ratio?.process(samples, rate: to, turn: turn, into: &output)
+            }
+            return
+        }
         input.withSamples { samples in
             guard var next = samples.baseAddress else { return }
             var left = samples.count
@@ -59,9 +79,17 @@ public struct Resampler: Processor, ~Copyable {
     }
 
     /// Clears the filter: the tail of flushed speech is never heard.
-    public mutating func flush() { soxr_clear(handle) }
+    public mutating func flush() {
+        ratio?.clear()
+        if let handle { soxr_clear(handle) }
+    }
 
+    /// Of a whole ratio nothing is left to come but the filter's own 2 ms, which are dropped.
     public mutating func finish(into output: inout [AudioFrame]) throws {
+        guard let handle else {
+            ratio?.clear()
+            return
+        }
         var made = 0
         repeat {
             var frame = AudioFrame(sampleRate: to, turn: turn)

@@ -80,7 +80,7 @@ struct BenchPipeline: AsyncParsableCommand {
             let delay = try Self.delay(from: from, to: to)
             print(
                 "resampler \(from / 1_000)→\(to / 1_000) kHz: delay \(String(format: "%.1f", delay)) ms, "
-                    + "limit \(max(from, to) == 24_000 ? 10 : 15) ms"
+                    + "limit 3 ms"
             )
         }
     }

@@ -149,6 +149,9 @@ final class MockModelSession {
 
 /// One call of the load: the carrier's side of a media stream. Speaks a second, hears the answer, and talks over every
 /// second one. Confined to its loop.
+///
+/// A carrier whose messages hold several frames sends a frame when the last of its message is there. How long the frame
+/// waits that begins a turn for the model, or ends one, is the carrier's own time, and is taken off.
 final class LoadCall {
     /// What the model itself takes: silence that ends a turn, and thinking, ns.
     static let modelNs = Int64(MockModelSession.silenceFrames) * 20_000_000 + MockModelSession.thinkNs
@@ -183,6 +186,12 @@ final class LoadCall {
     private var speechEnded: Int64 = 0
     private var replyBegan: Int64 = 0
     private var lastSound: Int64 = 0
+    /// Frames that a message of this carrier holds, and those that were given to it.
+    private let messageFrames: Int
+    private var given = 0
+    /// How long the frames wait that decide, ns.
+    private var beginWait: Int64 = 0
+    private var endWait: Int64 = 0
     private var playsUntil: Int64 = 0
     private var marks: [(name: String, at: Int64)] = []
     private var isOpen = false
@@ -207,6 +216,8 @@ final class LoadCall {
         index: Int, socket: WebSocket, _ plan: BenchStreams.Plan, _ start: StreamStart, startsAt: Int64
     ) throws(MediaStreamError) {
         self.index = index
+        let terms = plan.dialect.init(DialectOptions(role: .carrier, format: plan.format)).terms
+        messageFrames = max(1, terms.chunks.minimum / terms.outgoing.bytes(ofMs: EncodedFrame.milliseconds))
         let handshake = WebSocket.Handshake(path: socket.handshake.path, query: [], headers: [:], peer: "")
         stream = try WebSocketMediaStream(
             socket, dialect: plan.dialect,
@@ -245,14 +256,25 @@ final class LoadCall {
             }
         default: break
         }
+        given += 1
         guard state == .speech else { return send(.media(EncodedFrame())) }
-        if frame == 0 { speechBegan = nowNs() }
+        if frame == 0 {
+            speechBegan = nowNs()
+            beginWait = wait(MockModelSession.startFrames - 1)
+        }
         send(.media(Self.speech[frame]))
         frame += 1
+        endWait = wait(MockModelSession.silenceFrames)
         if frame == (isBarging ? Self.bargeFrames : Self.speechFrames) {
             speechEnded = nowNs()
             state = .waiting
         }
+    }
+
+    /// How long the frame waits for its message to be full that comes so many frames after this one, ns.
+    private func wait(_ frames: Int) -> Int64 {
+        let place = (given + frames) % messageFrames
+        return place == 0 ? 0 : Int64(messageFrames - place) * Self.frameNs
     }
 
     private func speak(isBarging: Bool) {
@@ -281,7 +303,7 @@ final class LoadCall {
     private func cleared(_ now: Int64) {
         if isBarging, !wasCleared, state == .speech || state == .waiting {
             wasCleared = true
-            if isMeasuring { measured.clearMs.append(Double(now - speechBegan) / 1e6) }
+            if isMeasuring { measured.clearMs.append(Double(now - speechBegan - beginWait) / 1e6) }
         }
         playsUntil = now
         for mark in marks { send(.mark(mark.name)) }
@@ -298,7 +320,7 @@ final class LoadCall {
         guard isSound else { return }
         if isBarging, wasCleared, state == .speech, isMeasuring { measured.stale += 1 }
         if state == .waiting, now > speechEnded {
-            if isMeasuring { measured.addedMs.append(Double(now - speechEnded - Self.modelNs) / 1e6) }
+            if isMeasuring { measured.addedMs.append(Double(now - speechEnded - endWait - Self.modelNs) / 1e6) }
             // The reply after an interruption is heard to its end.
             if isBarging { turn += 1 }
             isBarging = false

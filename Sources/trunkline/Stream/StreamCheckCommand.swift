@@ -20,6 +20,10 @@ struct StreamCheckCommand: AsyncParsableCommand {
     @Argument(help: "The server: a ws: or wss: URL.") var url: String?
     @Option(help: "The carrier's dialect: \(Dialects.names.joined(separator: ", ")).") var dialect: String?
     @Option(help: "A token that lets the stream in; it is put where the dialect's carrier puts it.") var token: String?
+    @Option(help: "A secret with which the carrier signs the upgrade, where it does so.") var secret: String?
+    @Option(help: "The URL that is signed, where the server knows itself by another one.") var signedURL: String?
+    @Option(help: "A token for Authorization: Bearer of the upgrade.") var bearer: String?
+    @Option(help: "user:password, for Authorization: Basic of the upgrade.") var basic: String?
     @Option(help: "'name: value', a header of the upgrade; may be repeated.") var header: [String] = []
     @Option(help: "name=value, custom data of the stream; may be repeated.") var parameter: [String] = []
     @Option(help: "The sound, e.g. mulaw/8000 or l16/16000; the dialect's first if it is not given.")
@@ -73,6 +77,7 @@ struct StreamCheckCommand: AsyncParsableCommand {
             }
         }
         plan.token = token
+        try sign(&plan, url)
         plan.limitMs = UInt64(seconds) * 1_000
         for text in header {
             guard let pair = Self.pair(text, ":"), !pair.name.isEmpty else {
@@ -89,6 +94,33 @@ struct StreamCheckCommand: AsyncParsableCommand {
         let query = url.path.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         plan.query = (try? HTTPForm.decode(query.utf8)) ?? []
         return plan
+    }
+
+    /// What the server asks for beside the token.
+    private func sign(_ plan: inout CheckPlan, _ url: WebSocketURL) throws {
+        if let bearer { plan.headers.append(("authorization", "Bearer " + bearer)) }
+        if let basic {
+            guard basic.contains(":") else { throw StreamCommand.fail("--basic is user:password") }
+            plan.headers.append(("authorization", "Basic " + Data(basic.utf8).base64EncodedString()))
+        }
+        guard bearer == nil || basic == nil else { throw StreamCommand.fail("--bearer or --basic, not both") }
+        guard [bearer, token].allSatisfy({ $0?.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ?? true }) else {
+            throw StreamCommand.fail("a token has a space or a control character")
+        }
+        plan.url = url
+        if let signedURL {
+            plan.url = WebSocketURL(signedURL)
+            guard plan.url != nil else { throw StreamCommand.fail("--signed-url is a ws: or wss: URL") }
+        }
+        plan.secret = secret
+        guard let secret else { return }
+        guard plan.canSign(secret) else {
+            let name = plan.dialect.traits.name
+            throw StreamCommand.fail(
+                plan.dialect.conformance.sign == nil
+                    ? "--secret: this carrier signs no upgrades (\(name))"
+                    : "--secret is none of this carrier's, or it needs --token, too (\(name))")
+        }
     }
 
     private static func pair(_ text: String, _ separator: Character) -> (name: String, value: String)? {

@@ -20,6 +20,9 @@ struct StreamTapCommand: AsyncParsableCommand {
     @Option(help: "A PEM file of certificates to trust for wss:, in place of the system's.") var ca: String?
     @Flag(help: "Print what callers say, too: digits, numbers and custom parameters.") var content = false
 
+    /// For the summary to be read.
+    private static let lastLines = DispatchTimeInterval.seconds(2)
+
     func run() async throws {
         let type = try StreamCommand.dialect(dialect)
         guard let url = WebSocketURL(forward) else { throw StreamCommand.fail("--forward is a ws: or wss: URL") }
@@ -27,10 +30,8 @@ struct StreamTapCommand: AsyncParsableCommand {
         let loop: EventLoop
         do { loop = try EventLoop(name: "tap", caFile: ca) } catch { throw StreamCommand.fail(error.message) }
         loop.start()
-        let tap = StreamTap(type, forward: url, showsContent: content, on: loop) { line in
-            print(line)
-            fflush(nil)
-        }
+        let lines = LineWriter()
+        let tap = StreamTap(type, forward: url, showsContent: content, on: loop) { lines.add($0) }
         var configuration = HTTPServer.Configuration()
         configuration.host = host
         configuration.port = listen
@@ -38,10 +39,10 @@ struct StreamTapCommand: AsyncParsableCommand {
             configuration, loops: [loop], handler: { _ in HTTPResponse(status: 426) },
             deferredUpgrade: { await tap.decide($0) })
         do { try server.start() } catch { throw StreamCommand.fail(error.message) }
-        print("listening on ws://\(host):\(server.port), Ctrl-C ends")
-        fflush(nil)
+        lines.add("listening on ws://\(host):\(server.port), Ctrl-C ends")
         for await _ in ended { break }
         server.stop()
         await tap.end()
+        lines.finish(within: Self.lastLines)
     }
 }

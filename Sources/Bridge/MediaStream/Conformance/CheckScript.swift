@@ -71,10 +71,10 @@ struct CheckScript {
         switch state {
         case .awaiting(let since, false):
             state = .awaiting(since: since, heard: true)
-            return [.answered(afterMs: now - since)]
+            return [.answered(afterMs: now - min(now, since))]
         case .settling(let since, false) where now >= since:
             state = .settling(since: since, heard: true)
-            return [.answered(afterMs: now - since)]
+            return [.answered(afterMs: now - min(now, since))]
         default: return []
         }
     }
@@ -84,7 +84,7 @@ struct CheckScript {
         speakingSince = nil
         guard case .interrupting(let since) = state else { return [] }
         state = .settling(since: since + speechMs, heard: false)
-        return [.judge(.cleared(afterMs: now - since))]
+        return [.judge(.cleared(afterMs: now - min(now, since)))]
     }
 
     /// The far end has asked for the end.

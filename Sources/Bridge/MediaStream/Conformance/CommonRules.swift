@@ -6,8 +6,8 @@ enum CommonRules {
 
     static func all(of dialect: any MediaStreamDialect.Type) -> [ConformanceRule] {
         let declared = dialect.conformance
-        return connection(declared) + messages(dialect.traits, declared) + sound(dialect.traits, declared)
-            + conversation(declared) + end(declared)
+        return connection(declared) + signature(declared) + messages(dialect.traits, declared)
+            + sound(dialect.traits, declared) + conversation(declared) + end(declared)
     }
 
     // MARK: The connection
@@ -44,15 +44,16 @@ enum CommonRules {
                         ? .notSeen("there was no stream") : .fail("the server closed before the stream began")
                 }
                 guard !facts.isLetIn else { return .pass("the connection stayed open") }
+                let closed = facts.closedMs ?? started
                 return .fail(
                     "the server closed the connection with \(facts.closeCode ?? 0) "
-                        + "\((facts.closedMs ?? started) - started) ms after the stream began")
+                        + "\(closed - min(closed, started)) ms after the stream began")
             },
             .stream("wrong-token", "A stream with a wrong token gets no conversation.", declared.source) {
-                trial($0.wrongToken)
+                trial($0.wrongToken, "token", "--token")
             },
             .stream("no-token", "A stream without a token gets no conversation.", declared.source) {
-                trial($0.noToken)
+                trial($0.noToken, "token", "--token")
             },
             .stream("ping", "The server answers pings with pongs.", webSocket + "#section-5.5.3") { facts in
                 if facts.pongs > 0 { return .pass("\(facts.pongs) of \(facts.pings) pings were answered") }
@@ -62,9 +63,22 @@ enum CommonRules {
         ]
     }
 
-    private static func trial(_ trial: StreamFacts.Trial?) -> Finding {
+    /// Where the carrier signs its upgrades.
+    private static func signature(_ declared: DialectConformance) -> [ConformanceRule] {
+        guard declared.sign != nil else { return [] }
+        return [
+            .stream("wrong-signature", "A stream with a wrong signature gets no conversation.", declared.source) {
+                trial($0.wrongSignature, "secret", "--secret")
+            },
+            .stream("no-signature", "A stream without a signature gets no conversation.", declared.source) {
+                trial($0.noSignature, "secret", "--secret")
+            },
+        ]
+    }
+
+    private static func trial(_ trial: StreamFacts.Trial?, _ what: String, _ option: String) -> Finding {
         switch trial {
-        case nil: .notSeen("no token was given to the kit (--token)")
+        case nil: .notSeen("no \(what) was given to the kit (\(option))")
         case .refused(let status): .pass("the upgrade was refused with HTTP \(status)")
         case .closed(let code, let ms): .pass("the connection was closed with \(code) after \(ms) ms")
         case .talked: .fail("the server spoke to it")
@@ -212,10 +226,12 @@ enum CommonRules {
                 guard let closed = facts.closedMs else { return .fail("the close frame was not answered") }
                 let late = facts.soundAfterStop > 0 ? "; it spoke on until then" : ""
                 guard let weClosed = facts.weClosedMs else {
-                    return .pass("the server closed with \(facts.closeCode ?? 0) after \(closed - stopped) ms")
+                    let ms = closed - min(closed, stopped)
+                    return .pass("the server closed with \(facts.closeCode ?? 0) after \(ms) ms")
                 }
-                return closed <= weClosed + StreamCheck.closeLimitMs
-                    ? .pass("the server left closing to the carrier and answered in \(closed - weClosed) ms\(late)")
+                let ms = closed - min(closed, weClosed)
+                return ms <= StreamCheck.closeLimitMs
+                    ? .pass("the server left closing to the carrier and answered in \(ms) ms\(late)")
                     : .fail("the close frame was not answered within \(StreamCheck.closeLimitMs) ms")
             },
             .stream(

@@ -9,6 +9,9 @@ public struct CheckPlan: Sendable {
     public var format: WireFormat?
     /// Of a token that lets the stream in; it is put where the dialect has its first place for one.
     public var token: String?
+    /// Signs the upgrade of `url`, the server's own, where the carrier does so; see `DialectConformance.sign`.
+    public var secret: String?
+    public var url: WebSocketURL?
     public var headers: [(name: String, value: String)] = []
     public var parameters: [String: String] = [:]
     /// Of the URL, as the carrier sees it.
@@ -21,6 +24,17 @@ public struct CheckPlan: Sendable {
     public init(_ dialect: any MediaStreamDialect.Type, speech: [EncodedFrame]) {
         self.dialect = dialect
         self.speech = speech
+    }
+
+    /// Whether the dialect's carrier makes a signature of this.
+    public func canSign(_ secret: String) -> Bool {
+        guard let url, let place = dialect.traits.tokens.first else { return false }
+        var parameters: [String: String] = [:], headers: [(String, String)] = []
+        var query: [(name: String, value: String)] = []
+        place.put(token ?? "", parameters: &parameters, headers: &headers, query: &query)
+        let given =
+            dialect.headers(of: StreamStart(streamID: "", callID: "")) + headers.map { (name: $0.0, value: $0.1) }
+        return dialect.conformance.sign?(SignedUpgrade(url, adding: query, headers: given), secret).isEmpty == false
     }
 }
 
@@ -104,8 +118,10 @@ public final class StreamCheck {
         var start: StreamStart
     }
 
-    /// - Parameter token: nil: none.
-    private func carried(_ token: String?) -> Carried {
+    /// - Parameters:
+    ///   - token: nil: none.
+    ///   - secret: nil: no signature.
+    private func carried(_ token: String?, secret: String?) -> Carried {
         var start = start
         var attempt = StreamAttempt()
         var headers = (plan.dialect.headers(of: start) + plan.headers).map { ($0.name, $0.value) }
@@ -113,6 +129,9 @@ public final class StreamCheck {
             place.put(token, parameters: &start.parameters, headers: &headers, query: &attempt.query)
         }
         attempt.headers = headers.map { (name: $0.0.lowercased(), value: $0.1) }
+        if let secret, let url = plan.url, let sign = declared.sign {
+            attempt.headers += sign(SignedUpgrade(url, adding: attempt.query, headers: attempt.headers), secret)
+        }
         attempt.subprotocols = plan.dialect.traits.subprotocols.first.map { [$0] } ?? []
         let handshake = WebSocket.Handshake(
             path: "/", query: plan.query + attempt.query,
@@ -125,7 +144,7 @@ public final class StreamCheck {
     /// Begins; keeps itself alive until it is done.
     public func run() {
         keeper = self
-        let carried = carried(plan.token)
+        let carried = carried(plan.token, secret: plan.secret)
         let dialled = loop.timeMs
         facts.offered = carried.attempt.subprotocols
         dialer.dial(carried.attempt) { [self] outcome in
@@ -294,19 +313,32 @@ public final class StreamCheck {
     // MARK: Tokens
 
     private func tryTokens() {
-        guard plan.token != nil else { return finish() }
-        let wrong = "wrong-" + UUID().uuidString
-        attempt(wrong) { [self] outcome in
+        guard plan.token != nil else { return trySignatures() }
+        attempt(wrong, plan.secret) { [self] outcome in
             facts.wrongToken = outcome
-            attempt(nil) { [self] outcome in
+            attempt(nil, plan.secret) { [self] outcome in
                 facts.noToken = outcome
+                trySignatures()
+            }
+        }
+    }
+
+    private func trySignatures() {
+        guard plan.secret != nil, declared.sign != nil else { return finish() }
+        // Base64, which some secrets are.
+        attempt(plan.token, Data(wrong.utf8).base64EncodedString()) { [self] outcome in
+            facts.wrongSignature = outcome
+            attempt(plan.token, nil) { [self] outcome in
+                facts.noSignature = outcome
                 finish()
             }
         }
     }
 
-    private func attempt(_ token: String?, _ done: @escaping (StreamFacts.Trial) -> Void) {
-        let carried = carried(token)
+    private var wrong: String { "wrong-" + UUID().uuidString }
+
+    private func attempt(_ token: String?, _ secret: String?, _ done: @escaping (StreamFacts.Trial) -> Void) {
+        let carried = carried(token, secret: secret)
         dialer.dial(carried.attempt) { [self] outcome in
             switch outcome {
             case .refused(let status): done(.refused(status: status))

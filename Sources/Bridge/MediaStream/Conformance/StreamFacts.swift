@@ -37,6 +37,8 @@ public struct StreamFacts: Sendable, Equatable {
     public var startedMs: UInt64?
     public var wrongToken: Trial?
     public var noToken: Trial?
+    public var wrongSignature: Trial?
+    public var noSignature: Trial?
     public var probes: [Probe: UInt64] = [:]
     public var bargeIn = BargeIn.notTried
     public var pings = 0

@@ -29,7 +29,8 @@ final class TokenTrial {
         let close = observed.onClose
         // Held until the connection is gone.
         observed.onClose = { [self, observed] code, reason in
-            self.report(.closed(code: code, afterMs: observed.loop.timeMs - begun))
+            let now = observed.loop.timeMs
+            self.report(.closed(code: code, afterMs: now - min(now, begun)))
             close?(code, reason)
             observed.onClose = nil
             self.line = nil

@@ -68,6 +68,10 @@ extension GenesysDialect {
         guard let open = try? JSONDecoder().decode(Open.self, from: Data(envelope.parameters)) else {
             throw MediaStreamError("open.parameters are not those of this protocol", refusal: .malformed)
         }
+        // As the reference does: one customer's key opens no other's session.
+        guard organizationID == nil || organizationID == open.organizationId else {
+            throw MediaStreamError("organizationId is not the upgrade's", refusal: .unauthorized)
+        }
         let chosen = GenesysMedia.formats.first { format in open.media.contains { $0.format == format } }
         if let chosen {
             terms = GenesysMedia.terms(chosen, role)
@@ -96,6 +100,23 @@ extension GenesysDialect {
         return message("opened", #"{"startPaused":false,"media":[\#(media)]}"#)
     }
 
+    /// The results for the flow: texts, as many as there is room for.
+    private var outputVariables: String {
+        var room = Self.outputBytes
+        let kept = results.sorted { $0.key < $1.key }.filter { name, value in
+            let bytes = name.utf8.count + value.utf8.count + 8
+            guard bytes <= room else { return false }
+            room -= bytes
+            return true
+        }
+        guard !kept.isEmpty,
+            let data = try? JSONSerialization.data(
+                withJSONObject: Dictionary(kept, uniquingKeysWith: { $1 }),
+                options: [.sortedKeys, .withoutEscapingSlashes])
+        else { return "" }
+        return #","outputVariables":"# + String(decoding: data, as: UTF8.self)
+    }
+
     /// What an application says; nil: there is no word for it, or not now.
     func answer(_ said: MediaStreamMessage) -> [UInt8]? {
         switch said {
@@ -106,7 +127,7 @@ extension GenesysDialect {
             return message("event", #"{"entities":[{"type":"barge_in","data":{}}]}"#)
         case .stop where phase == .open || phase == .opening:
             phase = .closing
-            return message("disconnect", #"{"reason":"completed"}"#)
+            return message("disconnect", #"{"reason":"completed"\#(outputVariables)}"#)
         case .start, .clear, .stop, .connected, .media, .dtmf, .mark: return nil
         }
     }

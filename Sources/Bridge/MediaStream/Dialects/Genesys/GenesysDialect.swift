@@ -24,6 +24,8 @@ public final class GenesysDialect: MediaStreamDialect {
     static let playbackLimitMs: UInt64 = 500
     /// Messages of sound whose end a leg has yet to tell: a minute of frames.
     static let unplayedLimit = 3_000
+    /// Bytes of names and values of `outputVariables`: in JSON no more than a text message holds.
+    static let outputBytes = 8_192
 
     public static let traits: DialectTraits = {
         var traits = DialectTraits(
@@ -35,6 +37,8 @@ public final class GenesysDialect: MediaStreamDialect {
         traits.confirmationLimitMs = closeLimitMs
         traits.answersStart = true
         traits.tokens = [.header("x-api-key"), .parameter("token"), .query("token")]
+        traits.signatureHeader = GenesysSignature.header
+        traits.keyPlace = .header(GenesysSignature.keyHeader)
         traits.largestMessage = textLimit
         return traits
     }()
@@ -51,6 +55,9 @@ public final class GenesysDialect: MediaStreamDialect {
     /// Number of our last message, and of the far end's.
     var sequence = 0
     var heard = 0
+    public var results: [String: String] = [:]
+    /// As application: what the upgrade's header says of the customer.
+    let organizationID: String?
     /// As application: we have asked the far end to send no sound, so its `paused` says nothing of ours.
     var hasAskedPause = false
     /// As application: where the next sound stands, where it does not follow what came before.
@@ -71,6 +78,7 @@ public final class GenesysDialect: MediaStreamDialect {
 
     public init(_ options: DialectOptions) {
         role = options.role
+        organizationID = options.handshake?.headers["audiohook-organization-id"]
         offered = options.format.map { [$0] } ?? Array(GenesysMedia.formats.prefix(2))
         terms = GenesysMedia.terms(offered[0], options.role)
         if let announced = options.handshake?.headers["audiohook-session-id"], GenesysMedia.isID(announced) {
@@ -144,6 +152,7 @@ public final class GenesysDialect: MediaStreamDialect {
     // MARK: Encoding
 
     public func capacity(for message: MediaStreamMessage) -> Int {
+        if message == .stop { return 1_024 + 6 * Self.outputBytes }
         guard case .start(let start) = message else { return 1_024 }
         return start.parameters.reduce(2_048) { $0 + ($1.key.utf8.count + $1.value.utf8.count) * 6 + 8 }
     }

@@ -25,7 +25,7 @@ extension PlivoDialect {
             // plivo-labs/agent-transport
             MessageShape("muteStream"), MessageShape("unmuteStream"),
         ]
-        return DialectConformance(
+        var declared = DialectConformance(
             source: reference, shape: shape,
             rules: [
                 .message(
@@ -45,5 +45,11 @@ extension PlivoDialect {
                 },
             ],
             unknown: #"{"event":"trunkline-check","sequenceNumber":0}"#)
+        declared.sign = { upgrade, secret in
+            let code = PlivoSignature(authToken: secret).signature(
+                "GET", url: upgrade.base, query: upgrade.query, nonce: upgrade.nonce)
+            return [(PlivoSignature.header, code), (PlivoSignature.nonceHeader, upgrade.nonce)]
+        }
+        return declared
     }
 }

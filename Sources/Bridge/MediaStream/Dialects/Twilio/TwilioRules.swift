@@ -20,7 +20,7 @@ extension TwilioDialect {
             "media": ["event", "streamSid", "media"], "mark": ["event", "streamSid", "mark"],
             "clear": ["event", "streamSid"],
         ]
-        return DialectConformance(
+        var declared = DialectConformance(
             source: messages, shape: shape,
             rules: [
                 .message(
@@ -37,5 +37,9 @@ extension TwilioDialect {
                 },
             ],
             unknown: #"{"event":"trunkline-check","sequenceNumber":"0"}"#)
+        declared.sign = { upgrade, secret in
+            [(TwilioREST.signatureHeader, FormSignature(key: secret).signature(url: upgrade.text, form: []))]
+        }
+        return declared
     }
 }

@@ -8,7 +8,8 @@ extension VonageDialect {
 
     public static var conformance: DialectConformance {
         var shape = WireShape()
-        shape.nameKeys = ["action"]
+        // A server's, and a carrier's.
+        shape.nameKeys = ["action", "event"]
         shape.format = { message in
             guard message.sender == .carrier, let type = message.json?["content-type"]?.text,
                 let rate = rate(type)
