@@ -158,8 +158,8 @@ let package = Package(
 )
 
 // TRUNKLINE_FUZZ=1 (scripts/fuzz): the parsers and one program with all fuzz targets, and nothing else: it is built
-// with libFuzzer, which would be linked into every program. Of API only what needs no database: a parser's file is one
-// more name.
+// with libFuzzer, which would be linked into every program. Of API and Calls only what needs no database: a
+// parser's file is one more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
     let parsers: Set = ["Settings", "Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
@@ -168,7 +168,12 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
     }
     package.targets += [
         .target(
-            name: "API", path: "Sources/API", sources: ["JSONValue.swift", "JSONNumber.swift"], swiftSettings: strict),
+            name: "API", path: "Sources/API",
+            sources: ["JSONValue.swift", "JSONNumber.swift", "ListCursor.swift", "Timestamp.swift"],
+            swiftSettings: strict),
+        .target(
+            name: "Calls", path: "Sources/Calls/Dialling", sources: ["CallAddress.swift", "NumberingPlan.swift"],
+            swiftSettings: strict),
         // A SIP connection without its socket, over the C that bounds and corrects sofia.
         .target(
             name: "SIPStream", dependencies: ["CSofia", "CSofiaHeaders"], path: "Tests/Fuzz/SIPStream",
@@ -176,7 +181,7 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "API", "Bridge", "SIPStream", "Realtime", "Pipeline", "Net",
+                "API", "Bridge", "Calls", "SIPStream", "Realtime", "Pipeline", "Net",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),

@@ -39,8 +39,20 @@ enum Timestamp {
         return Date(timeIntervalSince1970: Double(minutes * 60 + second) + fraction)
     }
 
+    /// With milliseconds, in UTC. The system's own would count in the Julian calendar before 1582.
     static func text(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        let first = Double(firstMinute) * 60_000, last = Double(lastMinute) * 60_000 + 59_999
+        let milliseconds = Int(min(max((date.timeIntervalSince1970 * 1_000).rounded(), first), last))
+        let day = milliseconds >= 0 ? milliseconds / dayLength : (milliseconds + 1) / dayLength - 1
+        let (year, month, dayOfMonth) = civil(day), inDay = milliseconds - day * dayLength
+        return digits(year, 4) + "-" + digits(month, 2) + "-" + digits(dayOfMonth, 2) + "T"
+            + digits(inDay / 3_600_000, 2) + ":" + digits(inDay / 60_000 % 60, 2) + ":"
+            + digits(inDay / 1_000 % 60, 2) + "." + digits(inDay % 1_000, 3) + "Z"
+    }
+
+    private static func digits(_ number: Int, _ count: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
     }
 
     // MARK: The calendar (Gregorian, also before its time: ISO 8601 §4.2.1)
@@ -68,6 +80,24 @@ enum Timestamp {
     }
     /// What `days` counts to 1 January 1970 without it: 1970 years, and the leap days of the 2369 before.
     private static let daysTo1970 = 1_970 * 365 + 2_369 / 4 - 2_369 / 100 + 2_369 / 400
+
+    /// Milliseconds.
+    private static let dayLength = 86_400_000
+
+    /// The day that is so many days after 1 January 1970; in years that begin with March, as leap days are then last.
+    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+        // 400 years later, nothing is negative; 1 March of the year 0 is 719468 days before 1970.
+        let sinceMarch = days + 719_468 + 146_097
+        let cycle = sinceMarch / 146_097, inCycle = sinceMarch % 146_097
+        let yearOfCycle = (inCycle - inCycle / 1_460 + inCycle / 36_524 - inCycle / 146_096) / 365
+        let inYear = inCycle - (365 * yearOfCycle + yearOfCycle / 4 - yearOfCycle / 100)
+        let monthFromMarch = (5 * inYear + 2) / 153
+        let isNextYear = monthFromMarch >= 10
+        return (
+            cycle * 400 - 400 + yearOfCycle + (isNextYear ? 1 : 0), monthFromMarch + (isNextYear ? -9 : 3),
+            inYear - (153 * monthFromMarch + 2) / 5 + 1
+        )
+    }
 
     private struct Reader {
         var rest: ArraySlice<UInt8>

@@ -27,10 +27,11 @@ struct EncryptedColumn: Sendable {
             "transcript", table: "transcript", column: "entry", keys: ["call_id", "position"],
             row: "'transcript/' || call_id || '/' || position"),
         EncryptedColumn(
-            "events", table: "events", column: "payload", keys: ["id"], row: "'events/' || call_id || '/' || name"),
+            "events", table: "events", column: "payload", keys: ["id"],
+            row: "'events/' || call_id || '/' || name || '/' || id"),
         EncryptedColumn(
             "deliveries", table: "deliveries", column: "message", keys: ["id"],
-            row: "'deliveries/' || call_id || '/' || event"),
+            row: "'deliveries/' || call_id || '/' || event || '/' || id"),
         EncryptedColumn(
             "do_not_call", table: "do_not_call", column: "entry", keys: ["key"], row: "'do_not_call/' || key"),
         EncryptedColumn(

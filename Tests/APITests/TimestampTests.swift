@@ -65,6 +65,7 @@ import Testing
             for (month, day) in [(1, 1), (2, 28), (3, 1), (6, 30), (12, 31)] {
                 let text = String(format: "%04d-%02d-%02dT12:34:56Z", year, month, day)
                 let date = try #require(Timestamp.parse(text))
+                #expect(Timestamp.text(date) == text.dropLast() + ".000Z")
                 // Before 1582 the system's counts Julian days.
                 guard year > 1_582 else { continue }
                 let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second], from: date)
@@ -76,7 +77,11 @@ import Testing
     }
 
     @Test func writtenTimesParseBack() throws {
-        for text in ["2026-11-21T09:30:00.250Z", "9999-12-31T23:59:59.000Z", "1970-01-01T00:00:00.000Z"] {
+        for text in [
+            "2026-11-21T09:30:00.250Z", "9999-12-31T23:59:59.000Z", "1970-01-01T00:00:00.000Z",
+            "0000-01-01T00:00:00.000Z", "0000-02-29T23:59:59.999Z", "1582-10-10T12:00:00.000Z",
+            "1969-12-31T23:59:59.999Z",
+        ] {
             #expect(Timestamp.text(try #require(Timestamp.parse(text))) == text)
         }
     }

@@ -39,7 +39,9 @@ import Testing
             #expect(korea.isEmergency(text), "\(text)")
         }
         // The way abroad leads back home.
-        for text in ["00182 2 119", "0082-2-119", "006821 19"] { #expect(korea.isEmergency(text), "\(text)") }
+        for text in ["00182 2 119", "0082-2-119", "006821 19", "+82 000 2 119", "+82(0)(0)(0)(0)119"] {
+            #expect(korea.isEmergency(text), "\(text)")
+        }
         #expect(NumberingPlan(home: "US").isEmergency("011 82 2 119"))
         #expect(!NumberingPlan(home: "US").isEmergency("011 82 2 555 0119"))
         for text in ["02-555-0119", "1588-0119", "+82 2 555 0112"] { #expect(!korea.isEmergency(text), "\(text)") }
@@ -49,6 +51,25 @@ import Testing
         for text in ["010-6060-1234", "+1 212 900 5555", "+44 20 7946 0000"] {
             #expect(!korea.isPremium(text), "\(text)")
         }
+    }
+
+    /// Zeros before the national number change nothing, and what is behind a number neither.
+    @Test func otherSpellingsOfDearNumbersAreDearToo() {
+        for text in ["+82 00 60 700 1234", "060 700 1234 56789", "001 1 900 555 0123 000000"] {
+            #expect(korea.isPremium(text), "\(text)")
+        }
+        #expect(korea.e164("+82 0010 1234 5678") == "+821012345678" && korea.e164("+82 012") == nil)
+        #expect(korea.e164("060 700 1234 56789") == nil)
+    }
+
+    @Test func numbersThatAreTooLongAreNotDialled() {
+        var routing = Routing()
+        routing.gateway = .sip([.init(address: "10.1.2.3")])
+        for text in ["001 82 10 1234 5678 0000", "010 1234 5678 0000", "001 44 20 7946 0000 0000"] {
+            let refusal = #expect(throws: Routing.Refusal.self, "\(text)") { try routing.route(to: text) }
+            #expect(refusal?.code == .invalid)
+        }
+        #expect(throws: Never.self) { try routing.route(to: "00700 82 10 1234 5678") }
     }
 
     @Test func aKeyIsTheSameForEverySpelling() {

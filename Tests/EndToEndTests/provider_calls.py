@@ -17,10 +17,14 @@ ASKS = {
 }
 
 
+def through(mock, **more):
+    usual = {"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": mock.name, "APP_PUBLIC_BASE_URL": PUBLIC}
+    return {**usual, **mock.settings(), **more}
+
+
 def start(make_server, mock, **settings):
     """A server that places its calls by this provider, and takes those that it brings."""
-    usual = {"TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY": mock.name, "APP_PUBLIC_BASE_URL": PUBLIC}
-    server = make_server(**{**usual, **mock.settings(), **settings})
+    server = make_server(**through(mock, **settings))
     mock.port = server.http_port
     return server
 

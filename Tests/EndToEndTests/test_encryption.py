@@ -1,6 +1,7 @@
 """Encrypted data that was changed on the disk: a clear error for that call, nothing of it shown, everything else goes
 on; keys changed under `kill -9`."""
 
+import itertools
 import json
 import random
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 
 import pytest
 from conftest import ATTEND, SHORT, TRUNKLINE, Callee, Server, clean_environment
+from operators import add_operator
 from stored_data import ENCRYPTION_KEY, NEW_KEY, run
 
 # Of an encrypted row: 01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16
@@ -21,18 +23,18 @@ SEALED = {"TRUNKLINE_SECURITY_ENCRYPTION_KEY": ENCRYPTION_KEY, "TRUNKLINE_WEBHOO
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A data folder with two ended calls, entries of each list, and everything encrypted."""
+    """A data folder with three ended calls, three entries of each list, and everything encrypted."""
     folder = tmp_path_factory.mktemp("original")
     server, callee = Server(folder, **SEALED).start(), Callee(folder, "busy")
     calls = [
         server.create(
             callee.address, [ATTEND], caller_display_name="Wistful Canary", webhook_url="http://127.0.0.1:9/own"
         )
-        for _ in range(2)
+        for _ in range(3)
     ]
     for call_id in calls:
         server.wait_for(call_id)
-    for digit in "12":
+    for digit in "123":
         assert server.request("POST", "/api/do-not-call", {"number": f"+82 10 7777 888{digit}"})[0] == 201
         assert server.request("POST", "/api/numbers", {"number": f"+82 2 555 010{digit}"})[0] == 201
         assert (
@@ -41,6 +43,7 @@ def original(tmp_path_factory):
             )[0]
             == 201
         )
+        add_operator(server, f"Operator {digit}", f"user{digit}", f"100{digit}", "canary-password")
     callee.stop()
     server.kill()
     return folder / "data", calls
@@ -88,6 +91,7 @@ def looks(server, calls):
             "/api/do-not-call",
             "/api/numbers",
             "/api/templates",
+            "/api/operators",
             "/api/webhooks/deliveries",
             "/health",
             f"/api/outbound/{calls[1]}/result",
@@ -107,7 +111,13 @@ COLUMNS = [
     ("caller_numbers", "entry"),
     ("templates", "entry"),
     ("sip_traces", "entry"),
+    ("operators", "entry"),
 ]
+# What tells the rows of a table apart.
+KEYS = {"transcript": "call_id || '/' || position", "sip_traces": "call_id", "meta": "name"} | {
+    "do_not_call": "key",
+    "caller_numbers": "key",
+}
 
 
 # Tables of a call, and the column that holds its id.
@@ -141,7 +151,7 @@ def test_damage_to_an_encrypted_column_is_detected(encrypted, table, column):
                     name,
                     answer,
                 )
-            assert [item["outbound_id"] for item in seen["/api/outbound/"][1]["items"]] == [calls[1]]
+            assert [item["outbound_id"] for item in seen["/api/outbound/"][1]["items"]] == [calls[2], calls[1]]
         if table == "transcript":
             assert seen["/transcript"][0] == 503 and "Canary" not in str(seen["/transcript"]), (
                 name,
@@ -182,12 +192,71 @@ def test_exchanged_rows_and_columns_are_detected(encrypted):
     assert status == 503 and "does not belong" in answer["detail"] and "127.0.0.1" not in json.dumps(answer)
 
 
+def swap(server, table, column):
+    """Swaps two encrypted values of a column: of one call and one name, where a table has such rows."""
+    key = KEYS.get(table, "id")
+    alike = {
+        "transcript": "call_id",
+        "events": "call_id || name",
+        "deliveries": "call_id || event",
+    }.get(table, "1")
+    with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
+        rows = database.execute(
+            f"SELECT {key}, {column}, {alike} FROM {table} WHERE {column} IS NOT NULL ORDER BY 3, 1"
+        ).fetchall()
+        pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[2] == b[2]]
+        assert pairs, f"{table} has no two rows that are alike: {[(row[0], row[2]) for row in rows]}"
+        one, other = pairs[0]
+        for place, value in ((one, other), (other, one)):
+            database.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (value[1], place[0]))
+    database.close()
+
+
+@pytest.mark.parametrize("table, column", COLUMNS)
+def test_exchanged_values_of_every_encrypted_column_are_detected(encrypted, table, column):
+    """Two rows of one column swapped, then a value of another column: neither is shown, and the server starts."""
+    server, calls = encrypted
+    assert "cannot be opened" not in run(server, "doctor").stdout
+    swap(server, table, column)
+    assert f"2 rows of {table} cannot be opened" in run(server, "doctor").stdout
+    server.start()
+    for path, (status, answer) in looks(server, calls).items():
+        assert status == 200 or status == 503 and "does not belong where it stands" in answer["detail"], (path, answer)
+    server.kill()
+    swap(server, table, column)
+    assert "cannot be opened" not in run(server, "doctor").stdout
+    foreign = ("templates", "entry") if table != "templates" else ("do_not_call", "entry")
+    with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
+        value = database.execute(f"SELECT {foreign[1]} FROM {foreign[0]} LIMIT 1").fetchone()[0]
+    database.close()
+    where = f"call_id = '{calls[0]}'" if table == "transcript" else f"{column} IS NOT NULL"
+    change(server, table, column, where, lambda _: value)
+    assert f"1 rows of {table} cannot be opened" in run(server, "doctor").stdout
+    server.start()
+    for path, (status, answer) in looks(server, calls).items():
+        assert status in (200, 503), (path, answer)
+        assert table == "templates" or path == "/api/templates" or "canary-purpose" not in json.dumps(answer), path
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "another column's"])
+def test_damage_to_the_index_secret_ends_the_start(encrypted, damage):
+    """`meta.value`: without it no number would be found, so the server says so and does not start."""
+    server, _ = encrypted
+    with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
+        foreign = database.execute("SELECT entry FROM templates LIMIT 1").fetchone()[0]
+    database.close()
+    change(server, "meta", "value", "name = 'number_index'", DAMAGES.get(damage, lambda _: foreign))
+    with pytest.raises(RuntimeError, match="encrypt|damaged|does not belong|is missing"):
+        server.start()
+    assert server.process.returncode > 0, "it ends by itself"
+
+
 @pytest.mark.parametrize("damage", [*PLACES, "exchanged", "cut", "another call's"])
 def test_damage_to_an_encrypted_recording_is_detected(encrypted, damage):
     """No sample of a damaged piece is given out; the call, its result and the other recording are as they were."""
     server, calls = encrypted
     folder = server.folder / "data/recordings"
-    path, other = (next(folder.glob(f"{call_id}*")) for call_id in calls)
+    path, other = (next(folder.glob(f"{call_id}*")) for call_id in calls[:2])
     data, piece = bytearray(path.read_bytes()), 8_192 + 33
     assert len(data) > 3 * piece
     if damage in PLACES:

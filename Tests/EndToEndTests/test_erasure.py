@@ -7,7 +7,9 @@ import stat
 import subprocess
 import time
 
+import pytest
 from conftest import GUESTS, SHORT, TRUNKLINE, Server
+from ports import free_port
 
 # In everything that is kept of a call: request, transcript, answers, summary, events, search index. No number.
 WORDS = ["Quizzaciously", "Zyzzyvaflock", "Xerophthalmic", "kwyjibometa"]
@@ -129,10 +131,11 @@ def modes(folder):
     }
 
 
-def test_only_the_owner_may_read_the_files(tmp_path, callee):
-    """Whatever the umask; this one forbids nothing."""
+@pytest.mark.parametrize("umask", ["022", "000"])
+def test_only_the_owner_may_read_the_files(tmp_path, callee, umask):
+    """Whatever the umask; the second forbids nothing."""
     (tmp_path / "server").mkdir()
-    launcher = ["sh", "-c", 'umask 000; exec "$0" "$@"']
+    launcher = ["sh", "-c", f'umask {umask}; exec "$0" "$@"']
     server = Server(tmp_path / "server", launcher=launcher, **SHORT).start()
     try:
         make(server, callee)
@@ -162,5 +165,30 @@ def test_only_the_owner_may_read_the_files(tmp_path, callee):
     try:
         make(server, callee)
         assert set(modes(data).values()) == {"0o600"}, modes(data)
+    finally:
+        server.kill()
+
+
+def test_with_tls_only_the_owner_may_read_the_files(tmp_path, callee, certificates):
+    """The copy of certificate and key for SIP, and temporary files: no file but the test's own log is for others."""
+    folder = tmp_path / "server"
+    (folder / "temporary").mkdir(parents=True)
+    server = Server(
+        folder,
+        tls=str(certificates / "ca.pem"),
+        launcher=["sh", "-c", 'umask 000; exec "$0" "$@"'],
+        TMPDIR=str(folder / "temporary"),
+        TRUNKLINE_TLS_CERTIFICATE=str(certificates / "one.pem"),
+        TRUNKLINE_TLS_KEY=str(certificates / "one.key"),
+        TRUNKLINE_SIP_TLS_PORT=str(free_port()),
+        **SHORT,
+    ).start()
+    try:
+        make(server, callee)
+        seen = modes(folder)
+        assert "data/sip-tls/agent.pem" in seen and seen["data/sip-tls/agent.pem"] == "0o600", seen
+        ours = {name: mode for name, mode in seen.items() if name != "server.log"}
+        assert {mode[-2:] for mode in ours.values()} == {"00"}, ours
+        assert stat.S_IMODE((folder / "data/sip-tls").stat().st_mode) == 0o700
     finally:
         server.kill()

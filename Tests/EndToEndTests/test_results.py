@@ -1,16 +1,18 @@
 """What is made of a call when it is over: cost by component, a model's summary, and the older orchestrator's routes."""
 
+import json
 import signal
 import time
 from decimal import Decimal
 
 import pytest
+from api_client import EventSocket
 from conftest import ATTEND, GUESTS, mocks
 from mock_realtime import MockRealtime
 from mock_speech import MockSpeech
 from realtime_calls import realtime
 from test_cascade import ANSWERED, END, GOODBYE, GREETING, TALK
-from test_webhooks import FAST, Receiver
+from test_webhooks import FAST, Receiver, ended
 
 speech = mocks(MockSpeech)
 receiver = mocks(Receiver)
@@ -234,6 +236,38 @@ def test_a_call_by_receive_is_placed_and_its_result_posted(make_server, callee, 
     assert hook.wait_for(lambda events: len(events) == 2) and hook.received[1][1] == body
     assert server.request("POST", "/send_llm_result", {"outbound_id": call_id})[0] == 202
     assert hook.wait_for(lambda events: len(events) == 3)
+
+
+def test_numbers_of_any_size_are_posted_byte_for_byte(make_server, callee, receiver):
+    """What the orchestrator sent about a person comes back in the post-back as it was; events have none of it."""
+    hook, events = receiver(), receiver()
+    server = make_server(
+        **FAST,
+        TRUNKLINE_RESULT_CALLBACK_URL=hook.url,
+        TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100",
+        TRUNKLINE_WEBHOOKS_URL=events.url,
+    )
+    numbers = (
+        '{"big":[9007199254740993,123456789012345678901234567890,-0],"exact":0.1000,"far":1e400,"near":1e-400,'
+        '"precise":3.14159265358979323846264338327950288}'
+    )
+    request = {**RECEIVED, "user": {**RECEIVED["user"], "phone": callee("busy").address}}
+    body = json.dumps(request, separators=(",", ":"))
+    assert '"number":9007199254740993' in body
+    body = body.replace('"number":9007199254740993', '"number":' + numbers)
+    status, answer = server.request("POST", "/receive", body)
+    assert status == 202, answer
+    server.wait_for(answer["outbound_id"])
+    stored = server.request("GET", f"/api/outbound/{answer['outbound_id']}", raw=True)[1]
+    assert ('"number":' + numbers).encode() in stored
+    hook.wait_for(lambda events: events)
+    assert ('"number":' + numbers).encode() in hook.bodies[0], hook.bodies[0]
+    told = events.wait_for(ended)
+    socket = EventSocket(server.http_port, "/api/events?after=0")
+    live = [socket.receive() for _ in told]
+    assert [event["event"] for event in live] == [event["event"] for event in told]
+    assert not any("metadata" in event or "user" in event for event in live + told)
+    assert not any(b"9007199254740993" in body for body in events.bodies)
 
 
 def test_expected_questions_of_the_callee_are_answered(make_server, callee, speech):

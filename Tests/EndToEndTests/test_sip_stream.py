@@ -10,7 +10,7 @@ import socket
 import time
 
 import pytest
-from sip_wire import STRANGER, Good, connect, is_closed, memory, request, statuses
+from sip_wire import MEMORY_FACTOR, STRANGER, Good, connect, is_closed, memory, request, statuses
 
 # Of Sources/C/Sofia/streams.h.
 MESSAGE_BYTES, FIELD_COUNT = 65_535, 512
@@ -218,7 +218,9 @@ def test_endless_headers_close_the_connection(stack, transport, kind):
             # White space between messages is nothing (RFC 3261 §7.5), and nothing is kept of it.
             assert sent < 600_000 or kind in ("white space", "line breaks"), f"{sent} bytes of {kind} were taken"
             good.probe(2.0)
-    assert memory(stack) - at_first < 60, f"{memory(stack) - at_first:.0f} MiB more"
+    grown = memory(stack) - at_first
+    print(f"{kind} by {transport}: {grown:.0f} MiB more")
+    assert grown < 8 * MEMORY_FACTOR, "it was less than 1"
 
 
 LISTS = [
@@ -314,6 +316,6 @@ def test_thousands_of_fields_take_bounded_memory(stack):
     good.probe(3.0)
     grown = memory(stack) - at_first
     print(f"{grown:.0f} MiB more")
-    assert grown < 350
+    assert grown < 30, "it was 14"
     for stream in streams:
         stream.close()

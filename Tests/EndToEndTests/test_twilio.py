@@ -8,12 +8,13 @@ import pytest
 import twilio.rest
 from conftest import ATTEND, mocks
 from mock_twilio import ACCOUNT, PUBLIC, TOKEN, MockTwilio
+from operators import add_operator
 from ports import free_port
+from provider_calls import start, the_call, through
 from realtime_calls import realtime
 from test_operations import run
 from twilio.http.http_client import TwilioHttpClient
 from twilio.twiml.voice_response import Dial, VoiceResponse
-from provider_calls import start, the_call
 from twilio_calls import CALLEE, CALLER, asked, dial
 
 carrier = mocks(MockTwilio)
@@ -284,3 +285,61 @@ def test_numbers_twilio_cannot_dial_are_refused(make_server, carrier):
         "POST", "/api/outbound/", {**body, "caller_number": CALLER, "callee_number": "109876"}
     )
     assert status == 422 and "E.164" in str(answer)
+
+
+@pytest.mark.parametrize(
+    "number, words",
+    [
+        ("911", "emergency"),
+        ("+82 2 119", "emergency"),
+        ("00182 2 119", "emergency"),
+        ("sip:911@127.0.0.1", "emergency"),
+        ("+1 900 555 0123", "extra"),
+        ("sip:+1-900-555-0123@127.0.0.1", "extra"),
+        ("+33 1 42 68 53 00", "prefix"),
+    ],
+)
+def test_an_operators_number_keeps_the_dialling_rules(tmp_path, carrier, number, words):
+    """The carrier would dial it at the first transfer: the start ends."""
+    ended = run(
+        "serve",
+        "--http-port",
+        "0",
+        "--sip-port",
+        str(free_port()),
+        cwd=tmp_path,
+        **through(carrier()),
+        TRUNKLINE_OPERATORS_NUMBER=number,
+        TRUNKLINE_OUTBOUND_ALLOWED_PREFIXES="+1,+82",
+    )
+    assert ended.returncode != 0 and "operators.number" in ended.stderr and words in ended.stderr, ended
+
+
+def test_a_carriers_transfer_keeps_the_dialling_rules(make_server, carrier, model):
+    """Of a request, and of an operator whose address was good when it was stored."""
+
+    def phone(call):
+        call.ring()
+        call.answer()
+
+    mock = carrier(phone)
+    server = start(make_server, mock, **realtime(model([{"text": "A long story.", "ms": 20_000}])))
+    known = add_operator(server, address="+442079460000")
+    server.kill()
+    server.environment["TRUNKLINE_OUTBOUND_ALLOWED_PREFIXES"] = "+1,+82"
+    server.start()
+    call_id = dial(server)
+    server.wait_for(call_id, {"connected"}, seconds=10)
+    path = f"/api/outbound/{call_id}/transfer"
+    for to in ("911", "sip:911@127.0.0.1", "00182 2 119", "+1 900 555 0123", "+33142685300", "sip:+33142685300@h"):
+        status, answer = server.request("POST", path, {"to": to})
+        assert status == 422 and answer["errors"][0]["field"] == "to", (to, answer)
+    for mode in ("blind", "attended"):
+        assert server.request("POST", path, {"operator_id": known, "mode": mode})[0] in (202, 409)
+    time.sleep(2)
+    assert not any("<Dial" in text for text in the_call(mock).twiml), "Twilio was not asked to dial anybody"
+    assert server.call(call_id)["state"] == "connected"
+    # Where the rules allow it, the same request is carried out: the test can fail.
+    assert server.request("POST", path, {"to": "+15550177", "mode": "blind"})[0] == 202
+    call = server.wait_for(call_id, seconds=20)
+    assert call["end_reason"] == "transferred" and any("+15550177" in text for text in the_call(mock).twiml)

@@ -20,6 +20,7 @@ class Receiver:
 
     def __init__(self, answer=lambda event, number: 200):
         self.received, self.refused, self.lock = [], 0, threading.Lock()
+        self.bodies = []  # as they came
         self.answer = answer
         receiver = self
 
@@ -37,6 +38,7 @@ class Receiver:
                     status = receiver.answer(event, number)
                     if status and 200 <= status < 300:
                         receiver.received.append((self.headers["webhook-id"], event))
+                        receiver.bodies.append(body)
                     else:
                         receiver.refused += 1
                 if status is None:

@@ -41,18 +41,20 @@ public struct Referral: Sendable, Equatable {
     /// Which of the far end's requests it is, for `Dialog.report`.
     public var reference: UInt32
 
-    /// Characters of a Replaces header that are taken.
-    private static let replacesLimit = 400
+    /// Bytes of a Replaces header that are taken.
+    static let replacesLimit = 400
 
     /// - Parameter uri: of Refer-To, with its headers (RFC 3261 §19.1.1), escaped.
     public init(uri: String, reference: UInt32 = 0) {
-        let parts = uri.split(separator: "?", maxSplits: 1)
-        target = parts.first.map(String.init) ?? ""
+        // By scalars: a combining mark behind "?" would make another character of it.
+        let parts = uri.unicodeScalars.split(separator: "?", maxSplits: 1)
+        target = parts.first.map { String($0) } ?? ""
         self.reference = reference
         guard parts.count > 1 else { return }
-        for header in parts[1].split(separator: "&") where header.lowercased().hasPrefix("replaces=") {
+        for header in String(parts[1]).split(separator: "&") where header.lowercased().hasPrefix("replaces=") {
+            // It becomes a header field of our INVITE: without line ends.
             guard let value = header.dropFirst(9).removingPercentEncoding, !value.isEmpty,
-                value.count <= Self.replacesLimit
+                value.utf8.count <= Self.replacesLimit, value.utf8.allSatisfy({ (0x20..<0x7F).contains($0) })
             else { continue }
             replaces = value
         }

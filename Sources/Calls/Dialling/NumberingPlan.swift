@@ -22,6 +22,8 @@ public struct NumberingPlan: Sendable, Equatable {
     /// Digits of a number (E.164 §6.1), and of what may stand before it.
     private static let digitLimit = 15
     private static let prefixLimit = 5
+    /// Characters of the shortest number in E.164, with its "+".
+    private static let shortest = 6
 
     /// Where national numbers belong, ISO 3166-1.
     public var home: String
@@ -162,27 +164,40 @@ public struct NumberingPlan: Sendable, Equatable {
     ///
     ///     "010-1234-5678", "+82 (0)10 1234 5678", "00182 10 1234 5678"  →  "+821012345678"      (home: KR)
     public func e164(_ text: String) -> String? {
+        international(text).flatMap { $0.count <= 1 + Self.digitLimit ? $0 : nil }
+    }
+
+    /// Whether it has more digits than a number: networks ignore those behind it, so it would stand for a shorter one.
+    func isOverlong(_ text: String) -> Bool {
+        (international(text) ?? Self.stripped(text)).map { $0.filter { $0 != "+" }.count > Self.digitLimit } ?? false
+    }
+
+    /// `e164` of any length.
+    private func international(_ text: String) -> String? {
         // "+82 (0)10": the trunk prefix in brackets is not dialled from abroad.
         let text = text.contains("+") ? text.replacing("(0)", with: "") : text
-        guard let number = Self.stripped(text) else { return nil }
-        guard let home = Self.country(named: home) else { return number.hasPrefix("+") ? number : nil }
+        return Self.stripped(text).flatMap(international(stripped:))
+    }
+
+    private func international(stripped number: String) -> String? {
         if number.hasPrefix("+") {
             // "+82 010…" is written often, and wrong: no number of such a country begins with its trunk prefix.
-            guard let country = Self.country(of: number), country.trunkPrefix == "0",
-                number.dropFirst(1 + country.code.count).first == "0"
-            else {
-                return number.count >= 6 ? number : nil
+            guard let country = Self.country(of: number), country.trunkPrefix == "0" else {
+                return number.count >= Self.shortest ? number : nil
             }
-            return "+" + country.code + number.dropFirst(2 + country.code.count)
+            let written = "+" + country.code + number.dropFirst(1 + country.code.count).drop { $0 == "0" }
+            return written.count >= Self.shortest ? written : nil
         }
+        guard let home = Self.country(named: home) else { return nil }
         // "008" is a carrier's prefix, and "0082…" is not behind it: what follows must be a country.
         let abroad = home.internationalPrefixes.sorted { $0.count > $1.count }.filter { number.hasPrefix($0) }
             .map { "+" + number.dropFirst($0.count) }.filter { $0.count >= 8 }
-        if let known = abroad.first(where: { Self.country(of: $0) != nil }) ?? abroad.first { return e164(known) }
-        guard number.count <= Self.digitLimit else { return nil }
+        if let known = abroad.first(where: { Self.country(of: $0) != nil }) ?? abroad.first {
+            return international(stripped: known)
+        }
         guard number.count >= 7 else { return nil }
         if !home.trunkPrefix.isEmpty, number.hasPrefix(home.trunkPrefix) {
-            return "+" + home.code + number.dropFirst(home.trunkPrefix.count)
+            return international(stripped: "+" + home.code + number.dropFirst(home.trunkPrefix.count))
         }
         // Without the trunk prefix: a whole number where there is none, or one like Korea's 1588-0000.
         return "+" + home.code + number
@@ -199,7 +214,9 @@ public struct NumberingPlan: Sendable, Equatable {
 
     func isEmergency(_ text: String) -> Bool {
         guard let number = Self.stripped(text) else { return false }
-        if isEmergency(stripped: number[...]) { return true }
+        // As it is, and as it is dialled from abroad: "+82 000 2 119" is "+82 2 119".
+        let spellings = [number, international(stripped: number), international(text)].compactMap(\.self)
+        if spellings.contains(where: { isEmergency(stripped: $0[...]) }) { return true }
         // "00182 2 119" is "+82 2 119".
         return (Self.country(named: home)?.internationalPrefixes ?? ["00"]).contains {
             number.hasPrefix($0) && isEmergency(stripped: "+" + number.dropFirst($0.count))
@@ -221,7 +238,7 @@ public struct NumberingPlan: Sendable, Equatable {
     }
 
     func isPremium(_ text: String) -> Bool {
-        guard let number = e164(text) else { return false }
+        guard let number = international(text) else { return false }
         if Self.expensiveCodes.contains(where: { number.dropFirst().hasPrefix($0) }) { return true }
         guard let country = Self.country(of: number) else { return false }
         return country.premium.contains { number.dropFirst(1 + country.code.count).hasPrefix($0) }

@@ -154,7 +154,8 @@ public struct Routing: Sendable, Equatable {
 
     /// The rules that a number breaks or keeps by itself, wherever it is dialled.
     private func check(_ number: String, international: String?) throws(Refusal) {
-        guard !plan.isEmergency(number) else {
+        guard !plan.isOverlong(number) else { throw Refusal(.invalid, .notCallAddress) }
+        guard ![number, international].compactMap(\.self).contains(where: plan.isEmergency) else {
             throw Refusal(.emergency, .emergencyNumber)
         }
         guard !plan.isPremium(international ?? number) else {

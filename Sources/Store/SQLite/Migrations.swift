@@ -295,6 +295,7 @@ enum Migrations {
                     CREATE INDEX calls_by_dialect ON calls(direction, dialect, position) WHERE dialect IS NOT NULL;
                     """)
         }
+        migrator.registerMigration("13 events and deliveries bound to their ids") { db in try bindToIDs(db, vault) }
         return migrator
     }
 

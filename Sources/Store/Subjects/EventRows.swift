@@ -15,9 +15,11 @@ public struct EventRows {
     public func append(_ event: CallEvent) throws -> CallEvent {
         let id: Int64? = try transaction.value(
             "INSERT INTO events (name, at, call_id, direction, payload) VALUES (?, ?, ?, ?, ?) RETURNING id",
-            event.name, event.at, event.callID, event.direction,
-            try context.vault.encrypt(event.payload, row: "events/\(event.callID)/\(event.name)"))
+            event.name, event.at, event.callID, event.direction, Data())
         guard let id else { throw StoreError(.unavailable, .databaseGaveNoId) }
+        try transaction.run(
+            "UPDATE events SET payload = ? WHERE id = ?",
+            try context.vault.encrypt(event.payload, row: Self.row(id, event.callID, event.name)), id)
         if id % Self.sweep == 0 {
             try transaction.run("DELETE FROM events WHERE id <= ?", id - Self.historyLimit)
         }
@@ -38,9 +40,13 @@ public struct EventRows {
             } ?? transaction.rows("SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", id, limit)
         return try Storage.opened(rows) { row in
             let call: String = try row["call_id"], name: String = try row["name"]
+            let id: Int64 = try row["id"]
             return CallEvent(
-                id: try row["id"], name: name, at: try row["at"], callID: call, direction: try row["direction"],
-                payload: try context.vault.open(row["payload"], row: "events/\(call)/\(name)"))
+                id: id, name: name, at: try row["at"], callID: call, direction: try row["direction"],
+                payload: try context.vault.open(row["payload"], row: Self.row(id, call, name)))
         }
     }
+
+    /// What a payload is bound to, its id too: a call has several events of one name.
+    static func row(_ id: Int64, _ call: String, _ name: String) -> String { "events/\(call)/\(name)/\(id)" }
 }

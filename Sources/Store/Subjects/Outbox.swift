@@ -1,4 +1,5 @@
 public import Foundation
+internal import Problems
 
 /// One message to one endpoint.
 public struct Delivery: Sendable, Equatable {
@@ -49,9 +50,12 @@ public struct OutboxRows {
             INSERT INTO deliveries (stream, call_id, event, state, created_at, next_at, message)
             VALUES (?, ?, ?, 'pending', ?, ?, ?) RETURNING id
             """,
-            context.numbers.hash("stream \(url) \(call)"), call, name, at, at,
-            try context.encrypt(Message(url: url, body: body), row: "deliveries/\(call)/\(name)"))
-        guard let id, id % Self.sweep == 0 else { return }
+            context.numbers.hash("stream \(url) \(call)"), call, name, at, at, Data())
+        guard let id else { throw StoreError(.unavailable, .databaseGaveNoId) }
+        try transaction.run(
+            "UPDATE deliveries SET message = ? WHERE id = ?",
+            try context.encrypt(Message(url: url, body: body), row: Self.row(id, call, name)), id)
+        guard id % Self.sweep == 0 else { return }
         try transaction.run(
             "DELETE FROM deliveries WHERE state <> 'pending' AND created_at < ?",
             at.addingTimeInterval(-Self.keptDays * 86_400))
@@ -63,11 +67,14 @@ public struct OutboxRows {
             """, Self.pendingLimit)
     }
 
+    /// What a message is bound to, its id too: an event goes to several endpoints.
+    static func row(_ id: Int64, _ call: String, _ event: String) -> String { "deliveries/\(call)/\(event)/\(id)" }
+
     private func delivery(_ row: Row) throws -> Delivery {
-        let call: String = try row["call_id"], event: String = try row["event"]
-        let message: Message = try context.open(row["message"], row: "deliveries/\(call)/\(event)")
+        let id: Int64 = try row["id"], call: String = try row["call_id"], event: String = try row["event"]
+        let message: Message = try context.open(row["message"], row: Self.row(id, call, event))
         return Delivery(
-            id: try row["id"], callID: call, event: event, state: Delivery.State(rawValue: try row["state"]) ?? .dead,
+            id: id, callID: call, event: event, state: Delivery.State(rawValue: try row["state"]) ?? .dead,
             attempts: try row["attempts"], createdAt: try row["created_at"], nextAt: try row["next_at"],
             deliveredAt: try row["delivered_at"], lastStatus: try row["last_status"], lastError: try row["last_error"],
             url: message.url, body: message.body)

@@ -1,3 +1,4 @@
+internal import Crypto
 internal import Foundation
 
 @testable internal import Net
@@ -92,3 +93,52 @@ private func frames(_ pieces: [ArraySlice<UInt8>]) -> [String] {
     }
     return told
 }
+
+/// What a request must have for a WebSocket, and that it gets no other answer. The input: method, version, then a
+/// header field a line.
+func fuzzWebSocketHandshake(_ input: FuzzInput) {
+    let lines = input.lines.map { String(decoding: $0, as: UTF8.self) }
+    guard lines.count >= 2 else { return }
+    var headers: [String: String] = [:]
+    for line in lines.dropFirst(2) {
+        let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { continue }
+        headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
+    }
+    let isVersion10 = lines[1] == "1.0"
+    let request = HTTPRequest(method: lines[0], path: "/", headers: headers)
+    let key = headers["sec-websocket-key"] ?? ""
+    do throws(HTTPFailure) {
+        let response = try WebSocketHandshake(request, isVersion10: isVersion10, subprotocols: spoken).response
+        expect(
+            request.method == "GET" && !isVersion10 && headers["sec-websocket-version"] == "13",
+            "a handshake of \(lines)")
+        // RFC 6455 §4.1: 16 bytes, so 22 digits of Base64 and two signs that fill up.
+        expect(
+            key.utf8.count == 24 && key.hasSuffix("==")
+                && key.utf8.dropLast(2).allSatisfy {
+                    (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0)
+                        || [43, 47].contains($0)
+                }, "the key is \(key)")
+        let names = response.headers.map(\.name)
+        expect(Set(names).count == names.count && response.status == 101, "the answer has \(names)")
+        let values = Dictionary(response.headers.map { ($0.name, $0.value) }) { first, _ in first }
+        // RFC 6455 §4.2.2.
+        let digest = Insecure.SHA1.hash(data: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+        expect(values["sec-websocket-accept"] == Data(digest).base64EncodedString(), "the answer is to another key")
+        if let chosen = values["sec-websocket-protocol"] {
+            expect(
+                spoken.contains(chosen) && headers["sec-websocket-protocol"]?.contains(chosen) == true,
+                "the subprotocol \(chosen) was not offered")
+        }
+        expect(!response.headers.contains { $0.value.utf8.contains { $0 < 0x20 } }, "the answer has a line end")
+    } catch {
+        expect([400, 405, 426].contains(error.status), "refused with \(error.status)")
+        expect(
+            isVersion10 || request.method != "GET" || headers["sec-websocket-version"] != "13"
+                || key.utf8.count != 24 || Data(base64Encoded: key)?.count != 16,
+            "a good handshake is refused: \(lines)")
+    }
+}
+
+private let spoken: Set = ["audio.example", "v1", "twilio"]

@@ -8,7 +8,9 @@ let targets: [FuzzTarget] =
         FuzzTarget("sdp", fuzzSDP),
         FuzzTarget("offer-answer", fuzzOfferAnswer),
         FuzzTarget("digest", fuzzDigest),
-        FuzzTarget("sip-stream", fuzzSIPStream),
+        FuzzTarget("sip-stream", maximumLength: 140_000, fuzzSIPStream),
+        FuzzTarget("referral", maximumLength: 1_024, fuzzReferral),
+        FuzzTarget("call-address", maximumLength: 512, fuzzCallAddress),
         // RTP
         FuzzTarget("rtp", maximumLength: 1_500, fuzzRTP),
         FuzzTarget("rtcp", maximumLength: 1_500, fuzzRTCP),
@@ -20,6 +22,7 @@ let targets: [FuzzTarget] =
         // HTTP and URLs
         FuzzTarget("http-request", fuzzHTTPRequest),
         FuzzTarget("websocket-frames", maximumLength: 2_048, fuzzWebSocketFrames),
+        FuzzTarget("websocket-handshake", maximumLength: 1_024, fuzzWebSocketHandshake),
         FuzzTarget("form", fuzzForm),
         FuzzTarget("url", maximumLength: 1_024, fuzzURL),
         FuzzTarget("range", maximumLength: 256, fuzzRange),
@@ -30,6 +33,9 @@ let targets: [FuzzTarget] =
         FuzzTarget("json", fuzzJSON),
         FuzzTarget("json-members", fuzzJSONMembers),
         FuzzTarget("telnyx-event", maximumLength: 2_048, fuzzTelnyxEvent),
+        // Fields of the API
+        FuzzTarget("timestamp", maximumLength: 128, fuzzTimestamp),
+        FuzzTarget("list-cursor", maximumLength: 64, fuzzListCursor),
         // Models and speech services
         FuzzTarget("openai-realtime", fuzzOpenAIRealtime),
         FuzzTarget("gemini-live", fuzzGeminiLive),
