@@ -97,16 +97,19 @@ public struct StreamServer: Sendable {
             line.logger.warning("a media stream was refused: \(error.reason)")
             return false
         }
+        StreamLog.watch(stream, line.logger)
+        StreamLog.watch(socket, line.logger)
         let loop = socket.loop
         let signer = signer(dialect, socket.handshake)
+        let server = self
         let deadline = loop.timeMs + Self.startLimitMs
         var ticker: EventLoop.Ticker?
         ticker = loop.addTicker(every: .tenth) { now in
             guard now >= deadline else { return }
             ticker?.cancel()
+            server.line.logger.warning("a media stream was refused: it did not start")
             socket.close(code: 1008)
         }
-        let server = self
         stream.onMessage = { [unowned stream] message in
             guard case .start(let start) = message else { return }
             ticker?.cancel()
