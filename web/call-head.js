@@ -1,6 +1,6 @@
 // The head of a call's page: what it is about, how it stands, its buttons and facts.
 import * as api from "./api.js";
-import { wayOf } from "./carriers.js";
+import { dialectName, wayOf } from "./carriers.js";
 import { isDrafted } from "./new.js";
 import { t } from "./text.js";
 import { cell, duration, endReason, fact, isEnded, part, plain, showState, toast, when } from "./view.js";
@@ -30,6 +30,12 @@ function liveDuration(call) {
   return call.duration_seconds;
 }
 
+function showStream(facts, { url, dialect, headers, parameters }) {
+  fact(facts, t("Conversation held by"), [url, `(${dialectName(dialect)})`].filter(Boolean).join(" "));
+  fact(facts, t("Headers for that server"), headers.join(", "));
+  fact(facts, t("Parameters for that server"), parameters.join(", "));
+}
+
 function showFacts({ root, callID, call, result, isInbound }) {
   const facts = part(root, "facts");
   facts.replaceChildren();
@@ -52,6 +58,7 @@ function showFacts({ root, callID, call, result, isInbound }) {
   fact(facts, t("Sentiment"), plain(result.sentiment));
   fact(facts, t("Cost"), costText(result.cost));
   fact(facts, t("Carrier"), wayOf(call));
+  if (call.stream) showStream(facts, call.stream);
   fact(facts, t("Requested operator"), call.operator_name);
   fact(facts, t("Line"), lineText(result.media));
   fact(facts, t("Id"), callID);

@@ -1,4 +1,6 @@
-// What the pages call carriers and dialects. A new one gets a line here.
+// What the pages call carriers and dialects. A new carrier gets a line here; a dialect only where its name is not its
+// key with a capital letter.
+import { member } from "./form.js";
 import { t } from "./text.js";
 
 const carrierNames = {
@@ -14,29 +16,25 @@ const carrierNames = {
   genesys: "Genesys",
 };
 const dialectNames = {
-  twilio: "Twilio",
-  telnyx: "Telnyx",
-  plivo: "Plivo",
-  vonage: "Vonage",
   signalwire: "SignalWire",
-  exotel: "Exotel",
-  genesys: "Genesys",
-  asterisk: "Asterisk",
   jambonz: "jambonz",
 };
+
+export const dialectName = (key) => dialectNames[key] ?? key[0].toUpperCase() + key.slice(1);
 
 /** What carried a call, with the dialect of its media stream where that says more. */
 export function wayOf({ carrier, dialect }) {
   if (!carrier) return "";
   const name = carrierNames[carrier] ?? carrier;
-  return dialect && dialect !== carrier ? `${name} (${dialectNames[dialect] ?? dialect})` : name;
+  return dialect && dialect !== carrier ? `${name} (${dialectName(dialect)})` : name;
 }
 
-function addOptions(select, names) {
-  for (const [value, name] of Object.entries(names)) select.append(new Option(name, value));
+/** Offers every dialect. @param schema of the form of a call, which names them */
+export function fillDialects(select, schema) {
+  for (const key of member(member(schema, "stream"), "dialect").enum) select.append(new Option(dialectName(key), key));
 }
 
-export function fillWays(form) {
-  addOptions(form.carrier, carrierNames);
-  addOptions(form.dialect, dialectNames);
+export function fillWays(form, schema) {
+  for (const [key, name] of Object.entries(carrierNames)) form.carrier.append(new Option(name, key));
+  fillDialects(form.dialect, schema);
 }

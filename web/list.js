@@ -103,13 +103,13 @@ export async function listPage(root, kind) {
   const isInbound = kind === "inbound";
   document.title = `${isInbound ? t("Incoming calls") : t("Calls")} · Trunkline`;
   const before = kept.get(kind);
-  const first = await api.listCalls({ ...before?.filter }, kind);
+  const [first, schema] = await Promise.all([api.listCalls({ ...before?.filter }, kind), api.form("outbound")]);
   root.append(template("list"));
   if (isInbound) adaptToInbound(root);
   const table = part(root, "rows");
   const more = root.querySelector('[data-action="more"]');
   const form = root.querySelector("form");
-  fillWays(form);
+  fillWays(form, schema);
   const filter = () => filterOf(form);
   const figures = async () => { if (!isInbound) await showFigures(root); };
   // The newest calls are first, as the server sends them, until a column is chosen.

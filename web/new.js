@@ -1,6 +1,7 @@
 // The form for a new call. The server decides what is right; its answer names every bad field.
 import * as api from "./api.js";
-import { limit } from "./form.js";
+import { streamPart } from "./call-stream.js";
+import { limit, member } from "./form.js";
 import { questionList } from "./questions.js";
 import { said, t } from "./text.js";
 import { element, part, template, toast } from "./view.js";
@@ -42,7 +43,13 @@ export async function newPage(root, go) {
   });
 
   const fields = [...form.elements].filter((one) => one.name && one.name !== "template" && !questions.contains(one));
-  for (const one of fields) limit(one, schema);
+  const stream = streamPart(form, schema);
+  for (const one of fields) {
+    const [group, name] = one.name.split(".");
+    // A group may be left out whole.
+    if (name) limit(one, { ...member(schema, group), required: [] }, name);
+    else limit(one, schema);
+  }
   const value = (one) => (one.type === "checkbox" ? "checked" : "value");
   const written = () => (
     { fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])), questions: asked.read() }
@@ -62,12 +69,17 @@ export async function newPage(root, go) {
     if (form.scheduled_at.value) call.scheduled_at = new Date(form.scheduled_at.value).toISOString();
     call.retry_on_no_answer = form.retry_on_no_answer.checked;
     call.questions = asked.read();
+    call.stream = stream();
     return call;
   }
 
+  // A header's or a parameter's error stands at all of them.
+  const controlOf = (field) => field.replace(/^(stream\.\w+)\..*$/, "$1").replace(/^stream$/, "stream.url");
+
   function showErrors(problem, isFinal = true) {
     const rest = [];
-    for (const { field, message } of problem.fields) {
+    for (const { field: name, message } of problem.fields) {
+      const field = controlOf(name);
       const row = field.match(/^questions\[(\d+)\]/);
       const target = row ? questions.children[Number(row[1])]?.querySelector("[data-error-row]") : form.querySelector(
         `[data-error="${CSS.escape(field)}"]`
@@ -75,7 +87,7 @@ export async function newPage(root, go) {
       if (target) target.textContent += (target.textContent ? " " : "") + t(
         "This {message}.",
         { message }
-      ); else rest.push(`${field} ${message}`);
+      ); else rest.push(`${name} ${message}`);
       (
         row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field]
       )?.setAttribute?.("aria-invalid", "true");
@@ -101,7 +113,8 @@ export async function newPage(root, go) {
     if (mine !== version) return;
     clearErrors();
     showErrors({
-      fields: fields.filter(({ field }) => touched.has(field.replace(/^questions\[.*$/, "questions"))), message: "" },
+      fields: fields.filter(({ field }) => touched.has(controlOf(field).replace(/^questions\[.*$/, "questions"))),
+      message: "" },
       false,
     );
   }

@@ -25,8 +25,12 @@ struct CarrierSettings: Sendable {
 
     private var accounts: [any CarrierAccount] { [twilio, telnyx, signalWire, plivo, vonage, exotel, genesys] }
 
-    /// Calls can be placed by the API of one of them.
-    var canDial: Bool { accounts.contains { $0.canDial } }
+    /// Calls can be handed over to numbers by the API of one of them.
+    var canTransfer: Bool { accounts.contains { $0.canTransfer } }
+    /// Names of those whose API places calls, and cannot hand them over.
+    var withoutTransfer: [String] {
+        accounts.filter { $0.canDial && !$0.canTransfer }.map { type(of: $0).carrier.title }
+    }
 
     /// What is missing; nil: nothing.
     /// - Parameters:

@@ -87,7 +87,10 @@ struct Configuration: Sendable {
     /// What settings must be together, each told by the room it concerns.
     private static let checks: [@Sendable (Configuration) -> String?] = [
         { $0.carriers.problem(gateway: $0.gateway.carrier, publicURL: $0.http.publicURL) },
-        { $0.calls.operatorProblem(hasCarrier: $0.carriers.canDial) },
+        {
+            $0.calls.operatorProblem(
+                hasCarrier: $0.carriers.canTransfer, withoutTransfer: $0.carriers.withoutTransfer)
+        },
         { $0.store.problem(listener: $0.listeners.first { !SocketAddress.isLoopback($0.host) }) },
         { $0.urlProblem("alerts.url", $0.alerts.url.isEmpty ? nil : $0.alerts.url) },
         { $0.urlProblem("result_callback_url", $0.results.callbackURL) },

@@ -3,7 +3,7 @@ import Calls
 import Foundation
 import Testing
 
-/// The list's filters offer every carrier and dialect that a call can have, and no other.
+/// The list's filters offer every carrier that a call can have, and no other. The dialects they read from the server.
 @Suite struct CarrierNamesTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -22,8 +22,7 @@ import Testing
         #expect(try keys(of: "carrierNames") == Carriers.recorded)
     }
 
-    @Test func thePagesNameEveryDialect() throws {
-        #expect(try Set(keys(of: "dialectNames")) == Set(Dialects.names))
-        #expect(try keys(of: "dialectNames").count == Dialects.names.count)
+    @Test func thePagesNameNoOtherDialect() throws {
+        #expect(try Set(keys(of: "dialectNames")).isSubset(of: Dialects.names))
     }
 }

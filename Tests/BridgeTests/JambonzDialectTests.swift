@@ -143,6 +143,7 @@ import Testing
             #expect(try bare.hear(#"{"type":"mark","data":{"name":"\#(name)"}}"#) == [.mark(name)])
         }
         #expect(bare.say(.mark("m1")) == #"{"data":{"event":"playout","name":"m1"},"type":"mark"}"#)
+        #expect(try bare.hear(#"{"type": "mark", "name": "m7"}"#) == [.mark("m7")], "as the Python SDK has it")
         #expect(try bare.hear(#"{"type":"killAudio"}"#) == [.clear])
         #expect(bare.say(.mark("m2")) == #"{"data":{"event":"cleared","name":"m2"},"type":"mark"}"#)
     }

@@ -83,7 +83,7 @@ import Testing
                     }
                 }
             }
-            #expect(log.summary.count > 1, "\(dialect.traits.name)")
+            #expect(log.summary.count > (dialect.conformance.rules.isEmpty ? 0 : 1), "\(dialect.traits.name)")
         }
     }
 }

@@ -77,7 +77,8 @@ import Testing
         #expect(throws: MediaStreamError.self) { try decode(media, hasStarted: false) }
         #expect(throws: MediaStreamError.self) { try decode(media.replacing("MZ1", with: "MZ2")) }
         #expect(throws: MediaStreamError.self) { try decode(Self.start) }
-        #expect(throws: MediaStreamError.self) {
+        let unspoken = MediaStreamError("start.mediaFormat.encoding is not audio/x-mulaw", refusal: .format)
+        #expect(throws: unspoken) {
             try decode(Self.start.replacing("audio/x-mulaw", with: "audio/opus"), hasStarted: false)
         }
     }

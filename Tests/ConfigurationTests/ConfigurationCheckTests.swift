@@ -58,6 +58,13 @@ import Testing
         (["exotel.app_id": "../1"], "must consist of letters"),
         (["outbound.default_gateway": "a b"], "must be 1 to 8 of host"),
         (["operators.number": "12"], "operators.number: must be a number"),
+        (
+            [
+                "outbound.default_gateway": "exotel", "exotel.account_sid": "acme1", "exotel.api_key": "k",
+                "exotel.api_token": "t", "exotel.app_id": "926", "exotel.webhook_token": "0123456789abcdef",
+                "public_url": "https://voice.example.com", "operators.number": "+821012345678",
+            ], "operators.number: Exotel cannot transfer calls"
+        ),
         (["sip.host": "192.0.2.1"], "sip.host is 192.0.2.1: beyond loopback what is stored"),
         (["alerts.url": "http://example.org"], "alerts.url must be https:"),
         (["result_callback_url": "x"], "result_callback_url must be an https: URL"),

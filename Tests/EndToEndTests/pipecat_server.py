@@ -45,7 +45,8 @@ def serializer(dialect, call, rate):
     """As pipecat's examples make it; nothing is hung up by REST. `rate`: of the wire; None: pipecat's default."""
     options = {"auto_hang_up": False}
     match dialect:
-        case "twilio":
+        # SignalWire's own example of such a server takes Twilio's transport as it is.
+        case "twilio" | "signalwire":
             return TwilioFrameSerializer(call.stream_id, params=TwilioFrameSerializer.InputParams(**options))
         case "telnyx":
             params = TelnyxFrameSerializer.InputParams(**options)
@@ -92,7 +93,7 @@ class PipecatServer(threading.Thread):
     async def talk(self, socket):
         self.socket, self.headers = socket, dict(socket.request.headers)
         try:
-            if self.dialect in ("twilio", "telnyx", "plivo", "exotel"):
+            if self.dialect in ("twilio", "telnyx", "plivo", "exotel", "signalwire"):
                 self.detected, self.call = await parse_telephony_websocket(First(socket))
             self.pipecat = serializer(self.dialect, self.call, self.rate)
             await self.pipecat.setup(SimpleNamespace(audio_in_sample_rate=RATE))

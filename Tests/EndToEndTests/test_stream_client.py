@@ -41,6 +41,7 @@ def wait_until(condition, seconds=10):
     "dialect, rate",
     [
         ("twilio", None),
+        ("signalwire", None),
         ("telnyx", None),
         ("plivo", None),
         ("exotel", None),

@@ -61,8 +61,7 @@ struct VonageRoutes: CarrierRoutes {
         // Machine detection has another name for it.
         let name = fields["uuid"] == nil && fields["call_uuid"] != nil ? "call_uuid" : "uuid"
         let id = try CarrierWebhooks.callID(fields, name, of: vonage)
-        let report = CarrierReport(
-            vonageCall: id, status: status, sipCode: fields["sip_code"].flatMap { Int($0) })
+        let report = CarrierReport(vonageCall: id, status: status)
         await webhooks.take(report, of: request.queryValue("call"), by: vonage)
         return CarrierWebhooks.noContent
     }

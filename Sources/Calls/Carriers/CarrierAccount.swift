@@ -6,6 +6,8 @@ public protocol CarrierAccount: Sendable {
     static var carrier: any Carrier.Type { get }
     /// The carrier's API can place calls.
     var canDial: Bool { get }
+    /// It can hand a call over to a number.
+    var canTransfer: Bool { get }
     /// What is missing or does not fit together, with the settings' names; nil: nothing.
     ///
     /// - Parameters:
@@ -14,4 +16,8 @@ public protocol CarrierAccount: Sendable {
     func problem(isGateway: Bool, publicURL: String?) -> String?
     /// nil: it is not set up.
     func carrier(_ client: HTTPClient, publicURL: String?) -> (any Carrier)?
+}
+
+extension CarrierAccount {
+    public var canTransfer: Bool { canDial }
 }

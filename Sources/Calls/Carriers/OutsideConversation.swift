@@ -111,6 +111,7 @@ final class OutsideConversation {
             return failed(malformed)
         }
         state = .open(stream)
+        StreamLog.watch(stream, journal.logger)
         stream.onTransfer = { [weak self] in self?.refer(to: $0) }
         journal.streamOpened(dialect: target.dialect.traits.name)
         owner.join(stream, target.start)

@@ -8,8 +8,8 @@ internal import Store
 /// The paths of `Dialects`: a carrier, or another Trunkline with `bridge.stream_url`, streams a call to us.
 ///
 /// A stream is let in by a one-time token of its carrier's webhook, by the carrier's signature of its upgrade (where no
-/// webhook of ours was asked there is no token), or by the shared token of another Trunkline. No model is asked for
-/// anything before that has been checked.
+/// webhook of ours was asked there is no token), or by the shared token. Another Trunkline brings a brief with that;
+/// without one the call is one that comes in. No model is asked for anything before that has been checked.
 public struct StreamServer: Sendable {
     /// Where a page in a browser brings its microphone and speaker, with a one-time token of `POST
     /// /api/outbound/{id}/browser`.
@@ -19,7 +19,7 @@ public struct StreamServer: Sendable {
     private static let startLimitMs: UInt64 = 5_000
 
     public struct Settings: Sendable {
-        /// Shared with another Trunkline.
+        /// Shared with another Trunkline, or with who streams calls to us.
         public var sharedToken: String?
         /// Streams need no token. For measurements; refused beyond loopback.
         public var isOpen = false
@@ -97,16 +97,19 @@ public struct StreamServer: Sendable {
             line.logger.warning("a media stream was refused: \(error.reason)")
             return false
         }
+        StreamLog.watch(stream, line.logger)
+        StreamLog.watch(socket, line.logger)
         let loop = socket.loop
         let signer = signer(dialect, socket.handshake)
+        let server = self
         let deadline = loop.timeMs + Self.startLimitMs
         var ticker: EventLoop.Ticker?
         ticker = loop.addTicker(every: .tenth) { now in
             guard now >= deadline else { return }
             ticker?.cancel()
+            server.line.logger.warning("a media stream was refused: it did not start")
             socket.close(code: 1008)
         }
-        let server = self
         stream.onMessage = { [unowned stream] message in
             guard case .start(let start) = message else { return }
             ticker?.cancel()
@@ -157,26 +160,29 @@ public struct StreamServer: Sendable {
         let isBrowser = handshake.path == Self.browserPath
         let given = dialect.traits.token(in: start, of: handshake, isSigned: signer != nil)
         if let shared = settings.sharedToken, let given, !isBrowser, DigestText.isEqual(given, shared) {
-            return Self.briefed(start).map { .unasked($0) }
+            guard start.parameters["brief"] == nil else { return Self.briefed(start).map { .unasked($0) } }
+            return arrival(start, by: nil)
         }
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
             return .awaited(callID: ticket.callID, user: ticket.user)
         }
         // A signature does not make up for a wrong token, and a browser always needs a token.
         guard given == nil, !isBrowser else { return nil }
-        if let signer {
-            // No webhook of ours was asked: the call's numbers are known if the stream gives them.
-            let number = { (name: String) in start.parameters[name].flatMap { $0.isEmpty ? nil : $0 } }
-            let verdict = arrivals.arrive(start.callID, by: signer, from: number("from"), to: number("to"))
-            guard case .taken(let id) = verdict else { return nil }
-            return .awaited(callID: id, user: nil)
-        }
+        if let signer { return arrival(start, by: signer) }
         guard settings.isOpen else { return nil }
         return .unasked(
             Call(
                 providerCallID: start.callID, from: start.parameters["from"] ?? "stream",
                 to: start.parameters["to"] ?? "stream",
                 brief: settings.brief, maxDuration: calls.maxCallDuration, requestedBy: "open stream", at: Date()))
+    }
+
+    /// No webhook of ours was asked: the call's numbers are known if the stream gives them.
+    private func arrival(_ start: StreamStart, by carrier: (any Carrier)?) -> Admission? {
+        let number = { (name: String) in start.parameters[name].flatMap { $0.isEmpty ? nil : $0 } }
+        let verdict = arrivals.arrive(start.callID, by: carrier, from: number("from"), to: number("to"))
+        guard case .taken(let id) = verdict else { return nil }
+        return .awaited(callID: id, user: nil)
     }
 
     /// Another Trunkline tells the brief with the stream.

@@ -6,7 +6,7 @@ internal import Pipeline
 internal import Realtime
 internal import Store
 
-/// A call that a provider brings in: told of by its webhook, carried by its media stream or by turns.
+/// A call that a provider brings in: told of by its webhook or its media stream, carried by that stream or by turns.
 ///
 /// What the provider tells of its end may be late, doubled or lost: the states only go forward, and a call whose media
 /// does not come is given up.
@@ -15,7 +15,8 @@ actor ArrivedCall: CarriedAttempt {
     private static let mediaLimit = 15.0
 
     let record: Call
-    private let carrier: any Carrier
+    /// nil: none of ours; its stream brought the shared token.
+    private let carrier: (any Carrier)?
     private let line: CallLine
     private let settings: CallSettings
     private let journal: CallJournal
@@ -27,7 +28,7 @@ actor ArrivedCall: CarriedAttempt {
     private var done: CheckedContinuation<Void, Never>?
 
     init(
-        _ record: Call, by carrier: any Carrier, line: CallLine, settings: CallSettings,
+        _ record: Call, by carrier: (any Carrier)?, line: CallLine, settings: CallSettings,
         now: @escaping @Sendable () -> Date
     ) {
         self.record = record
@@ -35,7 +36,8 @@ actor ArrivedCall: CarriedAttempt {
         self.line = line
         self.settings = settings
         journal = CallJournal(
-            record, carrier: carrier.name, store: line.store, settings: settings, logger: line.logger, now: now)
+            record, carrier: carrier?.name ?? Carriers.stream, store: line.store, settings: settings,
+            logger: line.logger, now: now)
     }
 
     /// Stores the call as one that rings. On return its media may come.
@@ -110,7 +112,7 @@ actor ArrivedCall: CarriedAttempt {
     /// A call that was transferred goes on without us.
     private func streamEnded(_ reason: EndReason) async {
         over()
-        if reason != .transferred, !type(of: carrier).endsWithStream { await release() }
+        if let carrier, reason != .transferred, !type(of: carrier).endsWithStream { await release() }
     }
 
     private func over() {
@@ -124,7 +126,7 @@ actor ArrivedCall: CarriedAttempt {
 
     /// Has the provider hang up, where nothing else makes it.
     private func release() async {
-        guard let id = record.providerCallID, let api = carrier.api(for: id) else { return }
+        guard let carrier, let id = record.providerCallID, let api = carrier.api(for: id) else { return }
         do throws(CarrierFailure) { try await api.hangUp(id) } catch {
             journal.logger.warning("\(carrier.title) did not hang up: \(error.status ?? 0)")
         }

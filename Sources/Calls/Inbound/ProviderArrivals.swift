@@ -33,12 +33,15 @@ public final class ProviderArrivals: Sendable {
     ///
     /// - Parameters:
     ///   - providerCallID: the carrier's id of the call.
+    ///   - carrier: nil: none of ours. Nothing is told twice then, and one call may bring several streams.
     ///   - from: who calls, nil where that is not told.
     ///   - to: the number dialled, nil where that is not told.
-    public func arrive(_ providerCallID: String, by carrier: any Carrier, from: String?, to: String?) -> Verdict {
+    public func arrive(_ providerCallID: String, by carrier: (any Carrier)?, from: String?, to: String?) -> Verdict {
         state.withLock { state in
-            if let known = state.calls[providerCallID] { return .taken(known.record.id) }
-            guard !state.ended.contains(providerCallID) else { return .over }
+            if carrier != nil {
+                if let known = state.calls[providerCallID] { return .taken(known.record.id) }
+                guard !state.ended.contains(providerCallID) else { return .over }
+            }
             let destination: InboundRouter.Destination, line: CallLine
             do throws(InboundRouter.Refusal) {
                 destination = try router.destination(of: to)
@@ -49,10 +52,10 @@ public final class ProviderArrivals: Sendable {
                 maxDuration: router.settings.maxCallDuration, createdAt: router.now())
             let call = ArrivedCall(record, by: carrier, line: line, settings: router.settings, now: router.now)
             call.expect()
-            state.calls[providerCallID] = call
+            if carrier != nil { state.calls[providerCallID] = call }
             Task {
                 await call.run()
-                self.forget(providerCallID)
+                if carrier != nil { self.forget(providerCallID) }
                 router.release()
             }
             return .taken(record.id)

@@ -17,12 +17,19 @@ extension CallSettings {
     }
 
     /// Why `operators.number` cannot be called; nil: it can.
-    /// - Parameter hasCarrier: a carrier dials numbers though no gateway of ours may.
-    public func operatorProblem(hasCarrier: Bool) -> String? {
+    /// - Parameters:
+    ///   - hasCarrier: a carrier hands calls over to numbers, whatever gateway of ours may dial them.
+    ///   - withoutTransfer: carriers that place calls and cannot hand them over.
+    public func operatorProblem(hasCarrier: Bool, withoutTransfer: [String]) -> String? {
         guard let operatorNumber else { return nil }
-        do throws(Routing.Refusal) { _ = try routing.route(toSomebody: operatorNumber) } catch {
-            if error.code != .noRoute || !hasCarrier { return "operators.number: \(error.message)" }
+        let why = withoutTransfer.map { "\($0) cannot transfer calls" }
+        do throws(Routing.Refusal) {
+            let route = try routing.route(toSomebody: operatorNumber)
+            guard case .carrier = route, !hasCarrier, let first = why.first else { return nil }
+            return "operators.number: \(first)"
+        } catch {
+            guard error.code == .noRoute else { return "operators.number: \(error.message)" }
+            return hasCarrier ? nil : "operators.number: " + ([error.message] + why).joined(separator: "; ")
         }
-        return nil
     }
 }

@@ -116,10 +116,10 @@ public struct DialectConformance: Sendable {
         self.unknown = unknown
     }
 
-    /// Of a dialect that declares nothing.
+    /// Of a dialect that declares nothing: what goes for any stream over a WebSocket.
     static let none: DialectConformance = {
         var shape = WireShape()
         shape.text = .free
-        return DialectConformance(source: "its own description", shape: shape)
+        return DialectConformance(source: "https://www.rfc-editor.org/rfc/rfc6455", shape: shape)
     }()
 }

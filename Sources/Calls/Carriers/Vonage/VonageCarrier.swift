@@ -76,13 +76,12 @@ struct VonageAPI: CarrierAPI {
 }
 
 extension CarrierReport {
-    /// What Vonage tells of a call (developer.vonage.com/en/voice/voice-api/webhook-reference).
+    /// What Vonage tells of a call (developer.vonage.com/en/voice/voice-api/webhook-reference). It does not tell why a
+    /// call has failed.
     ///
-    /// - Parameters:
-    ///   - status: `started`, `ringing`, `answered`, `human`, `machine`, `completed`, `busy`, `timeout`, `unanswered`,
-    ///     `cancelled`, `rejected`, `failed` or `disconnected` (a WebSocket's).
-    ///   - sipCode: why it was not answered, where Vonage tells it.
-    public init(vonageCall uuid: String, status: String?, sipCode: Int? = nil) {
+    /// - Parameter status: `started`, `ringing`, `answered`, `human`, `machine`, `completed`, `busy`, `timeout`,
+    ///   `unanswered`, `cancelled`, `rejected`, `failed` or `disconnected` (a WebSocket's).
+    public init(vonageCall uuid: String, status: String?) {
         let state: State? =
             switch status {
             case "ringing": .ringing
@@ -100,8 +99,8 @@ extension CarrierReport {
             case "machine": .voicemail
             default: nil
             }
-        // Rejected: as SIP has it (RFC 3261 §21.6.2).
-        self.init(
-            callID: uuid, state: state, sipCode: sipCode ?? (status == "rejected" ? 603 : nil), answeredBy: whom)
+        // Rejected by the destination, as Vonage's page on call statuses has it (the reference: by Vonage): RFC 3261
+        // §21.6.2.
+        self.init(callID: uuid, state: state, sipCode: status == "rejected" ? 603 : nil, answeredBy: whom)
     }
 }

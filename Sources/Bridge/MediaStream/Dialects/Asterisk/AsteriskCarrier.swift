@@ -78,8 +78,12 @@ extension AsteriskDialect {
         } else if word.isNamed("GET_STATUS") {
             inbox.reply(status())
         } else if word.isNamed("SET_MEDIA_DIRECTION") {
-            let direction = word.isJSON ? word.text("direction") : word.correlation
-            guard let direction, ["in", "out", "both"].contains(direction) else {
+            // The driver takes it in JSON alone.
+            guard word.isJSON else {
+                return inbox.reply(
+                    text("ERROR", [("error_text", "SET_MEDIA_DIRECTION needs JSON")], namesChannel: true))
+            }
+            guard let direction = word.text("direction"), ["in", "out", "both"].contains(direction) else {
                 throw MediaStreamError("SET_MEDIA_DIRECTION has no direction")
             }
             queue.dropsSound = direction == "in"
@@ -127,7 +131,8 @@ extension AsteriskDialect {
     func event(for message: MediaStreamMessage) -> [UInt8]? {
         switch message {
         case .start(let start): begin(start)
-        case .dtmf(let digit) where hasStarted: text("DTMF_END", [("digit", String(digit))], namesChannel: true)
+        case .dtmf(let digit) where hasStarted:
+            text("DTMF_END", [("digit", String(digit)), ("channel_id", channelID)])
         case .mark(let name) where hasStarted: reached(name)
         case .dtmf, .mark, .connected, .media, .clear, .stop: nil
         }
@@ -137,14 +142,18 @@ extension AsteriskDialect {
         guard !hasStarted, let name = AsteriskFormat.name(of: terms.outgoing) else { return nil }
         connectionID = start.streamID
         channelID = start.callID
-        let object: [String: Any] = [
-            "event": "MEDIA_START", "connection_id": connectionID, "channel": "WebSocket/" + connectionID,
-            "channel_id": channelID, "format": name, "optimal_frame_size": terms.outgoing.bytes(ofMs: 20),
-            "ptime": 20, "channel_variables": start.parameters,
-        ]
-        guard let text = Self.json(object) else { return nil }
         hasStarted = true
-        return text
+        let channel = "WebSocket/" + connectionID, size = terms.outgoing.bytes(ofMs: 20)
+        guard isJSON else {
+            let line =
+                "MEDIA_START connection_id:\(connectionID) channel:\(channel) channel_id:\(channelID) format:\(name) "
+                + "optimal_frame_size:\(size) ptime:20"
+            return Array(line.utf8)
+        }
+        return Self.json([
+            "event": "MEDIA_START", "connection_id": connectionID, "channel": channel, "channel_id": channelID,
+            "format": name, "optimal_frame_size": size, "ptime": 20, "channel_variables": start.parameters,
+        ])
     }
 
     /// The leg has played what was before a mark.
@@ -205,7 +214,7 @@ extension AsteriskDialect {
 
     /// Numbers and truths of STATUS stand without quotes.
     private static func scalar(_ value: String, of name: String) -> Any {
-        if name == "correlation_id" || name == "digit" || name == "error_text" { return value }
+        if ["channel_id", "correlation_id", "digit", "error_text"].contains(name) { return value }
         return Int(value).map { $0 as Any } ?? (value == "true")
     }
 

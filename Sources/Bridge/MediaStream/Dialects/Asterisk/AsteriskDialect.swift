@@ -10,6 +10,10 @@ public import Net
 ///
 /// Asterisk drops what does not fill a frame, so whole frames are sent. There is no word for the end of a call: the
 /// socket closes.
+///
+/// A leg of ours may also be streamed to Asterisk itself, whose channel `WebSocket/INCOMING` is the server. Its
+/// MEDIA_START tells: from then on the leg hears what an application hears, and commands the channel likewise. No
+/// command presses a key there.
 public final class AsteriskDialect: MediaStreamDialect {
     /// Bytes of a message, either way; more hangs the call up.
     static let messageLimit = 65_500
@@ -38,7 +42,10 @@ public final class AsteriskDialect: MediaStreamDialect {
     let role: MediaStreamRole
     private let handshake: WebSocket.Handshake?
     var hasStarted = false
-    /// The form of the last word that came; a carrier begins with JSON, for it alone has room for variables.
+    /// As carrier: the far end is a channel of Asterisk's.
+    private var isJoined = false
+    /// The form of the last word that came. A carrier begins with JSON, which alone has room for variables, unless its
+    /// URL has `control_message_format=plain-text` (the name is that of chan_websocket.conf).
     var isJSON: Bool
     /// Ids of the connection and of the channel; empty: not known.
     var connectionID = ""
@@ -49,7 +56,8 @@ public final class AsteriskDialect: MediaStreamDialect {
     public init(_ options: DialectOptions) {
         role = options.role
         handshake = options.handshake
-        isJSON = options.role == .carrier
+        let asked = options.handshake?.query.last { $0.name == "control_message_format" }?.value
+        isJSON = options.role == .carrier && asked != "plain-text"
         terms = Self.terms(options.format ?? .muLaw8k, options.role)
     }
 
@@ -77,14 +85,21 @@ public final class AsteriskDialect: MediaStreamDialect {
     ) throws(MediaStreamError) {
         guard bytes.count <= Self.messageLimit else { throw MediaStreamError("a message is longer than 65500 bytes") }
         guard kind == .text else {
-            return role == .application ? try hear(bytes, into: inbox) : try play(bytes, into: inbox)
+            return facesChannel ? try hear(bytes, into: inbox) : try play(bytes, into: inbox)
         }
-        guard role == .carrier else { return try event(bytes, into: inbox) }
+        if facesChannel || Self.isStart(bytes) { return try event(bytes, into: inbox) }
         guard bytes.count <= Self.commandLimit else { throw MediaStreamError("a command is longer than 128 bytes") }
         guard hasStarted else { throw MediaStreamError("a command came before MEDIA_START") }
         let word = try AsteriskWord(bytes, "command")
         isJSON = word.isJSON
         try command(word, into: inbox)
+    }
+
+    /// Events come from the far end, and commands go there.
+    private var facesChannel: Bool { role == .application || isJoined }
+
+    private static func isStart(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        (try? AsteriskWord(bytes, "event"))?.isNamed("MEDIA_START") ?? false
     }
 
     /// Sound of a channel. What overtakes its MEDIA_START (asterisk issue 1712) is in a format not known yet.
@@ -126,7 +141,7 @@ public final class AsteriskDialect: MediaStreamDialect {
     }
 
     private func start(_ word: AsteriskWord, into inbox: DialectInbox) throws(MediaStreamError) {
-        guard !hasStarted else { throw MediaStreamError("a second MEDIA_START") }
+        guard !hasStarted || !facesChannel else { throw MediaStreamError("a second MEDIA_START") }
         guard let connection = word.text("connection_id"), !connection.isEmpty else {
             throw MediaStreamError("MEDIA_START has no connection_id")
         }
@@ -143,6 +158,10 @@ public final class AsteriskDialect: MediaStreamDialect {
         hasStarted = true
         connectionID = connection
         channelID = word.text("channel_id") ?? ""
+        if role == .carrier {
+            isJoined = true
+            inbox.reply(command("ANSWER"))
+        }
         // A connection that Asterisk opens has its configuration's name for an id.
         let call = channelID.isEmpty ? word.text("channel") ?? connection : channelID
         inbox.say(.start(StreamStart(streamID: connection, callID: call, parameters: parameters(word))))
@@ -169,7 +188,7 @@ public final class AsteriskDialect: MediaStreamDialect {
     }
 
     public func encode(_ message: MediaStreamMessage, into target: UnsafeMutableBufferPointer<UInt8>) -> Int? {
-        guard role == .application else {
+        guard facesChannel else {
             guard let text = event(for: message), text.count <= target.count else { return nil }
             return target.update(fromContentsOf: text)
         }
@@ -178,8 +197,8 @@ public final class AsteriskDialect: MediaStreamDialect {
         case .start: write("ANSWER", target)
         case .clear: write("FLUSH_MEDIA", target)
         case .stop: write("HANGUP", target)
-        case .mark(let name): write(mark: name, target)
-        case .connected, .media, .dtmf: nil
+        case .mark(let name) where role == .application: write(mark: name, target)
+        case .connected, .media, .dtmf, .mark: nil
         }
     }
 
@@ -209,12 +228,16 @@ public final class AsteriskDialect: MediaStreamDialect {
     }
 
     public func encode(_ word: DialectWord) -> [UInt8]? {
-        switch (role, word) {
-        case (.carrier, .pause) where hasStarted: text("MEDIA_XOFF")
-        case (.carrier, .resume) where hasStarted: text("MEDIA_XON")
-        case (.carrier, .refused): text("ERROR", [("error_text", "Unable to parse command")], namesChannel: true)
-        case (.application, .refused): Array((isJSON ? #"{"command":"HANGUP"}"# : "HANGUP").utf8)
-        case (_, .keepAlive), (_, .pause), (_, .resume): nil
+        switch word {
+        case .refused where facesChannel: command("HANGUP")
+        case .refused: text("ERROR", [("error_text", "Unable to parse command")], namesChannel: true)
+        case .pause where hasStarted && !facesChannel: text("MEDIA_XOFF")
+        case .resume where hasStarted && !facesChannel: text("MEDIA_XON")
+        case .keepAlive, .pause, .resume: nil
         }
+    }
+
+    private func command(_ name: String) -> [UInt8] {
+        Array((isJSON ? "{\"command\":\"\(name)\"}" : name).utf8)
     }
 }

@@ -84,6 +84,7 @@ public final class JambonzDialect: MediaStreamDialect {
         var dtmf: JSONMembers.Value?
         var type: JSONMembers.Value?
         var data: JSONMembers.Value?
+        var name: JSONMembers.Value?
 
         mutating func note(_ key: UnsafeBufferPointer<UInt8>, _ value: JSONMembers.Value) {
             if JSONMembers.equals(key, "callSid") { callSid = value }
@@ -94,6 +95,7 @@ public final class JambonzDialect: MediaStreamDialect {
             if JSONMembers.equals(key, "dtmf") { dtmf = value }
             if JSONMembers.equals(key, "type") { type = value }
             if JSONMembers.equals(key, "data") { data = value }
+            if JSONMembers.equals(key, "name") { name = value }
         }
     }
 
@@ -201,8 +203,11 @@ public final class JambonzDialect: MediaStreamDialect {
         return JSONMembers.equals(UnsafeBufferPointer(rebasing: bytes[value.range]), word)
     }
 
+    /// Of a mark. jambonz's Python SDK (0.4) puts the name where the type is.
     private func name(_ members: Members, _ bytes: UnsafeBufferPointer<UInt8>) throws(MediaStreamError) -> String {
-        guard let name = WireJSON.text(of: "name", members.data, in: bytes), name.utf8.count <= Self.nameLimit else {
+        let bare = role == .carrier && members.data == nil ? members.name : nil
+        let name = WireJSON.text(of: "name", members.data, in: bytes) ?? bare.flatMap { WireJSON.text($0, in: bytes) }
+        guard let name, name.utf8.count <= Self.nameLimit else {
             throw MediaStreamError("data.name is missing or too long")
         }
         return name

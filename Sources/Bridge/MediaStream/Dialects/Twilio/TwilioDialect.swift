@@ -90,7 +90,7 @@ public final class TwilioDialect: MediaStreamDialect {
                 throw MediaStreamError("streamSid is missing")
             }
             if let format = wire.start?.mediaFormat, format.encoding != "audio/x-mulaw" {
-                throw MediaStreamError("start.mediaFormat.encoding is not audio/x-mulaw")
+                throw MediaStreamError("start.mediaFormat.encoding is not audio/x-mulaw", refusal: .format)
             }
             hasStarted = true
             begin(streamSid: id)
