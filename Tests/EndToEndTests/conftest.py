@@ -182,10 +182,10 @@ class Server:
         return answer["outbound_id"]
 
     def call(self, call_id):
-        return self.request("GET", f"/api/outbound/{call_id}")[1]
+        return self.request("GET", call_path(call_id))[1]
 
     def result(self, call_id):
-        return self.request("GET", f"/api/outbound/{call_id}/result")[1]
+        return self.request("GET", f"{call_path(call_id)}/result")[1]
 
     def wait_for(self, call_id, states=ENDED, seconds=100):
         deadline = time.time() + seconds
@@ -197,7 +197,12 @@ class Server:
         raise AssertionError(f"the call is still {self.call(call_id)['state']}: {self.result(call_id)}")
 
     def events(self, call_id):
-        return [event["event"] for event in self.request("GET", f"/api/outbound/{call_id}/events")[1]["items"]]
+        return [event["event"] for event in self.request("GET", f"{call_path(call_id)}/events")[1]["items"]]
+
+
+def call_path(call_id):
+    """Of a call that we placed or that came in: its id tells."""
+    return f"/api/{'inbound' if call_id.startswith('in-') else 'outbound'}/{call_id}"
 
 
 def clean_environment():

@@ -172,11 +172,13 @@ public struct StreamServer: Sendable {
             return .awaited(callID: id, user: nil)
         }
         guard settings.isOpen else { return nil }
-        return .unasked(
-            Call(
-                providerCallID: start.callID, from: start.parameters["from"] ?? "stream",
-                to: start.parameters["to"] ?? "stream",
-                brief: settings.brief, maxDuration: calls.maxCallDuration, requestedBy: "open stream", at: Date()))
+        // Whoever brings a stream here has a call that came to it.
+        var call = Call(
+            arrivalOf: start.callID, from: start.parameters["from"] ?? "stream",
+            to: start.parameters["to"] ?? "stream", at: .init(brief: settings.brief),
+            maxDuration: calls.maxCallDuration, createdAt: Date())
+        call.requestedBy = "open stream"
+        return .unasked(call)
     }
 
     /// Another Trunkline tells the brief with the stream.
