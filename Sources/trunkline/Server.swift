@@ -242,7 +242,7 @@ final class Server: Sendable {
         }
         configuration = http
         self.http = HTTPServer(
-            http, loops: loops, handler: { await routes.respond(to: $0) },
+            http, loops: loops, handler: { await routes.respond(to: $0) }, proves: { routes.proves($0) },
             upgradeCheck: { StreamServer.paths.contains($0.path) ? streams.refusal(of: $0) : routes.refusal(of: $0) },
             socketHandler: { StreamServer.paths.contains($0.handshake.path) ? streams.open($0) : routes.open($0) })
     }

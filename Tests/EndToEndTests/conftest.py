@@ -33,6 +33,7 @@ GUESTS = "How many guests will you bring?"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "may_skip(reason): needs a right that no package gives: skipped under CI too")
+    config.addinivalue_line("markers", "alone: judges times that need the machine to itself: run after all others")
     config.addinivalue_line("markers", "long: repeats what a quicker test shows, or takes minutes: `make test-long`")
     config.addinivalue_line("markers", "shared: asks only for what is refused, so that tests can share one server")
     config.stalls = Stalls()

@@ -115,6 +115,7 @@ public struct StreamServer: Sendable {
                 server.line.logger.warning("a media stream was refused: no valid token, signature or brief")
                 return stream.refuse(.unauthorized)
             }
+            socket.prove()
             // Where the dialect has a word for it.
             stream.send(message)
             switch admission {
