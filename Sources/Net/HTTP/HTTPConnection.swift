@@ -162,11 +162,20 @@ final class HTTPConnection {
     /// Ends the connection at once, from outside its own callbacks.
     func kill() {
         guard let wsi else { return }
+        if case .writing = phase { dropUnsent(wsi) }
         if case .webSocket = phase {} else { phase = .closed }
         task?.cancel()
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         // On a foreign loop libwebsockets looks at its timers only after an event of its own.
         lws_cancel_service(lws_get_context(wsi))
+    }
+
+    /// The kernel would keep the rest for minutes for a client that does not take it: it is thrown away at the close,
+    /// and the client sees a reset.
+    private func dropUnsent(_ wsi: OpaquePointer) {
+        var atOnce = Glibc.linger(l_onoff: 1, l_linger: 0)
+        setsockopt(
+            lws_get_socket_fd(wsi), SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<Glibc.linger>.size))
     }
 
     private func settle(_ result: Int32) { if result < 0 { kill() } }
