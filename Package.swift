@@ -133,7 +133,8 @@ let package = Package(
         .testTarget(
             name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "StoreTests", dependencies: ["Store", "Problems", .product(name: "GRDB", package: "GRDB.swift")],
+            name: "StoreTests",
+            dependencies: ["Store", "Net", "Problems", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),
         .testTarget(
             name: "DeliveryTests",

@@ -322,6 +322,9 @@ public struct Routes: Sendable {
         return hosts.contains(String(name))
     }
 
+    /// Whether a request has a valid key or login, whatever it asks for.
+    public func proves(_ request: HTTPRequest) -> Bool { services.authenticator.principal(of: request) != nil }
+
     /// Whether a WebSocket may be opened: 0, or the status to refuse with.
     public func refusal(of request: HTTPRequest) -> Int {
         let call = ListenSocket.call(in: request.path)

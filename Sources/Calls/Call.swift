@@ -154,18 +154,6 @@ public struct Call: Sendable, Equatable, Codable {
         self.nextAttemptAt = scheduledAt
     }
 
-    /// An open stream.
-    init(
-        providerCallID: String, from: String, to: String, brief: Brief, maxDuration: Int, requestedBy: String,
-        at date: Date
-    ) {
-        self.init(
-            localNumber: String(to.prefix(256)), remoteNumber: String(from.prefix(256)), brief: brief,
-            maxDuration: maxDuration,
-            requestedBy: requestedBy, createdAt: date)
-        self.providerCallID = String(providerCallID.prefix(256))
-    }
-
     /// Every required question that was due is answered or refused.
     public var isTaskCompleted: Bool { brief.questions.allSatisfy { !$0.isRequired || $0.isSettled(by: answers) } }
 

@@ -12,6 +12,22 @@ final class CurlThread: @unchecked Sendable {
     /// Milliseconds between two looks at the time limits.
     private static let lookMs: Int32 = 250
 
+    /// What the thread is at, for the watchdog.
+    private enum Activity: UInt8 {
+        case waiting, commands, transfers, ends
+        var name: String {
+            switch self {
+            case .waiting: "waiting for the network"
+            case .commands: "beginning or ending a request"
+            case .transfers: "the transfers of its requests"
+            case .ends: "handing over responses"
+            }
+        }
+    }
+    private let turns = Atomic<UInt64>(0)
+    private let activity = Atomic<UInt8>(0)
+    private func begins(_ what: Activity) { activity.store(what.rawValue, ordering: .relaxed) }
+
     private enum Command {
         case begin(ClientExchange)
         case resume(ClientExchange)
@@ -79,6 +95,8 @@ final class CurlThread: @unchecked Sendable {
     private func run(_ multi: UnsafeMutableRawPointer) {
         var isStopping = false
         while !isStopping {
+            turns.add(1, ordering: .relaxed)
+            begins(.commands)
             let commands = inbox.withLock { inbox in
                 defer { inbox.commands.removeAll(keepingCapacity: true) }
                 return inbox.commands
@@ -91,7 +109,9 @@ final class CurlThread: @unchecked Sendable {
                 case .stop: isStopping = true
                 }
             }
+            begins(.transfers)
             ccurl_perform(multi)
+            begins(.ends)
             var code = ccurl_ok
             var words: UnsafePointer<CChar>?
             while let owner = ccurl_next_ended(multi, &code, &words) {
@@ -108,6 +128,7 @@ final class CurlThread: @unchecked Sendable {
                     end(exchange, multi)
                 }
             }
+            begins(.waiting)
             if !isStopping { ccurl_poll(multi, running.isEmpty ? 60_000 : Self.lookMs) }
         }
         for exchange in Array(running.values) {
@@ -146,6 +167,25 @@ final class CurlThread: @unchecked Sendable {
         running[ObjectIdentifier(exchange)] = nil
         inbox.withLock { $0.count -= 1 }
     }
+}
+
+extension CurlThread: WatchedThread {
+    var name: String { "http-client" }
+    var turnCount: UInt64 { turns.load(ordering: .relaxed) }
+    var doing: String { (Activity(rawValue: activity.load(ordering: .relaxed)) ?? .waiting).name }
+    /// See `LoopWatchdog`.
+    var holdsCalls: Bool { false }
+    func nudge() {
+        inbox.withLock { inbox in
+            // A thread that has ended does not hang.
+            if let multi = inbox.multi {
+                ccurl_wakeup(UnsafeMutableRawPointer(bitPattern: multi))
+            } else {
+                turns.add(1, ordering: .relaxed)
+            }
+        }
+    }
+    func found(isStuck: Bool) {}
 }
 
 /// curl's side of an exchange.

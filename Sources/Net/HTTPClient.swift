@@ -154,6 +154,9 @@ public final class HTTPClient: Sendable {
 
     deinit { thread.stop() }
 
+    /// For the watchdog.
+    public var watched: any WatchedThread { thread }
+
     /// Fails everything in progress and ends the thread.
     public func stop() { thread.stop() }
 

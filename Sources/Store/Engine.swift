@@ -1,3 +1,5 @@
+internal import Net
+
 /// A database. SQLite is the only one so far; another is one more folder beside `SQLite`.
 protocol Engine: Sendable {
     var dialect: any Dialect { get }
@@ -17,6 +19,8 @@ protocol Engine: Sendable {
     /// Writes all of the log into the database. False: another reader still has it open.
     func emptyLog() async throws -> Bool
     func close()
+    /// Its writer.
+    var watched: any WatchedThread { get }
 }
 
 /// What engines say in different words. The statements of `Subjects` are portable but for these pieces.

@@ -1,4 +1,5 @@
 internal import Foundation
+public import Net
 internal import Problems
 
 /// How numbers and texts are read, which the store leaves to the room above.
@@ -78,6 +79,9 @@ public final class Storage: Sendable {
     }
 
     public func close() { engine.close() }
+
+    /// Its writer, for the watchdog.
+    public var watched: any WatchedThread { engine.watched }
 
     /// What `body` changes is on disk on return, all of it or nothing.
     public func write<Value: Sendable>(_ body: @escaping @Sendable (Work) throws -> Value) async throws(StoreError)

@@ -144,17 +144,18 @@ final class Server: Sendable {
         self.inbound = inbound
         let guardian = SourceGuard(exempt: settings.calls.inbound.trustedSources ?? [])
         userAgent = try UserAgent(settings.sip, handlers: Self.handlers(SIPArrivals(inbound), operators, guardian))
-        watchdog = Self.watch((loops as [any WatchedThread]) + [SIPHeartbeat(userAgent)], logger: logger)
+        var web = HTTPClient.Configuration()
+        web.caFile = settings.http.caFile
+        let client = HTTPClient(web)
+        self.client = client
+        let threads: [any WatchedThread] = [SIPHeartbeat(userAgent), client.watched, store.storage.watched]
+        watchdog = Self.watch((loops as [any WatchedThread]) + threads, logger: logger)
         guardian.onBlock = { [userAgent, logger] addresses, newest in
             if let newest { logger.warning("a source of SIP is blocked", metadata: ["source": "\(newest)"]) }
             userAgent.shutOut(addresses)
         }
         guardian.onTrust = { [userAgent] in userAgent.favour($0) }
         registrations = Task { [logger] in await Self.watch(operators, guardian, logger: logger) }
-        var web = HTTPClient.Configuration()
-        web.caFile = settings.http.caFile
-        let client = HTTPClient(web)
-        self.client = client
         let sender = WebhookSender(
             webhookSettings, outbox: store.deliveries, feed: store.feed, client: client, logger: logger)
         webhooks = sender
@@ -241,7 +242,7 @@ final class Server: Sendable {
         }
         configuration = http
         self.http = HTTPServer(
-            http, loops: loops, handler: { await routes.respond(to: $0) },
+            http, loops: loops, handler: { await routes.respond(to: $0) }, proves: { routes.proves($0) },
             upgradeCheck: { StreamServer.paths.contains($0.path) ? streams.refusal(of: $0) : routes.refusal(of: $0) },
             socketHandler: { StreamServer.paths.contains($0.handshake.path) ? streams.open($0) : routes.open($0) })
     }
@@ -275,6 +276,11 @@ final class Server: Sendable {
                 logger.critical(
                     "an event loop does not come back: the process ends, to be started again",
                     metadata: ["loop": "\(loop)", "milliseconds": "\(milliseconds)", "doing": "\(doing)"])
+            case .held(let thread, let milliseconds, let doing):
+                logger.critical(
+                    "a thread does not turn: what is asked of it waits",
+                    metadata: ["thread": "\(thread)", "milliseconds": "\(milliseconds)", "doing": "\(doing)"])
+            case .freed(let thread): logger.warning("a thread turns again", metadata: ["thread": "\(thread)"])
             }
         }
     }

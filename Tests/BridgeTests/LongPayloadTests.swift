@@ -14,7 +14,7 @@ import Testing
 
     @Test(arguments: [TwilioDialect.self, SignalWireDialect.self] as [any MediaStreamDialect.Type])
     func thirtySecondsAreTakenAndMoreIsNot(dialect: any MediaStreamDialect.Type) throws {
-        let line = try DialectLine(
+        let line = try StreamLine(
             dialect, carrier: DialectOptions(role: .carrier, streamID: "MZ1", format: .muLaw8k))
         line.tell(.start(StreamStart(streamID: "MZ1", callID: "CA1")))
         line.loop.advance(ms: 20)
@@ -24,14 +24,14 @@ import Testing
             limit >= whole.utf8.count && limit < whole.utf8.count + (128 << 10), "room for it, and not for much more")
         line.sockets.application.send(text: whole)
         line.loop.advance(ms: 20)
-        #expect(DialectLine.frames(line.atCarrier).count == 1_500 && line.carrier.malformed == 0)
+        #expect(StreamLine.frames(line.atCarrier).count == 1_500 && line.carrier.malformed == 0)
         line.sockets.application.send(text: Self.media(seconds: 30.02, "MZ1"))
         line.loop.advance(ms: 20)
-        #expect(DialectLine.frames(line.atCarrier).count == 1_500 && line.carrier.malformed == 1)
+        #expect(StreamLine.frames(line.atCarrier).count == 1_500 && line.carrier.malformed == 1)
         // The stream goes on.
-        line.say(.media(DialectLine.tone(0)))
+        line.say(.media(StreamLine.tone(0)))
         line.loop.advance(ms: 20)
-        #expect(DialectLine.frames(line.atCarrier).count == 1_501)
+        #expect(StreamLine.frames(line.atCarrier).count == 1_501)
     }
 
     /// A carrier sends frames: what is longer than a second is no message of it.

@@ -33,6 +33,7 @@ GUESTS = "How many guests will you bring?"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "may_skip(reason): needs a right that no package gives: skipped under CI too")
+    config.addinivalue_line("markers", "alone: judges times that need the machine to itself: run after all others")
     config.addinivalue_line("markers", "long: repeats what a quicker test shows, or takes minutes: `make test-long`")
     config.addinivalue_line("markers", "shared: asks only for what is refused, so that tests can share one server")
     config.stalls = Stalls()
@@ -182,10 +183,10 @@ class Server:
         return answer["outbound_id"]
 
     def call(self, call_id):
-        return self.request("GET", f"/api/outbound/{call_id}")[1]
+        return self.request("GET", call_path(call_id))[1]
 
     def result(self, call_id):
-        return self.request("GET", f"/api/outbound/{call_id}/result")[1]
+        return self.request("GET", f"{call_path(call_id)}/result")[1]
 
     def wait_for(self, call_id, states=ENDED, seconds=100):
         deadline = time.time() + seconds
@@ -197,7 +198,12 @@ class Server:
         raise AssertionError(f"the call is still {self.call(call_id)['state']}: {self.result(call_id)}")
 
     def events(self, call_id):
-        return [event["event"] for event in self.request("GET", f"/api/outbound/{call_id}/events")[1]["items"]]
+        return [event["event"] for event in self.request("GET", f"{call_path(call_id)}/events")[1]["items"]]
+
+
+def call_path(call_id):
+    """Of a call that we placed or that came in: its id tells."""
+    return f"/api/{'inbound' if call_id.startswith('in-') else 'outbound'}/{call_id}"
 
 
 def clean_environment():

@@ -1,4 +1,4 @@
-"""Calls by media stream with a speech model: the settings, the stream, and what came of the call."""
+"""Calls by open media streams with a speech model: the settings, the stream, and what came of the call."""
 
 import io
 import time
@@ -6,6 +6,7 @@ import wave
 
 import numpy
 from carrier import Carrier
+from conftest import call_path
 
 
 def realtime(model, **more):
@@ -26,9 +27,9 @@ def stream(server, **options):
 def the_call(server, seconds=10, wanted=lambda call: True):
     deadline = time.time() + seconds
     while time.time() < deadline:
-        items = server.request("GET", "/api/outbound/")[1]["items"]
+        items = server.request("GET", "/api/inbound/")[1]["items"]
         if items and wanted(items[0]):
-            return items[0]["outbound_id"]
+            return items[0]["inbound_id"]
         time.sleep(0.05)
     raise AssertionError("there is no such call")
 
@@ -39,7 +40,7 @@ def ended(server, seconds=10):
 
 def sound_of_the_ai(server, call_id, span=None):
     """Milliseconds of the AI's sound in the recording, in a span of it (seconds)."""
-    data = server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)[1]
+    data = server.request("GET", f"{call_path(call_id)}/recording", raw=True)[1]
     with wave.open(io.BytesIO(data)) as file:
         right = numpy.frombuffer(file.readframes(file.getnframes()), dtype="<i2").reshape(-1, 2)[:, 1]
     if span:

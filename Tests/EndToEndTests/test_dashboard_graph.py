@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import pytest
-from conftest import mocks
+from conftest import call_path, mocks
 from dashboard_pages import SCREENSHOTS, logged_in, problems
 from mock_speech import MockSpeech
 from playwright.sync_api import expect
@@ -22,7 +22,7 @@ def picture(page, name):
 def opened(browser, server, call_id, language="en", **options):
     page = logged_in(browser, server, **options)
     page.evaluate("language => localStorage.setItem('language', language)", language)
-    page.goto(f"{server.url}/outbound/{call_id}")
+    page.goto(server.url + call_path(call_id).removeprefix("/api"))
     expect(page.locator("svg.graph")).to_be_visible()
     return page
 

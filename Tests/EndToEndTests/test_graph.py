@@ -1,6 +1,6 @@
 """`GET …/{id}/graph`: the stages and queues of a call, live and afterwards, in every mode."""
 
-from conftest import mocks
+from conftest import call_path, mocks
 from mock_speech import MockSpeech
 from realtime_calls import ended, realtime, stream, the_call
 
@@ -9,8 +9,8 @@ speech = mocks(MockSpeech)
 CALLER = ["receive", "voice-activity", "turns", "barge-in"]
 
 
-def graph(server, call_id, side="outbound"):
-    return server.request("GET", f"/api/{side}/{call_id}/graph")
+def graph(server, call_id):
+    return server.request("GET", f"{call_path(call_id)}/graph")
 
 
 def by_name(reading):
@@ -34,7 +34,7 @@ def test_the_graph_of_a_realtime_call_shows_its_stages(make_server, model):
     carrier.wait(lambda: carrier.played_ms() >= 600, what="the greeting")
     call_id = the_call(server)
     status, live = graph(server, call_id)
-    assert status == 200 and live["live"] and live["mode"] == "realtime/openai" and live["outbound_id"] == call_id
+    assert status == 200 and live["live"] and live["mode"] == "realtime/openai" and live["inbound_id"] == call_id
     names = [stage["name"] for stage in live["stages"]]
     assert names == [*CALLER, "speech-model", "frame", "pacer"] and not joined(live), live
     stages = {stage["name"]: stage for stage in live["stages"]}
@@ -113,4 +113,4 @@ def test_a_call_that_was_never_connected_has_no_graph(make_server):
     server.wait_for(call_id)
     status, problem = graph(server, call_id)
     assert (status, problem["code"]) == (404, "not_found"), problem
-    assert graph(server, "ob-00000000")[0] == 404 and graph(server, call_id, "inbound")[0] == 404
+    assert graph(server, "ob-00000000")[0] == 404 and graph(server, "in-00000000")[0] == 404

@@ -9,7 +9,21 @@ import time
 
 import pytest
 from conftest import KEY, Server
-from http_wire import GET, LAST, connect, exchange, frame, frames, is_well, last, read_all, statuses, upgrade
+from http_wire import (
+    GET,
+    LAST,
+    answer_seconds,
+    assert_prompt,
+    connect,
+    exchange,
+    frame,
+    frames,
+    is_well,
+    last,
+    read_all,
+    statuses,
+    upgrade,
+)
 from sip_wire import memory
 
 
@@ -156,24 +170,6 @@ def test_slow_requests_time_out(server):
         assert statuses(read_all(slow, 12)) == [408] and statuses(read_all(body, 5)) == [408]
         assert 8 < time.time() - begun < 14
     is_well(server)
-
-
-# Seconds that half of all answers may take, and each. Without room for new connections every answer took ten seconds;
-# one that takes long while the others are quick has met a busy machine, on which other tests run.
-PROMPT, LONGEST = 0.1, 1.0
-
-
-def assert_prompt(waits):
-    waits = sorted(waits)
-    assert waits[len(waits) // 2] < PROMPT and waits[-1] < LONGEST, waits
-
-
-def answer_seconds(good, after):
-    """How long a connection that is kept open waits for an answer, after so many strangers."""
-    begun = time.monotonic()
-    good.sendall(GET)
-    assert good.recv(65_536).startswith(b"HTTP/1.1 200"), f"the good client was closed after {after} strangers"
-    return time.monotonic() - begun
 
 
 def test_idle_connections_are_closed_for_new_ones(server):

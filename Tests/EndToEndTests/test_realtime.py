@@ -5,7 +5,7 @@ import time
 
 import numpy
 import pytest
-from conftest import ATTEND
+from conftest import ATTEND, call_path
 from mock_realtime import LINEAR
 from realtime_calls import ended, realtime, sound_of_the_ai, stream, the_call
 
@@ -281,7 +281,7 @@ def test_a_dead_carrier_and_a_hang_up_end_the_call(make_server, model):
     carrier = stream(server)
     carrier.wait(lambda: carrier.played_ms() >= 200)
     call_id = the_call(server, wanted=lambda call: call["state"] == "connected")
-    assert server.request("POST", f"/api/outbound/{call_id}/hangup", "{}")[0] in (200, 202)
+    assert server.request("POST", f"{call_path(call_id)}/hangup", "{}")[0] in (200, 202)
     carrier.wait(lambda: not carrier.open, what="the end of the stream")
     assert server.wait_for(call_id)["end_reason"] == "operator_hangup"
 

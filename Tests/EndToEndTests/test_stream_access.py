@@ -106,6 +106,23 @@ def test_twilio_streams_need_a_signed_webhook_and_its_token(make_server, model):
         Carrier(f"ws://127.0.0.1:{server.http_port}{path}", headers=signed("wss://elsewhere.example.com" + path))
 
 
+def test_an_open_stream_is_a_call_that_came_in(make_server, model):
+    mock = model([{"text": "Good morning.", "ms": 600}])
+    server = make_server(**realtime(mock))
+    carrier = stream(server, call_sid="CA42", parameters={"from": "+15550100", "to": "+15550199"})
+    carrier.wait(lambda: carrier.played_ms() >= 580, what="the greeting")
+    carrier.hang_up()
+    call_id = ended(server)
+    call = server.call(call_id)
+    assert call_id.startswith("in-") and call["call_id"] == "CA42", call
+    assert (call["caller_number"], call["called_number"]) == ("+15550100", "+15550199")
+    assert server.events(call_id)[:2] == ["inbound_ringing", "inbound_connected"], server.events(call_id)
+    assert server.request("GET", "/api/outbound/")[1]["total"] == 0
+    # The AI answers; it does not call.
+    instructions = json.dumps(mock.messages("session.update"))
+    assert "answers a telephone call" in instructions
+
+
 def test_open_streams_are_refused_beyond_loopback(tmp_path):
     from test_operations import run
 

@@ -1,4 +1,4 @@
-"""An event loop or the SIP thread that hangs: it is noticed, /health reports it, and SIGTERM still ends the process.
+"""A thread that hangs: it is noticed, /health reports it, and SIGTERM still ends the process.
 The thread is stopped as a debugger would.
 
 LoopWatchdogTests checks what the log says of each activity: where a debugger stops a thread is chance.
@@ -139,6 +139,24 @@ def test_a_thread_that_hangs_is_reported_and_the_process_ends_for_its_supervisor
     assert len(stuck) == len(lost) == 1, log
     for line in stuck + lost:
         assert re.search(rf"\bloop={name}\b", line) and re.search(rf"doing=.*({DOING[name]})", line), line
+
+
+def test_an_http_client_that_hangs_is_reported_and_ends_nothing(make_server, hold):
+    """Calls go on without it: what it is asked for has time limits of its own."""
+    server = make_server(TRUNKLINE_LOOPS="1", SWIFT_BACKTRACE="enable=no")
+    thread = hold(server, "http-client")
+    found, _ = problem(server, 6)
+    assert found and "http-client has not turned for" in found, found
+    while time.time() < thread.begun + ABORT_SECONDS + 4 * LOOK_SECONDS:
+        time.sleep(LOOK_SECONDS)
+        assert server.process.poll() is None and health(server)[0] == 503
+    thread.release()
+    deadline = time.time() + 5
+    while (answer := health(server)) != (200, "ok\n") and time.time() < deadline:
+        time.sleep(0.1)
+    log = server.log_end()
+    assert answer == (200, "ok\n") and "a thread turns again" in log
+    assert re.search(r"a thread does not turn.*\bthread=http-client\b", log), log
 
 
 def test_a_loop_that_recovers_is_healthy_again(make_server, hold):

@@ -11,13 +11,20 @@ struct EchoServer {
 
     /// - Parameters:
     ///   - maximumBody: the longest accepted body, in bytes.
+    ///   - limits: of its connections.
     ///   - onSocket: what to do with an accepted WebSocket besides echoing its messages.
-    init(maximumBody: Int = 1_000, onSocket: @escaping @Sendable (WebSocket) -> Void = { _ in }) throws {
+    ///   - proves: the requests that authenticate their connection.
+    init(
+        maximumBody: Int = 1_000, limits: ConnectionTable.Limits = .init(),
+        onSocket: @escaping @Sendable (WebSocket) -> Void = { _ in },
+        proves: @escaping HTTPServer.Proof = { _ in false }
+    ) throws {
         loop = try EventLoop(name: "server")
         loop.start()
         var configuration = HTTPServer.Configuration()
         configuration.port = 0
         configuration.maximumBody = maximumBody
+        configuration.connections = limits
         http = HTTPServer(
             configuration, loops: [loop],
             handler: { request in
@@ -33,6 +40,7 @@ struct EchoServer {
                             request.headers["authorization"] ?? "-",
                         ].joined(separator: " ").utf8))
             },
+            proves: proves,
             upgradeCheck: { $0.path == "/echo" ? 0 : 404 },
             socketHandler: { socket in
                 socket.configuration.maximumMessage = 100_000

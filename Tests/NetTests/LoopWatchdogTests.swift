@@ -75,7 +75,7 @@ import Testing
         let (findings, report) = AsyncStream<LoopWatchdog.Finding>.makeStream()
         var settings = LoopWatchdog.Settings()
         settings.everyMs = 20
-        let client = try #require(TestSocket(port: server.port))
+        let client = try #require(ClientSocket(port: server.port))
         client.send(
             "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                 + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
@@ -119,8 +119,69 @@ import Testing
     }
 }
 
+extension LoopWatchdogTests {
+    /// By looks, which are the watchdog's clock: half a second each.
+    private func findings(of thread: NudgedThread, looks: Int) -> (found: [LoopWatchdog.Finding], isAborted: Bool) {
+        let found = Mutex<[LoopWatchdog.Finding]>([]), isAborted = Atomic<Bool>(false)
+        let watchdog = LoopWatchdog(
+            watching: [thread], report: { finding in found.withLock { $0.append(finding) } },
+            abort: { isAborted.store(true, ordering: .relaxed) })
+        // The first look only sees where the thread is.
+        for _ in 0...looks where !watchdog.look() { break }
+        return (found.withLock { $0 }, isAborted.load(ordering: .relaxed))
+    }
+
+    @Test func aThreadThatHoldsCallsIsLostAfterTenSeconds() {
+        let thread = NudgedThread()
+        thread.hangs.store(true, ordering: .relaxed)
+        let (found, isAborted) = findings(of: thread, looks: 19)
+        #expect(found == [.stuck(loop: "nudged", milliseconds: 2_000, doing: "nothing")] && !isAborted)
+        let later = findings(of: thread, looks: 20)
+        #expect(later.found.last == .lost(loop: "nudged", milliseconds: 10_000, doing: "nothing") && later.isAborted)
+    }
+
+    /// Calls go on without it: a disk that hangs for ten seconds, or for a minute, must not end them.
+    @Test func aThreadThatHoldsNoCallsIsReportedAndEndsNothing() {
+        let thread = NudgedThread(holdsCalls: false)
+        thread.hangs.store(true, ordering: .relaxed)
+        let found = Mutex<[LoopWatchdog.Finding]>([]), isAborted = Atomic<Bool>(false)
+        let watchdog = LoopWatchdog(
+            watching: [thread], report: { finding in found.withLock { $0.append(finding) } },
+            abort: { isAborted.store(true, ordering: .relaxed) })
+        for _ in 0...3 { #expect(watchdog.look()) }
+        #expect(watchdog.problem == nil && found.withLock { $0.isEmpty })
+        for _ in 4...120 { #expect(watchdog.look()) }
+        #expect(watchdog.problem == "nudged has not turned for 60000 ms")
+        #expect(found.withLock { $0 } == [.held(thread: "nudged", milliseconds: 2_000, doing: "nothing")])
+        thread.hangs.store(false, ordering: .relaxed)
+        for _ in 0..<2 { #expect(watchdog.look()) }
+        #expect(watchdog.problem == nil && found.withLock { $0.last } == .freed(thread: "nudged"))
+        let wasAborted = isAborted.load(ordering: .relaxed)
+        #expect(!wasAborted)
+    }
+
+    /// It waits for the network for a minute where it has nothing to do: the looks wake it.
+    @Test func theIdleThreadOfAnHTTPClientTurns() async {
+        let client = HTTPClient()
+        let thread = client.watched
+        let before = thread.turnCount
+        thread.nudge()
+        while thread.turnCount == before { await Task.yield() }
+        #expect(thread.name == "http-client" && !thread.holdsCalls)
+        client.stop()
+        // One that has ended does not hang.
+        let stopped = thread.turnCount
+        repeat {
+            thread.nudge()
+            await Task.yield()
+        } while thread.turnCount < stopped + 5
+    }
+}
+
 private final class NudgedThread: WatchedThread {
     let name = "nudged", doing = "nothing"
+    let holdsCalls: Bool
+    init(holdsCalls: Bool = true) { self.holdsCalls = holdsCalls }
     let turns = Atomic<UInt64>(0), hangs = Atomic<Bool>(false), isStuck = Atomic<Bool>(false)
     private let waiting = Mutex<(turn: UInt64, continuation: CheckedContinuation<Void, Never>)?>(nil)
     var turnCount: UInt64 { turns.load(ordering: .relaxed) }
@@ -137,28 +198,4 @@ private final class NudgedThread: WatchedThread {
     func hasTurned(_ turn: UInt64) async {
         await withCheckedContinuation { continuation in waiting.withLock { $0 = (turn, continuation) } }
     }
-}
-
-/// Sends text to a port of this machine and reads nothing.
-private struct TestSocket {
-    private let descriptor: Int32
-
-    init?(port: UInt16) {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_port = port.bigEndian
-        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafePointer(to: &name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
-        }
-        guard result == 0 else {
-            Glibc.close(descriptor)
-            return nil
-        }
-    }
-
-    func send(_ text: String) { _ = text.withCString { write(descriptor, $0, strlen($0)) } }
-    func close() { Glibc.close(descriptor) }
 }

@@ -16,6 +16,7 @@ public final class SIPHeartbeat: WatchedThread {
 
     public var turnCount: UInt64 { beats.load(ordering: .relaxed) }
     public var doing: String { agent.activity.name }
+    public var holdsCalls: Bool { true }
 
     public func nudge() {
         guard !isPosted.exchange(true, ordering: .relaxed) else { return }

@@ -173,16 +173,18 @@ final class CallJournal: Sendable {
         call.attempts.append(.init(startedAt: at))
         let ringing = call
         entries.yield { store in
-            let event = CallEvent(
-                kind: "ringing", at: at, of: ringing,
-                payload: CallEvent.payload([
-                    "caller_number": ringing.callerNumber, "called_number": ringing.calledNumber,
-                ]))
-            _ = try await store.insert(ringing, events: [event])
+            _ = try await store.insert(ringing, events: [Self.arrived(ringing, at)])
         }
     }
 
-    /// A stream that belongs to no call of ours: its record begins with the answer.
+    private static func arrived(_ call: Call, _ at: Date) -> CallEvent {
+        CallEvent(
+            kind: "ringing", at: at, of: call,
+            payload: CallEvent.payload(["caller_number": call.callerNumber, "called_number": call.calledNumber]))
+    }
+
+    /// A stream that belongs to no call of ours: its record begins with the answer. Another Trunkline has placed it, or
+    /// it came in as an open stream.
     func insert(_ call: Call) {
         guard once(\.isConnected) else { return }
         let at = now()
@@ -195,14 +197,13 @@ final class CallJournal: Sendable {
         call.attempts.append(.init(startedAt: at))
         let connected = call
         entries.yield { store in
-            _ = try await store.insert(
-                connected,
-                events: [
-                    CallEvent(
-                        kind: "queued", at: at, of: connected,
-                        payload: CallEvent.payload(["purpose": connected.brief.purpose])),
-                    Self.connected(connected, at),
-                ])
+            let first =
+                connected.direction == .inbound
+                ? Self.arrived(connected, at)
+                : CallEvent(
+                    kind: "queued", at: at, of: connected,
+                    payload: CallEvent.payload(["purpose": connected.brief.purpose]))
+            _ = try await store.insert(connected, events: [first, Self.connected(connected, at)])
         }
     }
 

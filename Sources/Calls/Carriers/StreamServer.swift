@@ -118,6 +118,7 @@ public struct StreamServer: Sendable {
                 server.line.logger.warning("a media stream was refused: no valid token, signature or brief")
                 return stream.refuse(.unauthorized)
             }
+            socket.prove()
             // Where the dialect has a word for it.
             stream.send(message)
             switch admission {
@@ -170,11 +171,13 @@ public struct StreamServer: Sendable {
         guard given == nil, !isBrowser else { return nil }
         if let signer { return arrival(start, by: signer) }
         guard settings.isOpen else { return nil }
-        return .unasked(
-            Call(
-                providerCallID: start.callID, from: start.parameters["from"] ?? "stream",
-                to: start.parameters["to"] ?? "stream",
-                brief: settings.brief, maxDuration: calls.maxCallDuration, requestedBy: "open stream", at: Date()))
+        // Whoever brings a stream here has a call that came to it.
+        var call = Call(
+            arrivalOf: start.callID, from: start.parameters["from"] ?? "stream",
+            to: start.parameters["to"] ?? "stream", at: .init(brief: settings.brief),
+            maxDuration: calls.maxCallDuration, createdAt: Date())
+        call.requestedBy = "open stream"
+        return .unasked(call)
     }
 
     /// No webhook of ours was asked: the call's numbers are known if the stream gives them.

@@ -63,6 +63,10 @@ final class HTTPConnection {
     /// When the head or the body of the current request began to come.
     private var begunMs: UInt64?
     private var deadlineMs: UInt64?
+    /// When the answer that is being written must have been taken.
+    private var answerDeadlineMs: UInt64 = 0
+    /// It has authenticated, as its `ConnectionTable` knows. Not asked of that: each message of a WebSocket asks.
+    private(set) var isProven = false
     /// As `ServerLoop` counts it.
     var heldBytes = 0
     var requestBegunMs: UInt64 { begunMs ?? .max }
@@ -88,7 +92,11 @@ final class HTTPConnection {
     func received(_ bytes: UnsafeMutableRawBufferPointer) -> Int32 {
         guard let wsi else { return -1 }
         host.loop.begins(.requests)
-        if let socket { return socket.received(bytes) }
+        if let socket {
+            let result = socket.received(bytes)
+            if !isProven { host.holds(keptBytes, self) }
+            return result
+        }
         switch phase {
         case .closed, .webSocket: return -1
         case .lingering(let left):
@@ -97,6 +105,7 @@ final class HTTPConnection {
             return 0
         case .answering, .writing:
             parser.append(UnsafeRawBufferPointer(bytes))
+            host.holds(keptBytes, self)
             if parser.unreadCount >= Self.readAheadLimit, !isReadingPaused {
                 isReadingPaused = true
                 lws_rx_flow_control(wsi, 0)
@@ -106,9 +115,15 @@ final class HTTPConnection {
             // After its handshake libwebsockets would give TLS a time of its own.
             if server.configuration.tls != nil { lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0) }
             parser.append(UnsafeRawBufferPointer(bytes))
-            defer { host.holds(parser.heldCount, self) }
+            defer { host.holds(keptBytes, self) }
             return advance()
         }
+    }
+
+    /// Bytes that are kept of requests, or of the messages of a WebSocket that is unproven.
+    private var keptBytes: Int {
+        guard let socket else { return parser.heldCount }
+        return isProven ? 0 : socket.heldBytes
     }
 
     func writable() -> Int32 {
@@ -147,11 +162,20 @@ final class HTTPConnection {
     /// Ends the connection at once, from outside its own callbacks.
     func kill() {
         guard let wsi else { return }
+        if case .writing = phase { dropUnsent(wsi) }
         if case .webSocket = phase {} else { phase = .closed }
         task?.cancel()
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         // On a foreign loop libwebsockets looks at its timers only after an event of its own.
         lws_cancel_service(lws_get_context(wsi))
+    }
+
+    /// The kernel would keep the rest for minutes for a client that does not take it: it is thrown away at the close,
+    /// and the client sees a reset.
+    private func dropUnsent(_ wsi: OpaquePointer) {
+        var atOnce = Glibc.linger(l_onoff: 1, l_linger: 0)
+        setsockopt(
+            lws_get_socket_fd(wsi), SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<Glibc.linger>.size))
     }
 
     private func settle(_ result: Int32) { if result < 0 { kill() } }
@@ -194,6 +218,8 @@ final class HTTPConnection {
     private func begin(_ head: HTTPRequestHead) {
         self.head = head
         begunMs = nil
+        // Before its body comes, which may be long.
+        if !isProven, server.proves(head.request) { proved() }
         parser.bodyLimit = server.bodyLimit(of: head.request.path)
         isHeadRequest = head.request.method == "HEAD"
         let isRefused = if case .known(let length) = head.bodyLength { length > parser.bodyLimit } else { false }
@@ -209,7 +235,7 @@ final class HTTPConnection {
         isPersistent = head.isPersistent
         begunMs = nil
         deadlineMs = nil
-        host.table.begin(id)
+        host.table.begin(id, at: EventLoop.nowMs())
         // OPTIONS of the server as a whole (RFC 9110 §9.3.7).
         if request.path == "*" {
             return respond(HTTPResponse(status: 204, headers: [("allow", "GET, HEAD, POST, PUT, DELETE, OPTIONS")]))
@@ -243,7 +269,9 @@ final class HTTPConnection {
 
     private func respond(_ response: HTTPResponse) -> Int32 {
         guard let wsi else { return -1 }
-        deadlineMs = EventLoop.nowMs() + Deadline.write
+        let now = EventLoop.nowMs()
+        host.table.answer(id, at: now)
+        answerDeadlineMs = now + server.configuration.pace.limitMs(bytes: response.length)
         var bytes = ResponseHead.bytes(response, closes: !isPersistent, at: Int(time(nil)))
         guard bytes.count <= ResponseHead.limit else { return -1 }
         var sent = 0
@@ -266,7 +294,7 @@ final class HTTPConnection {
     /// Writes on while the kernel takes it, a few pieces a turn.
     private func pump(_ wsi: OpaquePointer) -> Int32 {
         guard case .writing(let response, var sent) = phase else { return 0 }
-        deadlineMs = EventLoop.nowMs() + Deadline.write
+        deadlineMs = min(answerDeadlineMs, EventLoop.nowMs() + Deadline.write)
         for _ in 0..<Self.writesPerTurn where sent < response.length {
             guard lws_partial_buffered(wsi) == 0 else { break }
             let count = min(Self.chunk, response.length - sent)
@@ -303,6 +331,7 @@ final class HTTPConnection {
         isHeadRequest = false
         deadlineMs = EventLoop.nowMs() + Deadline.idle
         host.table.wait(id, at: EventLoop.nowMs())
+        defer { host.holds(keptBytes, self) }
         return advance()
     }
 
@@ -339,6 +368,14 @@ final class HTTPConnection {
     }
 
     // MARK: WebSocket
+
+    /// A request had a valid key or login, or a WebSocket's first message was accepted.
+    private func proved() {
+        guard !isProven else { return }
+        isProven = true
+        host.table.prove(id)
+        host.holds(keptBytes, self)
+    }
 
     private func upgrade(_ request: HTTPRequest, isVersion10: Bool) -> Int32 {
         let handshake: WebSocketHandshake
@@ -391,9 +428,13 @@ final class HTTPConnection {
             loop: host.loop,
             handshake: .init(path: request.path, query: request.query, headers: request.headers, peer: request.peer),
             role: .server)
+        socket.onProof = { [weak self] in self?.proved() }
         guard accept(socket) else { return refuse(HTTPFailure(403, "this WebSocket was not let in")) }
         guard write(ResponseHead.bytes(response, closes: false, at: 0)) else { return -1 }
         phase = .webSocket
+        let now = EventLoop.nowMs()
+        host.table.answer(id, at: now)
+        begunMs = now
         self.socket = socket
         let unread = parser.takeUnread()
         socket.onFinished = { [unowned self] in self.settle(self.linger()) }

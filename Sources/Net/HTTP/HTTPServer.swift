@@ -23,8 +23,23 @@ public final class HTTPServer: @unchecked Sendable {
         public var tls: TLS?
         /// How many connections each loop has room for.
         var connections = ConnectionTable.Limits()
+        var pace = Pace()
         public init() {}
     }
+
+    /// How long a client may take over an answer as a whole: one that takes a byte now and then would hold it, and its
+    /// connection, for ever.
+    struct Pace: Sendable {
+        var baseMs: UInt64 = 30_000
+        /// Bytes a second that are taken at least: 32 kbit/s, a bad mobile line.
+        var slowestRate: UInt64 = 4_096
+
+        func limitMs(bytes: Int) -> UInt64 { baseMs + UInt64(clamping: bytes) / max(1, slowestRate) * 1_000 }
+    }
+
+    /// Bytes of an answer that the kernel keeps beyond what the client's window has room for. Without a limit it takes
+    /// megabytes for a client that reads nothing.
+    private static let unsentLimit: Int32 = 65_536
 
     /// Certificate chain and private key, PEM files.
     public struct TLS: Sendable, Equatable {
@@ -37,6 +52,9 @@ public final class HTTPServer: @unchecked Sendable {
     }
 
     public typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
+    /// Whether a request, whose body has not come yet, has a valid key or login. Its connection is then no stranger's:
+    /// it does not give way while a request is in progress (`ConnectionTable`).
+    public typealias Proof = @Sendable (HTTPRequest) -> Bool
     /// Decides on an upgrade before it happens: 0 to accept, else the HTTP status to refuse with.
     public typealias UpgradeCheck = @Sendable (HTTPRequest) -> Int
     /// Runs on the socket's loop before the first message; false drops the connection.
@@ -54,6 +72,7 @@ public final class HTTPServer: @unchecked Sendable {
     let configuration: Configuration
     private let loops: [EventLoop]
     let handler: Handler
+    let proves: Proof
     private let upgradeCheck: UpgradeCheck
     private let socketHandler: SocketHandler
     let deferredUpgrade: DeferredUpgrade?
@@ -63,12 +82,14 @@ public final class HTTPServer: @unchecked Sendable {
 
     public init(
         _ configuration: Configuration, loops: [EventLoop], handler: @escaping Handler,
+        proves: @escaping Proof = { _ in false },
         upgradeCheck: @escaping UpgradeCheck = { _ in 404 }, socketHandler: @escaping SocketHandler = { _ in false },
         deferredUpgrade: DeferredUpgrade? = nil
     ) {
         self.configuration = configuration
         self.loops = loops
         self.handler = handler
+        self.proves = proves
         self.upgradeCheck = upgradeCheck
         self.socketHandler = socketHandler
         self.deferredUpgrade = deferredUpgrade
@@ -177,6 +198,9 @@ public final class HTTPServer: @unchecked Sendable {
             // An answer's pieces must not wait until the peer has acknowledged the ones before (40 ms).
             var noDelay: Int32 = 1
             setsockopt(connection, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<Int32>.size))
+            var unsent = Self.unsentLimit
+            setsockopt(
+                connection, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, socklen_t(MemoryLayout<Int32>.size))
             // A loop that stands still would keep the connection waiting with it.
             let turning = hosts.filter { !$0.loop.isStuck }
             guard let host = (turning.isEmpty ? hosts : turning).min(by: { Self.load($0) < Self.load($1) }) else {

@@ -16,8 +16,8 @@ final class ServerLoop: @unchecked Sendable {
     private var live: [ConnectionTable.ID: HTTPConnection] = [:]
     private var lastID: ConnectionTable.ID = 0
     private var ticker: EventLoop.Ticker?
-    /// Bytes of requests that are not complete, of all connections together; above it, those that have waited
-    /// longest for their rest are closed. Bodies are read before the key is checked.
+    /// Bytes of requests that are not complete and of WebSockets that are unproven, of all connections together; more,
+    /// and those that have waited longest for their rest give way, unproven ones first.
     static let heldLimit = 64 << 20
     private var heldBytes = 0
 
@@ -65,13 +65,16 @@ final class ServerLoop: @unchecked Sendable {
         connection.adopted(wsi)
     }
 
-    /// - Parameter bytes: that a connection keeps of a request that is not complete.
+    /// - Parameter bytes: that a connection keeps of a request that is not complete, or of an unproven WebSocket.
     func holds(_ bytes: Int, _ connection: HTTPConnection) {
         heldBytes += bytes - connection.heldBytes
         connection.heldBytes = bytes
         guard heldBytes > Self.heldLimit else { return }
         let others = live.values.filter { $0.heldBytes > 0 && $0 !== connection }
-        for other in others.sorted(by: { ($0.requestBegunMs, $0.id) < ($1.requestBegunMs, $1.id) }) {
+        func order(_ one: HTTPConnection) -> (Int, UInt64, UInt64) {
+            (one.isProven ? 1 : 0, one.requestBegunMs, one.id)
+        }
+        for other in others.sorted(by: { order($0) < order($1) }) {
             guard heldBytes > Self.heldLimit else { return }
             heldBytes -= other.heldBytes
             other.heldBytes = 0

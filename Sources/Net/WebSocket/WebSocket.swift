@@ -72,6 +72,8 @@ public final class WebSocket {
     private(set) var failedAtOnce: String?
     /// Server: the close handshake is over, and the connection may end.
     var onFinished: (() -> Void)?
+    /// Server: who opened it has authenticated.
+    var onProof: (() -> Void)?
     /// Client: a message that comes in pieces.
     private var assembling: [UInt8] = []
     /// Server: what the bytes mean, and those that came while reading was paused.
@@ -119,6 +121,16 @@ public final class WebSocket {
     }
 
     public var isOpen: Bool { wsi != nil && !isClosing }
+
+    /// Server: its first message has shown that it may be here. Until then it gives way as a stranger's connection
+    /// does, unless its upgrade had a valid key or login.
+    public func prove() {
+        loop.preconditionOnLoop()
+        onProof?()
+    }
+
+    /// Bytes that are kept: of a message that is not complete, those that are not read yet, and those to be sent.
+    var heldBytes: Int { frames.heldCount + unread.count + queuedBytes }
 
     // MARK: Sending
 
@@ -440,6 +452,7 @@ public final class WebSocket {
         onMessage = nil
         onClose = nil
         onDrained = nil
+        onProof = nil
         report?(code, reason)
     }
 }

@@ -50,6 +50,9 @@ public struct WebSocketFrameParser: Sendable {
 
     public init() {}
 
+    /// Bytes that are kept of a message that is not complete.
+    public var heldCount: Int { header.count + control.count + message.count }
+
     /// The payload of the event just returned, where it came in pieces. Once.
     public mutating func takePayload() -> [UInt8] {
         defer { finished = [] }

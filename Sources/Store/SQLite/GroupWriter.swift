@@ -1,4 +1,5 @@
 internal import GRDB
+internal import Net
 internal import Problems
 internal import Synchronization
 
@@ -18,8 +19,22 @@ final class GroupWriter: Sendable {
         var waiting: [Job] = []
         var isRunning = false
     }
+    /// What it is at, for the watchdog.
+    private enum Activity: UInt8 {
+        case nothing, waiting, writing, syncing
+        var name: String {
+            switch self {
+            case .nothing: "nothing"
+            case .waiting: "waiting for the database, which a checkpoint or another process holds"
+            case .writing: "a write"
+            case .syncing: "putting writes on disk"
+            }
+        }
+    }
     private let database: DatabasePool
     private let state = Mutex(State())
+    private let turns = Atomic<UInt64>(0)
+    private let activity = Atomic<UInt8>(0)
 
     init(_ database: DatabasePool) { self.database = database }
 
@@ -64,9 +79,14 @@ final class GroupWriter: Sendable {
             if group.isEmpty { state.isRunning = false }
             return group
         }
-        guard !group.isEmpty else { return }
-        database.asyncWrite { db in
-            for job in group { try job.run(db) }
+        guard !group.isEmpty else { return turned(.nothing) }
+        turned(.waiting)
+        database.asyncWrite { [self] db in
+            for job in group {
+                turned(.writing)
+                try job.run(db)
+            }
+            turned(.syncing)
         } completion: { [self] _, result in
             var failure: (any Error)?
             if case .failure(let error) = result { failure = error }
@@ -74,4 +94,20 @@ final class GroupWriter: Sendable {
             runNext()
         }
     }
+
+    private func turned(_ next: Activity) {
+        turns.add(1, ordering: .relaxed)
+        activity.store(next.rawValue, ordering: .relaxed)
+    }
+}
+
+/// It turns with each step of its work. While it has none, a look of the watchdog is a turn.
+extension GroupWriter: WatchedThread {
+    var name: String { "database" }
+    var turnCount: UInt64 { turns.load(ordering: .relaxed) }
+    var doing: String { (Activity(rawValue: activity.load(ordering: .relaxed)) ?? .nothing).name }
+    /// See `LoopWatchdog`.
+    var holdsCalls: Bool { false }
+    func nudge() { if !state.withLock({ $0.isRunning }) { turns.add(1, ordering: .relaxed) } }
+    func found(isStuck: Bool) {}
 }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import Net
 internal import Problems
 
 /// SQLite in WAL mode, with `synchronous=FULL`: what was acknowledged survives a power cut.
@@ -14,6 +15,8 @@ final class SQLiteEngine: Engine {
     let dialect: any Dialect = SQLiteDialect()
     private let database: DatabasePool
     private let writer: GroupWriter
+
+    var watched: any WatchedThread { writer }
 
     private init(_ database: DatabasePool) {
         self.database = database

@@ -224,7 +224,8 @@ extension CallRows {
         // Words lead to calls that we placed alone.
         let words = filter.direction == .inbound ? [] : Array(context.reading.words(search).prefix(Self.wordLimit))
         if !words.isEmpty { branches.append(byWords(words, base(isByDirection: isByDirection), filter)) }
-        let digits = search.filter { $0.isASCII && $0.isNumber }
+        // As numbers are read that are given: full-width digits are digits.
+        let digits = context.reading.number(search).filter { $0.isASCII && $0.isNumber }
         let key = context.key(search)
         if digits.count >= 3 || search.lowercased().hasPrefix("sip:") {
             add("remote_key = ?", key)

@@ -98,7 +98,8 @@ struct BenchStreams: AsyncParsableCommand {
         configuration.port = 0
         configuration.tls = certificate.map { HTTPServer.TLS(certificate: $0.certificate, key: $0.key) }
         let model = HTTPServer(
-            configuration, loops: [modelLoop], handler: { _ in HTTPResponse(status: 404) }, upgradeCheck: { _ in 0 },
+            configuration, loops: [modelLoop], handler: { _ in HTTPResponse(status: 404) }, proves: { _ in true },
+            upgradeCheck: { _ in 0 },
             socketHandler: { socket in
                 sessions.value.all.append(MockModelSession(socket))
                 return true

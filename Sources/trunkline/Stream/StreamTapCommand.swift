@@ -37,6 +37,8 @@ struct StreamTapCommand: AsyncParsableCommand {
         configuration.port = listen
         let server = HTTPServer(
             configuration, loops: [loop], handler: { _ in HTTPResponse(status: 426) },
+            // The server behind decides.
+            proves: { _ in true },
             deferredUpgrade: { await tap.decide($0) })
         do { try server.start() } catch { throw StreamCommand.fail(error.message) }
         lines.add("listening on ws://\(host):\(server.port), Ctrl-C ends")
