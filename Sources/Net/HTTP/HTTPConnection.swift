@@ -160,9 +160,11 @@ final class HTTPConnection {
     }
 
     /// Ends the connection at once, from outside its own callbacks.
-    func kill() {
+    /// - Parameter dropsUnsent: an answer that the client does not read is dropped. One that cannot go on is sent as far
+    ///   as it goes.
+    func kill(dropsUnsent: Bool = true) {
         guard let wsi else { return }
-        if case .writing = phase { dropUnsent(wsi) }
+        if dropsUnsent, case .writing = phase { dropUnsent(wsi) }
         if case .webSocket = phase {} else { phase = .closed }
         task?.cancel()
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
@@ -178,7 +180,7 @@ final class HTTPConnection {
             lws_get_socket_fd(wsi), SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<Glibc.linger>.size))
     }
 
-    private func settle(_ result: Int32) { if result < 0 { kill() } }
+    private func settle(_ result: Int32) { if result < 0 { kill(dropsUnsent: false) } }
 
     // MARK: Requests
 
