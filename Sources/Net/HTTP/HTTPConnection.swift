@@ -160,8 +160,8 @@ final class HTTPConnection {
     }
 
     /// Ends the connection at once, from outside its own callbacks.
-    /// - Parameter dropsUnsent: an answer that the client does not read is dropped. One that cannot go on is sent as far
-    ///   as it goes.
+    /// - Parameter dropsUnsent: an answer that the client does not read is dropped. One that cannot go on is sent as
+    ///   far as it goes.
     func kill(dropsUnsent: Bool = true) {
         guard let wsi else { return }
         if dropsUnsent, case .writing = phase { dropUnsent(wsi) }
