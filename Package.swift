@@ -34,9 +34,11 @@ let package = Package(
         .systemLibrary(name: "CSofiaHeaders", path: "Sources/C/SofiaHeaders", pkgConfig: "sofia-sip-ua"),
         .systemLibrary(name: "CSrtp", path: "Sources/C/Srtp"),
         .target(name: "CSherpa", path: "Sources/C/Sherpa", linkerSettings: [.linkedLibrary("dl")]),
+        .target(name: "COnnx", path: "Sources/C/Onnx", linkerSettings: [.linkedLibrary("dl")]),
         .target(
-            name: "CMoonshine", path: "Sources/C/Moonshine",
-            linkerSettings: [.linkedLibrary("dl"), .linkedLibrary("m")]),
+            name: "CMoonshine", dependencies: ["COnnx"], path: "Sources/C/Moonshine",
+            linkerSettings: [.linkedLibrary("m")]),
+        .target(name: "CSilero", dependencies: ["COnnx"], path: "Sources/C/Silero"),
         .target(name: "CSofia", dependencies: ["CSofiaHeaders"], path: "Sources/C/Sofia"),
 
         .target(
@@ -64,7 +66,7 @@ let package = Package(
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine",
+                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine", "CSilero",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -16,7 +16,7 @@ export function streamPart(form, schema) {
   fillDialects(form.elements["stream.dialect"], schema);
   return () => {
     const stream = {};
-    for (const name of ["url", "dialect"]) if (text(name)) stream[name] = text(name);
+    for (const name of ["url", "dialect", "secret"]) if (text(name)) stream[name] = text(name);
     for (const name of ["headers", "parameters"]) if (text(name)) stream[name] = pairs(text(name));
     return Object.keys(stream).length ? stream : undefined;
   };

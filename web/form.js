@@ -1,4 +1,5 @@
 // Limits, choices and defaults of controls, as the server describes its fields (`/api/forms/…`, JSON Schema).
+import { said } from "./text.js";
 import { element, plain } from "./view.js";
 
 /** A member's schema; that it may be null, which is as good as left out, is of no account. */
@@ -25,4 +26,19 @@ export function limit(control, schema, name = control.name) {
     option.value = value;
     control.append(option);
   }
+}
+
+/** Says below a control what the server would warn of; where nothing is chosen, its default counts. */
+export function warn(control, schema) {
+  const { "x-warnings": warnings, default: usual } = member(schema, control.name);
+  if (!warnings) return;
+  const note = element("span", "", "help muted");
+  note.setAttribute("role", "status");
+  control.after(note);
+  const show = () => {
+    const warning = warnings[control.value || usual];
+    note.textContent = warning ? said(warning) : "";
+  };
+  control.addEventListener("change", show);
+  show();
 }

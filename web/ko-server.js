@@ -65,6 +65,8 @@ export default {
   not_header_value: "헤더에 쓸 수 없는 문자가 있습니다",
   reserved_name: "서버가 직접 정하는 이름입니다",
   only_over_sip: "SIP로 거는 통화에만 쓸 수 있습니다",
+  signs_no_upgrades: "통신사가 업그레이드에 서명하지 않는 방언에는 쓸 수 없습니다",
+  not_signing_secret: "이 방언의 통신사가 서명에 쓰는 비밀키가 아니거나, 키를 담은 헤더가 없습니다",
   http_only_on_loopback: "https:여야 합니다 (http:는 서버가 루프백에 있을 때 루프백에만 쓸 수 있습니다)",
   unknown_agent: "그런 이름의 에이전트가 없습니다",
   unknown_operator: "그런 상담원이 없습니다",
@@ -203,5 +205,6 @@ export default {
 
   // Warnings.
   duration_lowered: "max_duration을 {seconds}초로 낮췄습니다 (outbound.max_call_duration)",
-  answers_by_keypad: "내장 음성 인식은 영어만 알아듣습니다. {language}(으)로 말하고 답은 키패드로 받습니다",
+  answers_by_keypad: "이 언어({language})를 알아듣는 음성 인식이 없습니다. AI는 말을 하고, 답은 키패드로 받습니다",
+  language_not_spoken: "이 언어({language})를 말하는 음성이 없어 통화할 수 없습니다. espeak-ng를 설치하거나 tts.providers를 설정하세요",
 };

@@ -1,7 +1,7 @@
 // The form for a new call. The server decides what is right; its answer names every bad field.
 import * as api from "./api.js";
 import { streamPart } from "./call-stream.js";
-import { limit, member } from "./form.js";
+import { limit, member, warn } from "./form.js";
 import { questionList } from "./questions.js";
 import { said, t } from "./text.js";
 import { element, part, template, toast } from "./view.js";
@@ -39,6 +39,7 @@ export async function newPage(root, go) {
     form.purpose.value = one.purpose;
     form.caller_display_name.value = one.caller_display_name ?? "";
     form.language.value = one.language ?? "";
+    form.language.dispatchEvent(new Event("change"));
     asked.fill(one.questions);
   });
 
@@ -50,12 +51,14 @@ export async function newPage(root, go) {
     if (name) limit(one, { ...member(schema, group), required: [] }, name);
     else limit(one, schema);
   }
+  warn(form.language, schema);
   const value = (one) => (one.type === "checkbox" ? "checked" : "value");
   const written = () => (
     { fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])), questions: asked.read() }
   );
   if (draft) {
     for (const one of fields) one[value(one)] = draft.fields[one.name];
+    form.language.dispatchEvent(new Event("change"));
     asked.fill(draft.questions);
     draft = null;
   }

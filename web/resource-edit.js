@@ -1,5 +1,5 @@
 // The form that adds or changes one thing of a page of resource.js, in a dialog.
-import { limit, member } from "./form.js";
+import { limit, member, warn } from "./form.js";
 import { questionList } from "./questions.js";
 import { t } from "./text.js";
 import { cell, element, part, template } from "./view.js";
@@ -40,6 +40,7 @@ async function inputField(fields, field, item, schema) {
   if (value != null) control.value = value;
   const label = element("label", field.label);
   label.append(control);
+  warn(control, schema);
   const help = typeof field.help === "function" ? field.help(member(schema, field.name)) : field.help;
   if (help) label.append(element("span", help, "help muted"));
   const error = element("span", "", "error");

@@ -50,7 +50,19 @@ struct CallRequest {
                 "max_retries": .whole($0.retry.maxRetries),
                 "language": .string($0.language),
             ]
-        })
+        }, notes: { ["language": languageNotes($0)] })
+
+    /// What calls in the languages that a form offers would be warned of.
+    static func languageNotes(_ settings: CallSettings) -> [String: JSONValue] {
+        let languages = Set(SpeechCatalog.embeddedLanguages + [settings.language])
+        return [
+            "x-warnings": .object(
+                Dictionary(
+                    uniqueKeysWithValues: languages.compactMap { language in
+                        settings.warning(language: language).map { (language, JSONValue.object($0.json)) }
+                    }))
+        ]
+    }
 
     var call: Call
     var warnings: [Problem]
@@ -89,9 +101,7 @@ struct CallRequest {
         if duration > settings.maxCallDuration, fields.sent("max_duration") != nil {
             warnings.append(Problem(.durationLowered, ["seconds": .number(settings.maxCallDuration)]))
         }
-        if !settings.understands(language) {
-            warnings.append(Problem(.answersByKeypad, ["language": .text(language)]))
-        }
+        if let warning = settings.warning(language: language) { warnings.append(warning) }
         call = Call(
             localNumber: caller, remoteNumber: callee,
             brief: Brief(

@@ -219,7 +219,7 @@ public struct Routes: Sendable {
         add("GET", "/api/forms/{name}", .viewer) { request, _ in
             let path = request.parameters["name"] ?? ""
             guard let form = OpenAPI.forms.first(where: { $0.path == path }) else { throw APIError.notFound(.noForm) }
-            return Self.json(form.schema(defaults: form.defaults(services.settings)))
+            return Self.json(form.schema(services.settings))
         }
         add("GET", "/openapi.json", .viewer) { _, _ in Self.json(OpenAPI.document) }
         add("GET", "/docs", .viewer) { _, _ in

@@ -16,7 +16,7 @@ struct TemplateRoutes: Sendable {
             CallRequest.purpose, QuestionFields.field, CallRequest.displayName, CallRequest.language,
             Field(
                 "greeting", .text(greetingLimit, .paragraph), mayBeBlank: true, "first words of calls that come in"),
-        ])
+        ], defaults: { ["language": .string($0.language)] }, notes: { ["language": CallRequest.languageNotes($0)] })
 
     let services: Routes.Services
 

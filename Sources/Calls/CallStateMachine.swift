@@ -7,11 +7,14 @@ public struct AttemptOutcome: Sendable, Equatable, Codable {
     /// SIP or provider code; nil where the reason is ours.
     public var code: Int?
     public var reason: String
+    /// The call may have rung all the same, so it is not dialled again.
+    public var isUncertain = false
 
-    public init(state: CallState, code: Int? = nil, reason: String) {
+    public init(state: CallState, code: Int? = nil, reason: String, isUncertain: Bool = false) {
         self.state = state
         self.code = code
         self.reason = reason
+        self.isUncertain = isUncertain
     }
 
     /// Maps a final SIP status (RFC 3261 §21, RFC 8197 for 607, RFC 8688 for 608) to a state.

@@ -35,7 +35,7 @@ extension EventLoop: WatchedThread {
 /// written, and a carrier's or a model's answer that does not come has a time limit of its own. What holds the writer
 /// is the disk, mostly: one that hangs for 10 s, in a snapshot or behind a network, comes back often, and if it does
 /// not, a new process would meet the same disk, without the calls and without what the journals keep. `/health` says
-/// 503 meanwhile, so that no new calls are sent here, and whoever supervises the server may still restart it.
+/// 503 meanwhile, so that no new calls are sent here, and a supervisor may still restart the server.
 ///
 /// Looks are counted, not time: a machine or a process that was stopped as a whole has not looked either, so it is not
 /// taken for a loop that hangs.
@@ -105,7 +105,7 @@ public final class LoopWatchdog: Sendable {
         thread.start()
     }
 
-    /// Without a thread of its own: whoever calls `look` is its clock.
+    /// Without a thread of its own: each call of `look` is a tick of its clock.
     init(
         watching loops: [any WatchedThread], settings: Settings = Settings(),
         report: @escaping @Sendable (Finding) -> Void, abort: (@Sendable () -> Void)? = nil

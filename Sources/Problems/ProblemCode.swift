@@ -73,6 +73,8 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case notHeaderValue = "holds a character that stands in no header"
     case reservedName = "is a name that the server sets itself"
     case onlyOverSip = "only goes with a call over SIP"
+    case signsNoUpgrades = "goes with no dialect whose carrier signs no upgrades"
+    case notSigningSecret = "is no secret that this dialect's carrier signs with, or the header with its key is missing"
     case httpOnlyOnLoopback = "must be https: (http: is for loopback, while the server is bound to loopback)"
 
     case unknownAgent = "there is no agent with this name"
@@ -226,7 +228,9 @@ public enum ProblemCode: String, CaseIterable, Sendable {
 
     case durationLowered = "max_duration was lowered to {seconds} s (outbound.max_call_duration)"
     case answersByKeypad =
-        "the embedded recogniser knows English only: in {language} the AI speaks, and answers are taken by keypad"
+        "no recogniser here knows {language}: the AI speaks it, and answers are taken by keypad"
+    case languageNotSpoken =
+        "no voice here speaks {language}, so calls in it fail: install espeak-ng, or set tts.providers"
 
     /// Its name in JSON.
     public var name: String {

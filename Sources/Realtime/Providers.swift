@@ -12,6 +12,8 @@ public protocol SpeechToText: Service where Input == RecognizerInput, Output == 
 public enum RecognizerInput: Sendable {
     /// Speech of the caller, from shortly before its detected start.
     case audio(AudioFrame)
+    /// The caller is silent. If the turn ends with this silence, no more of its sound comes: a recogniser may begin.
+    case paused
     /// The turn is over: finish and report.
     case turnEnded
     /// What the next answer is likely to be about. A cloud service takes it as key terms, a grammar recogniser as its

@@ -3,8 +3,9 @@ internal import Net
 
 /// What sherpa-onnx does on this machine, where it is set up.
 public struct LocalEngines: Sendable {
-    public var recognizer: SherpaRecognizer?
-    public var voice: SherpaSpeech?
+    /// The recogniser of a call in a language.
+    public var recognizer: (@Sendable (_ language: String) -> any SpeechToText)?
+    public var voice: (any TextToSpeech)?
 
     public init() {}
 
@@ -13,7 +14,10 @@ public struct LocalEngines: Sendable {
     public init(_ settings: SpeechSettings, folder: String, workers: WorkerPool) throws(SpeechError) {
         guard settings.speechToText.contains("sherpa") || settings.textToSpeech.contains("sherpa") else { return }
         let pack = try SpeechPack(folder: folder)
-        if settings.speechToText.contains("sherpa") { recognizer = try SherpaRecognizer(pack: pack, workers: workers) }
+        if settings.speechToText.contains("sherpa") {
+            let loaded = try SherpaRecognizer(pack: pack, workers: workers)
+            recognizer = { loaded.speaking($0) }
+        }
         if settings.textToSpeech.contains("sherpa") { voice = try SherpaSpeech(pack: pack, workers: workers) }
     }
 }
@@ -64,11 +68,6 @@ public struct SpeechCatalog: Sendable {
         engines(language: language, usage: usage).textToSpeech
     }
 
-    /// Some recogniser knows the language.
-    public func understands(_ language: String) -> Bool {
-        settings.speechToText.contains { recognizer($0, language).recognizes(language: language) }
-    }
-
     private func recognizer(_ able: [NamedEngine<any SpeechToText>], _ usage: UsageMeter?) -> any SpeechToText {
         able.isEmpty ? embedded.speechToText : FallbackRecognizer(able, health: health, usage: usage, report: report)
     }
@@ -80,7 +79,7 @@ public struct SpeechCatalog: Sendable {
     private func recognizer(_ name: String, _ language: String) -> any SpeechToText {
         switch name {
         case "deepgram": DeepgramRecognizer(settings.deepgram, language: language, network: network)
-        case "sherpa": local.recognizer?.speaking(language) ?? embedded.speechToText
+        case "sherpa": local.recognizer?(language) ?? embedded.speechToText
         case "openai": OpenAITranscription(settings.transcription, language: language, network: network)
         default: embedded.speechToText
         }

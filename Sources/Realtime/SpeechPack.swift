@@ -2,11 +2,10 @@ internal import CSherpa
 internal import Foundation
 internal import Synchronization
 
-/// sherpa-onnx and the models for it, in a folder that `make speech-pack` begins (github.com/snakers4/silero-vad, MIT;
-/// sherpa-onnx, Apache-2.0). What may be added is told in `docs/local-models.md`.
+/// sherpa-onnx (Apache-2.0) and the models for it, in a folder that `make speech-pack` begins. `docs/local-models.md`
+/// tells what may be added.
 public struct SpeechPack: Sendable {
     public static let defaultFolder = "speech-pack"
-    private static let modelName = "silero_vad.onnx"
     private static let loaded = Mutex<[String: Library]>([:])
 
     /// The library's functions are thread-safe; the objects that they make are not, and each has one owner.
@@ -14,13 +13,12 @@ public struct SpeechPack: Sendable {
 
     let library: Library
     private let folder: String
-    private var model: String { folder + "/" + Self.modelName }
 
     /// - Throws: `SpeechError` with the missing part and how to get it.
     public init(folder: String) throws(SpeechError) {
         let advice =
             "run `make speech-pack`, or set speech.pack_dir to a folder with "
-            + "libsherpa-onnx-c-api.so, libonnxruntime.so and \(Self.modelName)"
+            + "libsherpa-onnx-c-api.so and libonnxruntime.so"
         self.folder = folder
         let found = Self.loaded.withLock { loaded -> Result<Library, SpeechError> in
             if let known = loaded[folder] { return .success(known) }
@@ -33,25 +31,6 @@ public struct SpeechPack: Sendable {
             return .success(Library(pointer: pointer))
         }
         library = try found.get()
-    }
-
-    /// Of sherpa-onnx.
-    public var version: String { String(cString: csherpa_version(library.pointer)) }
-
-    /// - Parameter threshold: 0…1, as in the speech services.
-    public func detector(threshold: Float) throws(SpeechError) -> SileroDetector {
-        guard FileManager.default.isReadableFile(atPath: model) else {
-            throw SpeechError(
-                "there is no \(model): run `make speech-pack`, or set speech.pack_dir to a folder with it", .unavailable
-            )
-        }
-        guard let handle = csherpa_vad_create(library.pointer, model, threshold) else {
-            throw SpeechError("sherpa-onnx cannot read \(model)", .unavailable)
-        }
-        do { return try SileroDetector(handle) } catch {
-            csherpa_vad_destroy(handle)
-            throw SpeechError("\(error)", .unavailable)
-        }
     }
 
     /// The folders of `KIND/LANGUAGE`, each with all these files.

@@ -5,6 +5,7 @@ import Calls
 import Foundation
 import Logging
 import Net
+import Problems
 import Realtime
 import Store
 
@@ -175,9 +176,23 @@ struct Doctor: AsyncParsableCommand {
 
     private func providers(_ settings: Configuration) async -> [Finding] {
         do {
-            return try await ProvidersCommand.checks(settings).map { check in
-                check.failure.map { .bad("\(check.name): \($0)") } ?? .good("\(check.name) works")
+            return try await ProvidersCommand.withCatalog(settings) { catalog in
+                await catalog.check().map { check in
+                    check.failure.map { .bad("\(check.name): \($0)") } ?? .good("\(check.name) works")
+                } + languages(settings, catalog)
             }
         } catch { return [.bad("\(error)")] }
+    }
+
+    private func languages(_ settings: Configuration, _ catalog: SpeechCatalog) -> [Finding] {
+        var calls = settings.calls
+        calls.support = settings.languageSupport(catalog)
+        return Set(SpeechCatalog.embeddedLanguages + [calls.language]).sorted().map { language in
+            guard let warning = calls.warning(language: language) else {
+                return .good("calls in \(language): spoken and understood")
+            }
+            let isUsual = warning.code == .languageNotSpoken && language == calls.language
+            return isUsual ? .bad("calls in \(language): \(warning)") : .advice("calls in \(language): \(warning)")
+        }
     }
 }

@@ -18,7 +18,7 @@ struct ProvidersCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run() async throws {
-            let checks = try await ProvidersCommand.checks(try options.read())
+            let checks = try await ProvidersCommand.withCatalog(try options.read()) { await $0.check() }
             for check in checks {
                 print("\(check.name.padding(toLength: 28, withPad: " ", startingAt: 0))\(check.failure ?? "works")")
             }
@@ -26,8 +26,10 @@ struct ProvidersCommand: AsyncParsableCommand {
         }
     }
 
-    /// What each configured service says to our key.
-    static func checks(_ settings: Configuration) async throws -> [SpeechCatalog.Check] {
+    /// Lends the configured engines, loaded as the server does.
+    static func withCatalog<Result: Sendable>(
+        _ settings: Configuration, _ body: (SpeechCatalog) async throws -> Result
+    ) async throws -> Result {
         var web = HTTPClient.Configuration()
         web.caFile = settings.http.caFile
         let client = HTTPClient(web)
@@ -46,6 +48,14 @@ struct ProvidersCommand: AsyncParsableCommand {
             loop.stop()
             workers.stop()
         }
-        return await catalog.check()
+        return try await body(catalog)
+    }
+}
+
+extension Configuration {
+    /// A speech model speaks and understands every language.
+    func languageSupport(_ catalog: SpeechCatalog) -> @Sendable (_ language: String) -> LanguageSupport {
+        if realtime.mode == .realtime { return { _ in .understood } }
+        return { catalog.support(of: $0) }
     }
 }

@@ -208,8 +208,7 @@ final class Server: Sendable {
         let arrivals = ProviderArrivals(inbound)
         let tickets = StreamTickets(nowMs: { EventLoop.nowMs() })
         var calls = settings.calls
-        let hearsAll = settings.realtime.mode == .realtime
-        calls.understands = { hearsAll || catalog.understands($0) }
+        calls.support = settings.languageSupport(catalog)
         var services = Routes.Services(
             store: store, dialler: dialler, authenticator: kept.authenticator, settings: calls,
             webRoot: settings.http.webRoot ?? Self.webRoot(), logger: logger, tickets: tickets,
@@ -399,10 +398,10 @@ final class Server: Sendable {
         guard settings.local.wantsTrainedDetector else { return nil }
         let threshold = settings.calls.conversation.voiceActivity.threshold
         do {
-            let pack = try SpeechPack(folder: settings.local.packFolder)
-            _ = try pack.detector(threshold: threshold)
-            logger.notice("voice activity: Silero (sherpa-onnx \(pack.version))")
-            return { try? pack.detector(threshold: threshold) }
+            let model = try SileroModel(pack: settings.local.packFolder)
+            _ = try model.detector(threshold: threshold)
+            logger.notice("voice activity: Silero")
+            return { try? model.detector(threshold: threshold) }
         } catch {
             guard settings.local.detector == .auto else {
                 throw ConfigurationError("agent.vad.provider is silero: \(error)")

@@ -93,4 +93,27 @@ import Testing
         let request = try parse(Self.good + #","max_duration":3600"#)
         #expect(request.call.maxDuration == 300 && request.warnings.map(\.code) == [.durationLowered])
     }
+    /// The forms say of each language what a request would be warned of.
+    @Test(arguments: [
+        (LanguageSupport.understood, nil), (.keypad, ProblemCode.answersByKeypad), (.silent, .languageNotSpoken),
+    ])
+    func aLanguageIsWarnedOfWhereverItIsChosen(support: LanguageSupport, code: ProblemCode?) throws {
+        var settings = CallSettings()
+        settings.language = "ru"
+        settings.support = { $0 == "en" ? .understood : support }
+        for form in [CallRequest.form, TemplateRoutes.form] {
+            guard case .object(let noted)? = form.notes(settings)["language"]?["x-warnings"] else {
+                Issue.record("nothing is said of languages")
+                return
+            }
+            for language in ["en", "ko", "ru"] {
+                let warnings = try parse(Self.good + #","language":"\#(language)""#, settings: settings).warnings
+                #expect(warnings.map(\.code) == (language == "en" ? [] : [code].compactMap(\.self)))
+                #expect(warnings.map { JSONValue.object($0.json) } == [noted[language]].compactMap(\.self))
+            }
+            // Without a language the server's counts.
+            #expect(try parse(Self.good, settings: settings).warnings.first?.code == code)
+            #expect(form.defaults(settings)["language"] == "ru")
+        }
+    }
 }

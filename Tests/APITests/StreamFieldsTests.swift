@@ -28,13 +28,13 @@ import Testing
     @Test func allOfItIsKept() throws {
         let stream = try request(
             #"{"url":"wss://a.test/x?y=1","dialect":"plivo","headers":{"Authorization":"Bearer k","x-e":""},"#
-                + #""parameters":{"k":"v"}}"#
+                + #""parameters":{"k":"v"},"secret":"s"}"#
         ).call.stream
         #expect(
             stream
                 == Call.Stream(
                     url: "wss://a.test/x?y=1", dialect: "plivo", headers: ["Authorization": "Bearer k", "x-e": ""],
-                    parameters: ["k": "v"]))
+                    parameters: ["k": "v"], secret: "s"))
     }
 
     @Test func theDialectIsThatOfTheSettingsUnlessItIsTold() throws {
@@ -101,6 +101,13 @@ import Testing
         (#"{"url":"wss://a.test/","parameters":{"brief":"x"}}"#, ["stream.parameters.brief": .reservedName]),
         (#"{"url":"wss://a.test/","parameters":{"from":"x"}}"#, ["stream.parameters.from": .reservedName]),
         (#"{"url":"wss://a.test/","parameters":{"":"x"}}"#, ["stream.parameters.": .blank]),
+        (#"{"url":"wss://a.test/","dialect":"vonage","secret":"s"}"#, ["stream.secret": .signsNoUpgrades]),
+        (#"{"url":"wss://a.test/","dialect":"genesys","secret":"c2VjcmV0"}"#, ["stream.secret": .notSigningSecret]),
+        (
+            #"{"url":"wss://a.test/","dialect":"genesys","headers":{"x-api-key":"k"},"secret":"no Base64"}"#,
+            ["stream.secret": .notSigningSecret]
+        ),
+        (#"{"url":"wss://a.test/","secret":1}"#, ["stream.secret": .notText]),
     ])
     func whatElseIsWrong(stream: String, expected: [String: ProblemCode]) { #expect(errors(stream) == expected) }
 
@@ -111,7 +118,7 @@ import Testing
     @Test func theRecordShowsNoSecret() throws {
         let call = try request(
             #"{"url":"wss://a.test/x?token=hidden","headers":{"Authorization":"Bearer hidden"},"#
-                + #""parameters":{"token":"hidden"}}"#
+                + #""parameters":{"token":"hidden"},"secret":"hidden"}"#
         ).call
         let text = Payloads.call(call, isMasked: false, now: Date()).text
         #expect(!text.contains("hidden") && text.contains(#""headers":["Authorization"]"#))

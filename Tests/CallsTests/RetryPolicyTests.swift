@@ -32,6 +32,18 @@ import Testing
         #expect(last.state == .busy && final.map(\.name) == ["outbound_attempt_failed", "outbound_failed"])
         #expect(last.answers.map(\.status) == [.notAsked])
     }
+    @Test func aCallThatMayHaveRungIsNotDialledAgain() throws {
+        var settings = CallSettings.Retry()
+        settings.retryOn = [.failed]
+        let policy = RetryPolicy(settings)
+        for isUncertain in [false, true] {
+            var call = call(attempts: 1)
+            let outcome = AttemptOutcome(state: .failed, reason: "lost", isUncertain: isUncertain)
+            _ = try policy.conclude(&call, with: outcome, at: Date())
+            #expect(call.state == (isUncertain ? .failed : .queued))
+            #expect(call.attempts.last?.reason == "lost")
+        }
+    }
     @Test func retriesStopWhereTheCallForbidsThem() {
         let policy = RetryPolicy(.init())
         #expect(!policy.retries(call(attempts: 1), after: .rejected))

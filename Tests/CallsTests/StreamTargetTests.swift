@@ -50,6 +50,59 @@ import Testing
         #expect(found(stream: near)?.upgrade.allowsPrivateAddresses == true)
     }
 
+    private static let secret = "c2VjcmV0IG9mIGEgY2xpZW50"
+
+    /// As its carrier's server checks it, with everything that the URL has.
+    private func isSigned(_ target: StreamTarget?) throws -> Bool {
+        let target = try #require(target)
+        let handshake = try #require(target.options.handshake)
+        switch target.dialect.traits.name {
+        case "twilio":
+            return FormSignature(key: Self.secret).isValid(
+                handshake.headers["x-twilio-signature"] ?? "", url: "wss://agent.test" + target.upgrade.url.path)
+        case "plivo":
+            return PlivoSignature(authToken: Self.secret).isValid(
+                "GET", url: "wss://agent.test/media", query: handshake.query, headers: handshake.headers)
+        default:
+            let signature = try #require(GenesysSignature(apiKey: "secret", clientSecret: Self.secret))
+            return signature.proof(
+                target: target.upgrade.url.path, authority: "agent.test", headers: handshake.headers, at: Date()) != nil
+        }
+    }
+
+    @Test(arguments: ["twilio", "plivo", "genesys"]) func anUpgradeIsSignedAsItsCarrierDoes(dialect: String) throws {
+        let signed = found {
+            $0.streamDialect = dialect
+            $0.streamSecret = Self.secret
+        }
+        #expect(try isSigned(signed))
+        #expect(try !isSigned(found { $0.streamDialect = dialect }), "no secret")
+        var own = Call.Stream(
+            url: "wss://agent.test/media?k=a%20b", dialect: dialect, headers: ["X-API-Key": "secret"],
+            secret: Self.secret)
+        #expect(own.secretProblem == nil)
+        #expect(try isSigned(found(stream: own)))
+        own.secret = nil
+        #expect(try !isSigned(found(stream: own) { $0.streamSecret = Self.secret }), "ours is not for its server")
+    }
+
+    @Test func aSecretThatSignsNothingIsToldAtTheStart() {
+        let problem = { (change: (inout BridgeSettings) -> Void) -> String? in
+            var settings = BridgeSettings()
+            settings.streamURL = "wss://agent.test/media"
+            settings.streamDialect = "genesys"
+            settings.streamSecret = Self.secret
+            settings.streamToken = "key"
+            change(&settings)
+            return settings.problem()
+        }
+        #expect(problem { _ in } == nil)
+        #expect(problem { $0.streamDialect = "vonage" } == "bridge.stream_secret is set, but vonage signs no upgrades")
+        #expect(problem { $0.streamURL = nil } == "bridge.stream_secret is set, but bridge.stream_url is not")
+        let other = "bridge.stream_secret is none of genesys's, or bridge.stream_token is missing"
+        #expect(problem { $0.streamToken = nil } == other && problem { $0.streamSecret = "no Base64" } == other)
+    }
+
     @Test func theFormatIsThatOfTheSettings() throws {
         let format = { (name: String, dialect: String) in
             found {

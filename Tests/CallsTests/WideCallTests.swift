@@ -172,6 +172,35 @@ import Testing
         }
     }
 
+    /// So that a recogniser may begin before the turn is known to be over.
+    @Test func aSilenceIsToldOnceAllOfItsSoundHasCome() {
+        let edge = Edge<RecognizerInput>(CallLayout.heard)
+        var feed = RecognizerFeed(to: edge, sampleRate: 8_000, prefixMs: 0)
+        func items(_ frames: Int, isSpeech: Bool) -> String {
+            for _ in 0..<frames { feed.hear(Self.heard(EncodedFrame(), nil, isSpeech: isSpeech, isInTurn: true)) }
+            return drained()
+        }
+        func drained() -> String {
+            var batch: [RecognizerInput] = []
+            edge.drain(into: &batch)
+            return batch.map {
+                switch $0 {
+                case .audio: "a"
+                case .paused: "P"
+                case .turnEnded: "E"
+                case .expect: "?"
+                }
+            }.joined()
+        }
+        #expect(items(2, isSpeech: true) == "aa")
+        #expect(items(9, isSpeech: false) == "aaaaaaaaa", "a short silence is part of the speech")
+        #expect(items(5, isSpeech: false) == "aP")
+        #expect(items(1, isSpeech: true) == "aaaaa", "it went on: what was held comes first")
+        #expect(items(20, isSpeech: false) == "aaaaaaaaaaP")
+        feed.endTurn()
+        #expect(drained() == "E")
+    }
+
     /// A stage that leaves the wide sound out is not bypassed.
     @Test func theFeedHearsWhatTheStagesLeave() throws {
         let edge = Edge<RecognizerInput>(CallLayout.heard)

@@ -233,7 +233,7 @@ class Carrier:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not happen: {self.received[-5:]}"
-            time.sleep(0.005)
+            time.sleep(0.01)
 
     def hang_up(self):
         try:

@@ -23,6 +23,8 @@ TRUNKLINE = os.environ.get("TRUNKLINE", str(ROOT / ".build/debug/trunkline"))
 KEY = "end-to-end-test-key-0123456789"
 # Seconds between two looks at a call that is waited for: each costs a debug build some milliseconds of a core.
 POLL = 0.25
+# Seconds that a server has to stop when its test is over.
+STOP_SECONDS = 1
 ENDED = {"completed", "no_answer", "busy", "rejected", "failed", "cancelled"}
 
 ATTEND = "Will you attend the dinner on Friday?"
@@ -34,9 +36,26 @@ GUESTS = "How many guests will you bring?"
 def pytest_configure(config):
     config.addinivalue_line("markers", "may_skip(reason): needs a right that no package gives: skipped under CI too")
     config.addinivalue_line("markers", "alone: judges times that need the machine to itself: run after all others")
+    config.addinivalue_line("markers", "early: waits for half a minute: begun before the others")
     config.addinivalue_line("markers", "long: repeats what a quicker test shows, or takes minutes: `make test-long`")
     config.addinivalue_line("markers", "shared: asks only for what is refused, so that tests can share one server")
     config.stalls = Stalls()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Each worker begins with some of the tests that wait longest, so that none of them is waited for at the end.
+    pytest-xdist gives each an equal part of the list, in its order."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    early = [item for item in items if item.get_closest_marker("early")]
+    others = [item for item in items if not item.get_closest_marker("early")]
+    arranged = []
+    for worker in range(workers):
+        size = (len(items) - len(arranged)) // (workers - worker)
+        first = early[worker::workers]
+        arranged += first + others[: max(0, size - len(first))]
+        del others[: max(0, size - len(first))]
+    items[:] = arranged + others
 
 
 @pytest.fixture
@@ -61,7 +80,7 @@ def pytest_runtest_makereport(item, call):
 SHORT = {
     "TRUNKLINE_SPEECH_DECODERS": "2",
     "TRUNKLINE_OUTBOUND_AI_GREETING_TEMPLATE": "Hello.",
-    "TRUNKLINE_OUTBOUND_AI_CLOSING_TEMPLATE": "Thank you for your time. Goodbye.",
+    "TRUNKLINE_OUTBOUND_AI_CLOSING_TEMPLATE": "Thank you. Goodbye.",
 }
 # The server's own, for the tests that are about them.
 AS_SHIPPED = dict.fromkeys(SHORT)
@@ -113,19 +132,26 @@ class Server:
             time.sleep(0.05)
         raise RuntimeError("the server did not become ready")
 
-    def kill(self, number=signal.SIGTERM):
+    def kill(self, number=signal.SIGTERM, seconds=40):
         if self.process and not self.is_killed and (self.process.poll() or 0) < 0:
             raise AssertionError(f"the server died by signal {-self.process.returncode}:\n" + self.log_end())
         self.is_killed = True
         if self.process and self.process.poll() is None:
             self.process.send_signal(number)
             try:
-                self.process.wait(timeout=40)
+                self.process.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
                 raise
         return self.process.returncode if self.process else None
+
+    def discard(self):
+        """Stops it at the end of a test. Calls that the test has left in progress are not brought to their end, for
+        which they would have 20 s."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.kill(seconds=STOP_SECONDS)
+        return None
 
     def log_end(self, size=6_000):
         return (self.folder / "server.log").read_text(errors="replace")[-size:]
@@ -181,6 +207,18 @@ class Server:
         )
         assert status == 202, answer
         return answer["outbound_id"]
+
+    def short_call(self, callee, *arguments, **fields):
+        """The id of a call that was hung up when the AI had said something: a recording, a transcript, a result."""
+        call_id = self.create(callee.address, *arguments, **fields)
+        self.wait_for(call_id, {"connected"})
+        deadline = time.time() + 20
+        while not self.result(call_id)["transcript"]:
+            assert time.time() < deadline, "the AI says nothing"
+            time.sleep(POLL)
+        assert self.request("POST", f"{call_path(call_id)}/hangup", {})[0] == 202
+        assert self.wait_for(call_id)["state"] == "completed"
+        return call_id
 
     def call(self, call_id):
         return self.request("GET", call_path(call_id))[1]
@@ -296,14 +334,14 @@ def make_server(tmp_path):
 
     yield start
     for one in running:
-        one.kill()
+        one.discard()
 
 
 @pytest.fixture(scope="session")
 def shared_server(tmp_path_factory):
     running = Server(tmp_path_factory.mktemp("shared"), **SHORT).start()
     yield running
-    running.kill()
+    running.discard()
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def shots(browser, server, **pages):
 
 
 def logged_in(browser, server, **options):
-    page = browser.new_page(**options)
+    page = browser.new_page(reduced_motion="reduce", **options)
     page.goto(server.url + "/login")
     page.get_by_label("API key").fill(KEY)
     page.get_by_role("button", name="Log in").click()

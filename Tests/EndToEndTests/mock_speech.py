@@ -14,6 +14,7 @@ import email.policy
 import http.server
 import io
 import json
+import socket
 import threading
 import time
 import wave
@@ -21,6 +22,12 @@ from urllib.parse import urlsplit
 
 from mock_realtime import steady
 from mock_speech_sockets import KEY, SpeechSockets, spoken_ms
+
+
+def cut(request):
+    """Ends a response in its middle: closing the socket alone would send nothing while its files are open."""
+    request.connection.shutdown(socket.SHUT_RDWR)
+    request.close_connection = True
 
 
 class MockSpeech(SpeechSockets):
@@ -227,7 +234,7 @@ class MockSpeech(SpeechSockets):
             pieces = script.get("pieces") or [word + " " for word in text.split(" ") if word]
             for number, piece in enumerate(pieces):
                 if fault == "cut" and number >= len(pieces) // 2:
-                    return request.connection.close()
+                    return cut(request)
                 tell({"content": piece})
                 time.sleep(script.get("gap", 0.005))
             tools = script.get("tools", ()) if "tools" in asked else ()
@@ -340,7 +347,7 @@ class MockSpeech(SpeechSockets):
         try:
             for start in range(0, len(sound), step):
                 if fault == "cut" and start >= len(sound) // 2:
-                    return request.connection.close()
+                    return cut(request)
                 self.chunk(request, sound[start : start + step])
                 time.sleep(0.02)
             self.chunk(request, b"")

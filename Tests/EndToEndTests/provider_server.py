@@ -21,6 +21,7 @@ class MockProvider:
 
     def __init__(self, phone=lambda call: None):
         self.phone, self.port = phone, None  # port: of the server whose public address is PUBLIC
+        self.loses_answers = False  # to what is asked by POST: the connection is closed instead
         self.calls, self.requests = {}, []  # calls by every id they are known by
         mock = self
 
@@ -37,6 +38,9 @@ class MockProvider:
                 mock.requests.append((self.command, path, fields))
                 query = dict(parse_qsl(parts.query))
                 status, answer, *then = mock.handle(self.command, path, query, fields, self.headers)
+                if mock.loses_answers and self.command == "POST":
+                    self.close_connection = True
+                    return
                 is_sound = isinstance(answer, bytes)
                 data = answer if is_sound else b"" if answer is None else json.dumps(answer).encode()
                 with contextlib.suppress(OSError):

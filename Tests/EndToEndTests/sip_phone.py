@@ -1,4 +1,5 @@
-"""A phone by hand that answers one call over SIP and RTP: it says tones, presses keys, and keeps what it hears."""
+"""A phone by hand that answers one call over SIP and RTP: it says tones and words, presses keys, and keeps what it
+hears."""
 
 import re
 import select
@@ -15,7 +16,7 @@ LEVELS = numpy.array(LINEAR, dtype=float)
 
 
 class SIPPhone(threading.Thread):
-    """`say`: hertz of the tone that it speaks, or None."""
+    """`say`: hertz of the tone that it speaks, or None; `words`: packets of mu-law that it says first."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -23,7 +24,7 @@ class SIPPhone(threading.Thread):
         for one in (self.sip, self.rtp):
             one.bind(("127.0.0.1", 0))
         self.port = self.sip.getsockname()[1]
-        self.say, self.keys, self.digits = None, [], []
+        self.say, self.keys, self.digits, self.words = None, [], [], []
         self.packets, self.target = [], None
         self.answered, self.over = threading.Event(), threading.Event()
         self.running, self.last_event = True, None
@@ -47,6 +48,8 @@ class SIPPhone(threading.Thread):
             if self.target is None:
                 continue
             payload = tone(self.say, timestamp) if self.say else b"\xff" * SAMPLES
+            if self.words:
+                payload = self.words.pop(0)
             kind, at = 0, timestamp
             if self.keys:
                 key, tick, at = self.keys[0]
@@ -94,6 +97,17 @@ class SIPPhone(threading.Thread):
         kind = ["Content-Type: application/sdp"] if body else []
         message = [f"SIP/2.0 {status}", *lines, *kind, f"Content-Length: {len(body)}", "", body]
         self.sip.sendto("\r\n".join(message).encode(), peer)
+
+    def speak(self, sound):
+        """Mu-law of 8 kHz."""
+        self.words += [
+            sound[start : start + SAMPLES].ljust(SAMPLES, b"\xff") for start in range(0, len(sound), SAMPLES)
+        ]
+
+    def is_quiet(self, seconds=0.5):
+        """Nothing has been heard for so long, and nothing is being said."""
+        last = self.packets[-int(seconds / BEAT) :]
+        return not self.words and bool(last) and numpy.abs(LEVELS[list(b"".join(last))]).max() < 200
 
     def press(self, key):
         self.keys.append((key, 1, None))

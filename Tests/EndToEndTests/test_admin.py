@@ -187,6 +187,20 @@ def test_the_doctor_reports_problems(server):
     assert bad.returncode == 1 and "BAD" in bad.stdout and "/nowhere" in bad.stdout
 
 
+def test_the_doctor_the_api_and_the_forms_say_the_same_of_a_language(server):
+    said = run(server, "doctor").stdout
+    assert "good    calls in en: spoken and understood" in said, said
+    form = server.request("GET", "/api/forms/outbound")[1]["properties"]["language"]["x-warnings"]
+    call = {"caller_number": "025550100", "callee_number": "sip:a@127.0.0.1:9", "purpose": "x", "questions": ["y"]}
+    for language in ("en", "ko", "ru"):
+        status, answer = server.request("POST", "/api/outbound/check", {**call, "language": language})
+        assert status == 200, answer
+        assert answer["warning_details"] == ([form[language]] if language in form else []), answer
+        for warning in answer["warnings"]:
+            assert f"advice  calls in {language}: {warning}" in said, said
+    assert form.keys() == {"ko", "ru"} and form["ko"]["code"] == "answers_by_keypad", form
+
+
 def test_requests_for_other_host_names_are_refused(make_server):
     server = make_server(TRUNKLINE_HTTP_HOSTS="trunk.example")
     for host, status in [
@@ -200,8 +214,7 @@ def test_requests_for_other_host_names_are_refused(make_server):
 
 
 def test_metrics_contain_no_phone_numbers(server, callee):
-    call_id = server.create(callee("busy").address)
-    server.wait_for(call_id)
+    server.short_call(callee("silent"))
     assert server.request("GET", "/metrics", key=None)[0] == 401
     status, text = server.request("GET", "/metrics")
     assert status == 200 and 'trunkline_calls{state="completed"} 1' in text and "025550100" not in text

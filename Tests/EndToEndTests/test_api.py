@@ -86,6 +86,8 @@ def test_events_are_live_and_replayed(server, callee):
     while not names or names[-1] not in ("outbound_completed", "outbound_ended", "outbound_failed"):
         event = live.receive()
         assert event["outbound_id"] == call_id
+        if event["event"] == "outbound_transcript" and event["event"] not in names:
+            assert server.request("POST", f"/api/outbound/{call_id}/hangup", {})[0] == 202
         names.append(event["event"])
         ids.append(event["id"])
     assert names[:4] == ["outbound_queued", "outbound_dialing", "outbound_ringing", "outbound_connected"]

@@ -6,6 +6,7 @@ import time
 import wave
 
 import numpy
+import pytest
 from conftest import ATTEND
 from ports import free_port
 
@@ -40,6 +41,7 @@ def read_wav(path):
         return samples[:: file.getnchannels()], file.getframerate()
 
 
+@pytest.mark.early
 def test_baresip_receives_the_whole_conversation(make_server, tmp_path, allowed):
     server = make_server(TRUNKLINE_AGENT_SILENCE_PROMPT_MS="1500")
     folder = tmp_path / "baresip"

@@ -107,6 +107,12 @@ def test_the_dashboard_can_be_used_in_korean(server, browser):
     expect(page.locator('[data-error="callee_number"]')).to_have_text("확인하세요: 긴급 번호로는 걸지 않습니다.")
     page.get_by_role("button", name="통화", exact=True).click()
     expect(page.locator('[data-error="purpose"]')).to_have_text("확인하세요: 필수 항목입니다.")
+    # So is what it would warn of.
+    page.get_by_text("고급 설정").click()
+    chosen, note = page.locator('form [name="language"]'), page.locator('label:has([name="language"]) [role="status"]')
+    for language, words in (("ko", "(ko)를 알아듣는 음성 인식이 없습니다"), ("en", ""), ("ru", "(ru)를")):
+        chosen.select_option(language)
+        expect(note).to_contain_text(words) if words else expect(note).to_have_text("")
     page.locator("select.language").select_option("en")
     expect(page.get_by_role("link", name="Overview")).to_be_visible()
     page.reload()

@@ -234,7 +234,7 @@ def test_a_page_reconnects_to_a_restarted_server(server, page):
     later(server, "lee", purpose="to ask before it goes")
     page.goto(server.url + "/outbound")
     expect(page.locator("tbody tr")).to_have_count(1)
-    banner = page.get_by_text("The server cannot be reached.")
+    banner = page.locator('[data-part="banner"]').filter(has_text="The server cannot be reached.")
     expect(banner).to_be_hidden()
     server.kill()
     expect(banner).to_be_visible(timeout=10_000)

@@ -1,6 +1,7 @@
 """Encrypted data that was changed on the disk: a clear error for that call, nothing of it shown, everything else goes
 on; keys changed under `kill -9`."""
 
+import contextlib
 import itertools
 import json
 import random
@@ -11,7 +12,7 @@ import subprocess
 
 import pytest
 from conftest import ATTEND, SHORT, TRUNKLINE, Callee, Server, clean_environment
-from operators import add_operator
+from operators import add_operator, wait_until
 from stored_data import ENCRYPTION_KEY, NEW_KEY, run
 
 # Of an encrypted row: 01 │ key's id, 4 │ nonce, 12 │ ciphertext │ tag, 16
@@ -26,11 +27,15 @@ def original(tmp_path_factory):
     """A data folder with three ended calls, three entries of each list, and everything encrypted."""
     folder = tmp_path_factory.mktemp("original")
     server, callee = Server(folder, **SEALED).start(), Callee(folder, "busy")
+    # At one time: a number is called once at a time, and the callee takes any.
     calls = [
         server.create(
-            callee.address, [ATTEND], caller_display_name="Wistful Canary", webhook_url="http://127.0.0.1:9/own"
+            callee.address.replace("callee@", f"callee{number}@"),
+            [ATTEND],
+            caller_display_name="Wistful Canary",
+            webhook_url="http://127.0.0.1:9/own",
         )
-        for _ in range(3)
+        for number in range(3)
     ]
     for call_id in calls:
         server.wait_for(call_id)
@@ -44,9 +49,16 @@ def original(tmp_path_factory):
             == 201
         )
         add_operator(server, f"Operator {digit}", f"user{digit}", f"100{digit}", "canary-password")
+    # Half a second after a call's end.
+    wait_until(lambda: stored(folder, "sip_traces") == len(calls), what="the SIP messages are not stored")
     callee.stop()
     server.kill()
     return folder / "data", calls
+
+
+def stored(folder, table):
+    with contextlib.closing(sqlite3.connect(folder / "data/calls.sqlite")) as database:
+        return database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
 
 
 @pytest.fixture
@@ -193,8 +205,10 @@ def test_exchanged_rows_and_columns_are_detected(encrypted):
 
 
 def swap(server, table, column):
-    """Swaps two encrypted values of a column: of one call and one name, where a table has such rows."""
+    """Swaps two encrypted values of a column: of one call and one name, where a table has such rows; the newest calls,
+    the last of which `doctor` opens to see whether the key is right."""
     key = KEYS.get(table, "id")
+    order = {"calls": "position DESC"}.get(table, "1")
     alike = {
         "transcript": "call_id",
         "events": "call_id || name",
@@ -202,7 +216,7 @@ def swap(server, table, column):
     }.get(table, "1")
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
         rows = database.execute(
-            f"SELECT {key}, {column}, {alike} FROM {table} WHERE {column} IS NOT NULL ORDER BY 3, 1"
+            f"SELECT {key}, {column}, {alike} FROM {table} WHERE {column} IS NOT NULL ORDER BY 3, {order}"
         ).fetchall()
         pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[2] == b[2]]
         assert pairs, f"{table} has no two rows that are alike: {[(row[0], row[2]) for row in rows]}"
@@ -289,8 +303,7 @@ def test_a_change_of_keys_survives_kill_9(make_server, callee):
     """`trunkline encrypt` is killed at random moments and begun again: nothing is lost, and at the end nothing of the
     old key is left."""
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
-    call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
-    server.wait_for(call_id)
+    call_id = server.short_call(callee("silent"), [ATTEND], caller_display_name="Wistful Canary")
     for number in range(600):
         assert server.request("POST", "/api/do-not-call", {"number": f"+8210{20_000_000 + number}"})[0] == 201
     server.kill()

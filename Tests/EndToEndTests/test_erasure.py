@@ -35,8 +35,8 @@ def found(server, words):
     return hits
 
 
-def make(server, callee, word="Quizzaciously", persona="busy"):
-    call_id = server.create(
+def place(server, callee, word="Quizzaciously", persona="busy"):
+    return server.create(
         callee(persona).address,
         [GUESTS, "Do you like the Zyzzyvaflock?"][: 2 if persona == "busy" else 1],
         purpose=f"to ask about a {word} dinner",
@@ -44,14 +44,22 @@ def make(server, callee, word="Quizzaciously", persona="busy"):
         metadata={"note": "kwyjibometa"},
         caller_number=NUMBERS[2],
     )
+
+
+def make(server, callee):
+    """A call that is over."""
+    call_id = place(server, callee)
     server.wait_for(call_id, seconds=60)
     return call_id
 
 
+@pytest.mark.early
 def test_no_word_of_an_erased_call_is_in_any_file(make_server, callee):
     server = make_server()
-    kept = make(server, callee, "Floccinaucinihil")
-    erased = [make(server, callee), make(server, callee, persona="cooperative")]
+    kept = place(server, callee, "Floccinaucinihil")
+    erased = [place(server, callee), place(server, callee, persona="cooperative")]
+    for call_id in (kept, *erased):
+        server.wait_for(call_id, seconds=60)
     assert {word for word, _ in found(server, WORDS)} == set(WORDS), "the test finds what is there"
     assert server.result(erased[1])["answers"][0]["status"] == "answered"
     transcript = server.request("GET", f"/api/outbound/{erased[1]}/transcript")[1]["transcript"]
@@ -138,7 +146,7 @@ def test_only_the_owner_may_read_the_files(tmp_path, callee, umask):
     launcher = ["sh", "-c", f'umask {umask}; exec "$0" "$@"']
     server = Server(tmp_path / "server", launcher=launcher, **SHORT).start()
     try:
-        make(server, callee)
+        server.short_call(callee("silent"), [GUESTS])
         data = server.folder / "data"
         seen = modes(data)
         assert {"calls.sqlite", "calls.sqlite-wal", "calls.sqlite-shm"} <= set(seen) and any(
@@ -163,7 +171,7 @@ def test_only_the_owner_may_read_the_files(tmp_path, callee, umask):
         path.chmod(0o644)
     server.start()
     try:
-        make(server, callee)
+        server.short_call(callee("silent"), [GUESTS])
         assert set(modes(data).values()) == {"0o600"}, modes(data)
     finally:
         server.kill()
@@ -184,7 +192,7 @@ def test_with_tls_only_the_owner_may_read_the_files(tmp_path, callee, certificat
         **SHORT,
     ).start()
     try:
-        make(server, callee)
+        server.short_call(callee("silent"), [GUESTS])
         seen = modes(folder)
         assert "data/sip-tls/agent.pem" in seen and seen["data/sip-tls/agent.pem"] == "0o600", seen
         ours = {name: mode for name, mode in seen.items() if name != "server.log"}

@@ -5,14 +5,19 @@ import hashlib
 import hmac
 import json
 import os
+import re
+import threading
 import time
 import uuid
 
 import pytest
 from inbound_calls import FAST, inbound, wait_for_call
+from operators import wait_until
+from sip_phone import SIPPhone
 from test_operations import run
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
+from websockets.sync.server import serve
 
 KEY = "an-api-key-of-genesys"
 SECRET = base64.b64encode(b"a client secret of this test").decode()
@@ -133,6 +138,8 @@ def test_a_signed_conversation_is_an_incoming_call_that_leaves_its_results(genes
     opened = line.until("opened")
     assert opened["parameters"]["media"][0]["format"] == "PCMU"
     line.until("sound")
+    # Its record and the dialect are stored a moment after the stream has begun.
+    wait_until(lambda: [call["dialect"] for call in inbound(genesys_server)][:1] == ["genesys"], what="no such call")
     call = inbound(genesys_server)[0]
     assert (call["carrier"], call["dialect"]) == ("genesys", "genesys")
     assert genesys_server.request("POST", f"/api/inbound/{call['inbound_id']}/hangup")[0] in (200, 202, 204)
@@ -192,8 +199,8 @@ def test_nothing_else_lets_a_conversation_in(genesys_server):
     refused(open_with(again))
     first.say("close", reason="end")
     first.until("closed")
-    calls = inbound(genesys_server)
-    assert len(calls) == 1
+    wait_for_call(genesys_server)
+    assert len(inbound(genesys_server)) == 1
     log = genesys_server.log_end(20_000)
     assert KEY not in log and SECRET not in log and "+15550100" not in log
 
@@ -213,3 +220,34 @@ def test_the_kit_signs_as_genesys_does(genesys_server, tmp_path):
     verdicts = {rule["name"]: rule["verdict"] for rule in report["rules"]}
     for rule in ["let-in", "wrong-token", "no-token", "wrong-signature", "no-signature"]:
         assert verdicts[rule] == "pass", rule
+
+
+@pytest.mark.parametrize("is_own", [False, True], ids=["settings", "own stream"])
+def test_our_client_signs_as_genesys_does(make_server, is_own):
+    """The signature is checked by hand, over the target and the host as they came."""
+    seen = []
+
+    def far(socket):
+        seen.append((socket.request.path, {name.lower(): value for name, value in socket.request.headers.raw_items()}))
+
+    phone = SIPPhone()
+    with serve(far, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/media?flow=a%20b"
+        settings = {"URL": url, "DIALECT": "genesys", "TOKEN": KEY, "SECRET": SECRET}
+        near = make_server(**({} if is_own else {f"TRUNKLINE_BRIDGE_STREAM_{k}": v for k, v in settings.items()}))
+        own = {"url": url, "dialect": "genesys", "headers": {"x-api-key": KEY}, "secret": SECRET}
+        call = near.create(phone.address, **({"stream": own} if is_own else {}))
+        near.wait_for(call, seconds=15)
+        server.shutdown()
+    phone.close()
+    [(path, headers)] = seen
+    parameters = headers["signature-input"].removeprefix("sig1=")
+    names = re.findall(r'"([^"]+)"', parameters.split(")")[0])
+    assert sorted(names) == sorted(COVERED) and f';keyid="{KEY}";' in parameters
+    values = {**headers, "@request-target": path, "@authority": headers["host"]}
+    text = "".join(f'"{name}": {values[name]}\n' for name in names) + f'"@signature-params": {parameters}'
+    code = base64.b64encode(hmac.digest(base64.b64decode(SECRET), text.encode(), "sha256")).decode()
+    assert headers["signature"] == f"sig1=:{code}:" and headers["x-api-key"] == KEY
+    assert abs(int(re.search(r"created=(\d+)", parameters).group(1)) - time.time()) < 60
+    assert SECRET not in near.log_end(50_000) and SECRET not in str(near.call(call))

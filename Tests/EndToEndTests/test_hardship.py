@@ -128,10 +128,10 @@ def test_setting_the_clock_ends_no_call(make_server, callee, tmp_path, faketime,
         TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="1",
     )
     call_id = server.create(callee("cooperative").address, [ATTEND])
-    waiting = server.create(callee("busy").address, [ATTEND])
+    waiting = server.create(callee("rejects").address, [ATTEND])
     server.wait_for(call_id, {"connected"})
     clock.write_text(step)
     call = server.wait_for(call_id, seconds=40)
     assert call["end_reason"] == "task_completed" and 3 < call["duration_seconds"] < 40, call
-    assert server.wait_for(waiting, seconds=40)["state"] == "completed", "what waited is dialled"
+    assert server.wait_for(waiting, seconds=40)["state"] == "rejected", "what waited is dialled"
     assert post(server) == 202

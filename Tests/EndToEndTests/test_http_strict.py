@@ -32,7 +32,7 @@ def server(tmp_path_factory):
     """One server for all of them: what one test sends must not harm the next."""
     running = Server(tmp_path_factory.mktemp("strict")).start()
     yield running
-    running.kill()
+    running.discard()
 
 
 @pytest.mark.parametrize("pieces", [None, 1, 30])
@@ -130,6 +130,17 @@ def test_a_bad_request_gets_an_answer_in_problem_details(server, message, wanted
             assert b"application/problem+json" in head.lower() and json.loads(body)["status"] == statuses(head)[0]
             assert json.loads(body)["title"] and json.loads(body)["detail"]
     is_well(server)
+
+
+def test_a_refused_body_may_be_sent_slowly(server):
+    """The answer comes before the body, and a client that reads it only afterwards has it all the same."""
+    head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3000000\r\n\r\n"
+    with connect(server) as connection:
+        connection.sendall(head)
+        for _ in range(20):
+            connection.sendall(b"x" * 150_000)
+            time.sleep(0.1)
+        assert statuses(read_all(connection, 5)) == [413]
 
 
 def test_a_chunked_body_creates_a_call_and_continue_is_sent(server):

@@ -127,6 +127,7 @@ def what_was_heard(folder, seconds=10):
             time.sleep(0.1)
 
 
+@pytest.mark.early
 def test_baresip_calls_the_ai(make_server, baresip, tmp_path):
     """Two questions are asked and answered by a microphone that says yes again and again; all of it stands in the
     record."""

@@ -117,6 +117,7 @@ def test_a_call_through_kamailio(make_server, callee, kamailio, certificates, tr
     wait_until(lambda: any(event["event"] == "ended" for event in one.events()), 5, "no BYE came through")
 
 
+@pytest.mark.early
 def test_the_whole_way_behind_kamailio(make_server, phone, kamailio, tmp_path):
     """A phone registers at Kamailio and calls an operator of ours who is away; the AI answers, and hands over to a
     colleague."""

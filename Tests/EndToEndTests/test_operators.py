@@ -127,6 +127,7 @@ def test_the_ai_answers_for_an_operator(make_server, phone, tmp_path, why):
     ), transfers
 
 
+@pytest.mark.early
 def test_the_ai_transfers_a_caller_who_asks_for_a_person(make_server, phone, tmp_path):
     """The whole way: the operator is away, the AI answers, the caller wants a person, a colleague is briefed and
     bridged."""

@@ -1,7 +1,7 @@
 """The built-in callee in all its personas, several calls at once on one server."""
 
 import pytest
-from conftest import AS_SHIPPED, ATTEND, GUESTS, MOVED
+from conftest import AS_SHIPPED, ATTEND, GUESTS, MOVED, ROOT
 
 CASES = {
     # persona: (state, end reason, statuses, values)
@@ -21,9 +21,13 @@ CASES = {
 }
 
 
-def test_every_persona_gets_its_result(make_server, callee):
+@pytest.mark.parametrize("pack", [ROOT / "speech-pack", pytest.param("none", marks=pytest.mark.long)])
+@pytest.mark.early
+def test_every_persona_gets_its_result(make_server, callee, pack):
+    """With Moonshine; and with pocketsphinx."""
     server = make_server(
         **AS_SHIPPED,
+        TRUNKLINE_SPEECH_PACK_DIR=str(pack),
         TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="8",
         TRUNKLINE_OUTBOUND_RING_TIMEOUT="3",
         TRUNKLINE_AGENT_SILENCE_PROMPT_MS="4000",
@@ -73,11 +77,17 @@ def test_every_persona_gets_its_result(make_server, callee):
     assert "outbound_ended" in server.events(calls["hangs-up"])
 
 
-def test_korean_is_spoken_and_answered_by_keypad(server, callee):
+@pytest.mark.parametrize(
+    "language, question, purpose, words",
+    [
+        ("ko", "금요일 저녁 식사에 참석하시나요?", "회식 준비를 위해 전화드렸습니다", "일번"),
+        ("ru", "Придёте ли вы на ужин в пятницу?", "подготовка ужина", "нажмите один"),
+    ],
+)
+@pytest.mark.early
+def test_korean_and_russian_are_spoken_and_answered_by_keypad(server, callee, language, question, purpose, words):
     keypad = callee("keypad")
-    call_id = server.create(
-        keypad.address, ["금요일 저녁 식사에 참석하시나요?"], language="ko", purpose="회식 준비를 위해 전화드렸습니다"
-    )
+    call_id = server.create(keypad.address, [question], language=language, purpose=purpose)
     call = server.wait_for(call_id)
     result = server.result(call_id)
     assert (
@@ -85,7 +95,8 @@ def test_korean_is_spoken_and_answered_by_keypad(server, callee):
         and result["answers"][0]["value"] is True
         and result["answers"][0]["answer_text"] == "1"
     )
-    assert any("일번" in entry["text"] for entry in result["transcript"])
+    assert result["answers"][0]["settled"] == "keypad"
+    assert any(words in entry["text"] for entry in result["transcript"])
 
 
 def test_a_message_is_left_after_the_beep(make_server, callee):
@@ -110,6 +121,7 @@ def test_a_message_is_left_after_the_beep(make_server, callee):
     assert all(answer["status"] in ("not_asked", "unclear") for answer in result["answers"])
 
 
+@pytest.mark.early
 def test_an_answering_machine_is_called_again_and_gets_a_message_last(make_server, callee):
     message = "This is Riverside Restaurant. Please call us back. Thank you."
     server = make_server(

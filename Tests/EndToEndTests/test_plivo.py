@@ -123,7 +123,8 @@ def test_bad_webhooks_and_streams_are_refused(make_server, carrier):
     with pytest.raises(Exception, match="403"):
         refused(mock.port, path, wire(token), signed("GET", "wss://elsewhere.example.com" + path))
     # The same webhook once more: the same call, and another token.
-    assert mock.webhook(url, form)[1] != text and len(inbound(server)) == 1
+    assert mock.webhook(url, form)[1] != text
+    wait(lambda: len(inbound(server)) == 1, what="its record")
     for _ in range(2):
         fields = {**form, "CallStatus": "completed", "Event": "Hangup"}
         assert mock.webhook(f"{PUBLIC}/plivo/status", fields)[0] == 204

@@ -123,49 +123,81 @@ def hung_up(cause, sip):
     return phone
 
 
-@pytest.mark.parametrize(
-    "case, phone, state",
-    [
-        (TWILIO, ending("busy", SipResponseCode="486"), "busy"),
-        (TWILIO, ending("no-answer", SipResponseCode="487"), "no_answer"),
-        (TWILIO, ending("failed", SipResponseCode="404"), "failed"),
-        (TWILIO, ending("failed", SipResponseCode="603"), "rejected"),
-        (TWILIO, ending("failed"), "failed"),
-        # SignalWire's name for the trunk's code is another than Twilio's.
-        (SIGNALWIRE, ending("busy", SipResultCode="486"), "busy"),
-        (SIGNALWIRE, ending("no-answer", SipResultCode="487"), "no_answer"),
-        (SIGNALWIRE, ending("failed", SipResultCode="603"), "rejected"),
-        (SIGNALWIRE, ending("failed"), "failed"),
-        (TELNYX, hung_up("user_busy", "486"), "busy"),
-        (TELNYX, hung_up("timeout", "487"), "no_answer"),
-        (TELNYX, hung_up("no_answer", "480"), "no_answer"),
-        (TELNYX, hung_up("originator_cancel", "487"), "no_answer"),
-        (TELNYX, hung_up("call_rejected", "603"), "rejected"),
-        (TELNYX, hung_up("not_found", "404"), "failed"),
-        (TELNYX, hung_up("normal_clearing", "200"), "failed"),
-        (TELNYX, hung_up("unspecified", "503"), "failed"),
-        (PLIVO, ending("busy", 3010, ""), "busy"),
-        (PLIVO, ending("no-answer", 3000, ""), "no_answer"),
-        (PLIVO, ending("timeout", 3000, ""), "no_answer"),
-        (PLIVO, ending("failed", 3020, ""), "rejected"),
-        (PLIVO, ending("failed", 2000, ""), "failed"),
-        (VONAGE, ending("busy"), "busy"),
-        (VONAGE, ending("timeout"), "no_answer"),
-        (VONAGE, ending("unanswered"), "no_answer"),
-        (VONAGE, ending("rejected"), "rejected"),
-        (VONAGE, ending("failed"), "failed"),
-        (EXOTEL, ending("busy", rings=False), "busy"),
-        (EXOTEL, ending("no-answer", rings=False), "no_answer"),
-        (EXOTEL, ending("failed", rings=False), "failed"),
-    ],
-    ids=title,
-)
-def test_calls_that_are_not_answered(make_server, provider, case, phone, state):
-    mock = provider(case, phone)
+# Of each provider: what a phone does, and the state that comes of it.
+NOT_ANSWERED = [
+    (
+        TWILIO,
+        [
+            (ending("busy", SipResponseCode="486"), "busy"),
+            (ending("no-answer", SipResponseCode="487"), "no_answer"),
+            (ending("failed", SipResponseCode="404"), "failed"),
+            (ending("failed", SipResponseCode="603"), "rejected"),
+            (ending("failed"), "failed"),
+        ],
+    ),
+    (
+        SIGNALWIRE,
+        [
+            # SignalWire's name for the trunk's code is another than Twilio's.
+            (ending("busy", SipResultCode="486"), "busy"),
+            (ending("no-answer", SipResultCode="487"), "no_answer"),
+            (ending("failed", SipResultCode="603"), "rejected"),
+            (ending("failed"), "failed"),
+        ],
+    ),
+    (
+        TELNYX,
+        [
+            (hung_up("user_busy", "486"), "busy"),
+            (hung_up("timeout", "487"), "no_answer"),
+            (hung_up("no_answer", "480"), "no_answer"),
+            (hung_up("originator_cancel", "487"), "no_answer"),
+            (hung_up("call_rejected", "603"), "rejected"),
+            (hung_up("not_found", "404"), "failed"),
+            (hung_up("normal_clearing", "200"), "failed"),
+            (hung_up("unspecified", "503"), "failed"),
+        ],
+    ),
+    (
+        PLIVO,
+        [
+            (ending("busy", 3010, ""), "busy"),
+            (ending("no-answer", 3000, ""), "no_answer"),
+            (ending("timeout", 3000, ""), "no_answer"),
+            (ending("failed", 3020, ""), "rejected"),
+            (ending("failed", 2000, ""), "failed"),
+        ],
+    ),
+    (
+        VONAGE,
+        [
+            (ending("busy"), "busy"),
+            (ending("timeout"), "no_answer"),
+            (ending("unanswered"), "no_answer"),
+            (ending("rejected"), "rejected"),
+            (ending("failed"), "failed"),
+        ],
+    ),
+    (
+        EXOTEL,
+        [
+            (ending("busy", rings=False), "busy"),
+            (ending("no-answer", rings=False), "no_answer"),
+            (ending("failed", rings=False), "failed"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("case, phones", NOT_ANSWERED, ids=title)
+def test_calls_that_are_not_answered(make_server, provider, case, phones):
+    mock = provider(case)
     server = start(make_server, mock)
-    found = server.wait_for(case.dial(server), seconds=10)
-    assert found["state"] == state, found
-    assert [method for method, _, _ in mock.requests] == ["POST"], "placed once, and not hung up again"
+    for count, (phone, state) in enumerate(phones, 1):
+        mock.phone = phone
+        found = server.wait_for(case.dial(server), seconds=10)
+        assert found["state"] == state, (count, found)
+        assert [method for method, _, _ in mock.requests] == ["POST"] * count, "placed once, and not hung up again"
 
 
 @pytest.mark.parametrize("case", WITH_PROVIDER_CALLS, ids=title)
@@ -185,6 +217,37 @@ def test_an_operator_cancels_and_hangs_up(make_server, provider, model, case):
     assert server.request("POST", f"/api/outbound/{call_id}/hangup", {})[0] in (200, 202)
     assert server.wait_for(call_id, seconds=10)["end_reason"] == "operator_hangup"
     wait(the_call(mock).over.is_set, what="the hang-up")
+
+
+@pytest.mark.parametrize("case", WITH_PROVIDER_CALLS, ids=title)
+def test_a_call_goes_on_whose_placing_was_not_confirmed(make_server, provider, case):
+    """It rings: placing it once more would ring twice."""
+    mock = provider(case, ring_and_answer)
+    mock.loses_answers = True
+    server = start(make_server, mock, TRUNKLINE_OUTBOUND_RETRY_RETRY_ON="failed")
+    call_id = case.dial(server)
+    call = the_call(mock)
+    talk(call, "Yes, I will.")
+    found, result = server.wait_for(call_id, seconds=30), server.result(call_id)
+    assert (found["state"], found["end_reason"], found["call_id"]) == ("completed", "task_completed", call.id), result
+    assert found["attempts"][0]["reason"] is None and len(mock.requests) == 1, (found, mock.requests)
+    wait(call.over.is_set, what="the end")
+    assert call.failure is None, call.failure
+
+
+def test_a_call_of_which_nothing_is_known_is_not_placed_again(make_server, provider):
+    mock = provider(PLIVO)  # its phone does nothing, and so nothing is reported
+    mock.loses_answers = True
+    server = start(make_server, mock, TRUNKLINE_OUTBOUND_RETRY_RETRY_ON="failed", TRUNKLINE_OUTBOUND_RING_TIMEOUT="1")
+    call_id = PLIVO.dial(server)
+    wait(lambda: "its answer is missing" in server.log_end(), what="the warning")
+    given_up = dataclasses.replace(PLIVO, callee="+821098765433").dial(server)
+    wait(lambda: server.log_end().count("its answer is missing") == 2, what="the second warning")
+    server.request("POST", f"/api/outbound/{given_up}/cancel", {})
+    assert server.wait_for(given_up, seconds=5)["state"] == "cancelled", "an operator does not wait"
+    found = server.wait_for(call_id, seconds=20)
+    assert found["state"] == "failed" and "did not tell whether it placed" in found["failure_reason"], found
+    assert [method for method, _, _ in mock.requests] == ["POST", "POST"], "one for each call"
 
 
 def plivos_machine(call):

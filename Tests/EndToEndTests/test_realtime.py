@@ -72,7 +72,8 @@ def test_a_sip_call_with_a_speech_model(make_server, callee, model, allowed):
 
 def test_an_interrupted_turn_ends_with_the_words_that_were_heard(make_server, model, allowed):
     """What the carrier played, what the model is told was heard, the transcript and the recording agree: within 40 ms,
-    and as long as the machine stood still, for two clocks are compared. RealtimeCallTests has ten in virtual time."""
+    and as long as the machine stood still, for two clocks are compared. Where the carrier had nothing to play for a
+    moment, they may differ by as much. RealtimeCallTests has ten in virtual time."""
     points = [240, 610, 1300, 2000]
     mock = model(
         [{"text": " ".join(f"word{n}" for n in range(30)), "ms": 3000} for _ in points], ["stop it"] * len(points)
@@ -81,7 +82,7 @@ def test_an_interrupted_turn_ends_with_the_words_that_were_heard(make_server, mo
     carrier = stream(server)
     carrier.wait(lambda: mock.messages("session.update"))
     carrier.say(600)
-    played = []
+    played, dry = [], []
     for index, point in enumerate(points):
         begun = len(carrier.play_log)
         carrier.wait(lambda: len(carrier.play_log) * 20 - begun * 20 >= point, what=f"{point} ms of reply {index}")
@@ -89,7 +90,9 @@ def test_an_interrupted_turn_ends_with_the_words_that_were_heard(make_server, mo
         carrier.say(600)
         carrier.wait(lambda: len(carrier.clears) > clears, what="clear")
         time.sleep(0.15)
-        played.append((len(carrier.play_log) - begun) * 20)
+        ticks = carrier.play_ticks[begun:]
+        played.append(len(ticks) * 20)
+        dry.append((ticks[-1] - ticks[0] + 1) * 20 - played[-1])
         carrier.wait(lambda: len(mock.truncated) > index, what="truncate")
         if index == len(points) - 1:
             break
@@ -100,15 +103,14 @@ def test_an_interrupted_turn_ends_with_the_words_that_were_heard(make_server, mo
     result = server.result(call_id)
     cut = [entry for entry in result["transcript"] if entry["speaker"] == "ai" and entry["interrupted"]]
     assert len(cut) == len(points) and result["interruptions"] == len(points)
-    for truncated, heard, entry in zip(mock.truncated, played, cut, strict=True):
+    for truncated, heard, gaps, entry in zip(mock.truncated, played, dry, cut, strict=True):
         told = (entry["end"] - entry["timestamp"]) * 1000
         recorded = sound_of_the_ai(server, call_id, (entry["timestamp"] - 0.05, entry["end"] + 0.3))
-        assert max(truncated, heard, told, recorded) - min(truncated, heard, told, recorded) <= 1000 * allowed(0.04), (
-            truncated,
-            heard,
-            told,
-            recorded,
-        )
+        figures, near = (truncated, heard, gaps, told, recorded), 1000 * allowed(0.04)
+        assert abs(truncated - recorded) <= near, figures
+        # A gap is the server's, which knows it, or that of a carrier which reads late.
+        assert truncated - near <= told <= truncated + gaps + near, figures
+        assert truncated - gaps - near <= heard <= truncated + near, figures
         assert entry["text"].startswith(entry["heard_text"]) and entry["heard_text_source"] == "estimate"
         assert len(entry["heard_text"].split()) == pytest.approx(truncated / 100, abs=1.5)
 

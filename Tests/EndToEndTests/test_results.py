@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 from api_client import EventSocket
-from conftest import ATTEND, GUESTS, mocks
+from conftest import ATTEND, GUESTS, SHORT, Server, mocks
 from mock_realtime import MockRealtime
 from mock_speech import MockSpeech
 from realtime_calls import realtime
@@ -82,7 +82,7 @@ def test_cost_by_component(make_server, callee, speech):
 
 def test_usage_without_a_price_has_an_unknown_cost(make_server, callee):
     server = make_server(TRUNKLINE_COSTS_PRICES="telephony/sip minute 0.6")
-    call_id = server.create(callee("cooperative").address)
+    call_id = server.create(callee("cooperative").address, [ATTEND])
     server.wait_for(call_id)
     result = server.result(call_id)
     parts = by_name(result)
@@ -207,6 +207,7 @@ RECEIVED = {
 }
 
 
+@pytest.mark.early
 def test_a_call_by_receive_is_placed_and_its_result_posted(make_server, callee, receiver):
     hook = receiver()
     server = make_server(**FAST, TRUNKLINE_RESULT_CALLBACK_URL=hook.url, TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100")
@@ -290,6 +291,15 @@ def test_expected_questions_of_the_callee_are_answered(make_server, callee, spee
     assert "Where is the cooling centre? — It is in the town hall." in mock.chats[0]["messages"][0]["content"]
 
 
+@pytest.fixture(scope="module")
+def idle_server(tmp_path_factory):
+    """Takes requests and places no calls."""
+    settings = {"TRUNKLINE_OUTBOUND_CALLER_NUMBER": "025550100", "TRUNKLINE_OUTBOUND_ENABLED": "false"}
+    running = Server(tmp_path_factory.mktemp("idle"), **SHORT, **settings).start()
+    yield running
+    running.discard()
+
+
 @pytest.mark.parametrize(
     "change, field",
     [
@@ -307,11 +317,10 @@ def test_expected_questions_of_the_callee_are_answered(make_server, callee, spee
         ({"vulnerability": {"x": "y" * 20_000}}, "vulnerability"),
     ],
 )
-def test_bad_requests_of_the_orchestrator(make_server, change, field):
-    server = make_server(TRUNKLINE_OUTBOUND_CALLER_NUMBER="025550100", TRUNKLINE_OUTBOUND_ENABLED="false")
-    status, answer = server.request("POST", "/receive", {"user": {"phone": "sip:a@127.0.0.1:9"}, **change})
+def test_bad_requests_of_the_orchestrator(idle_server, change, field):
+    status, answer = idle_server.request("POST", "/receive", {"user": {"phone": "sip:a@127.0.0.1:9"}, **change})
     assert status == 422 and field in [error["field"] for error in answer["errors"]], answer
-    assert server.request("GET", "/api/outbound/")[1]["total"] == 0
+    assert idle_server.request("GET", "/api/outbound/")[1]["total"] == 0
 
 
 def test_resending_needs_a_call_and_an_address(make_server, receiver):

@@ -127,7 +127,7 @@ def test_a_trunk_harms_nothing_on_a_connection_that_we_opened(make_server, kind)
     trunk = Trunk(kind)
     server = make_server(
         TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY=f"127.0.0.1:{trunk.port};transport=tcp",
-        TRUNKLINE_OUTBOUND_RING_TIMEOUT="5",
+        TRUNKLINE_OUTBOUND_RING_TIMEOUT="2",
     )
     good, at_first = Good(server), memory(server)
     call_id = server.create("01098765432")

@@ -67,8 +67,9 @@ def only_genuine(peer, folder, seconds):
     genuine, heard = len(peer.media.sent), media["packets_received"]
     # A packet may still be on its way when the BYE is read; what was forged or repeated comes by the hundred.
     assert genuine - 5 <= heard <= genuine, media
-    # Packets that the machine kept, while it stood still, may come too late to be played: one each 20 ms.
-    assert media["packets_lost"] + media["packets_late"] <= 50 * peer.allowed(0.01), media
+    # Packets that the machine kept may come too late to be played: a few on a busy one, one each 20 ms while it stood
+    # still.
+    assert media["packets_lost"] + media["packets_late"] <= 5 + 50 * peer.allowed(0), media
     assert seconds_of(recorded, FOREIGN) == 0, "a stranger is in the recording"
     assert seconds / 2 <= seconds_of(recorded, GENUINE) <= seconds + 0.21, "what is genuine is in the recording once"
     peer.media.listen()

@@ -93,8 +93,7 @@ def test_personal_data_is_stored_encrypted(make_server, callee):
 
 def test_data_stored_without_a_key_is_encrypted_later(make_server, callee):
     server = make_server()
-    call_id = server.create(callee("busy").address, [ATTEND], caller_display_name="Wistful Canary")
-    server.wait_for(call_id)
+    call_id = server.short_call(callee("silent"), [ATTEND], caller_display_name="Wistful Canary")
     before = server.result(call_id), server.request("GET", f"/api/outbound/{call_id}/recording", raw=True)
     # The SIP messages are written half a second after the call: by a server without a key, so before we encrypt.
     wait_until(lambda: server.request("GET", f"/api/outbound/{call_id}/sip")[1]["items"], 10, "no SIP messages")
@@ -132,8 +131,7 @@ def test_an_erased_call_leaves_no_data(make_server, callee):
 
 def test_calls_are_erased_after_their_retention_time(make_server, callee):
     server = make_server()
-    call_id = server.create(callee("busy").address, [ATTEND])
-    server.wait_for(call_id)
+    call_id = server.short_call(callee("silent"), [ATTEND])
     server.kill()
     with sqlite3.connect(server.folder / "data/calls.sqlite") as database:
         database.execute("UPDATE calls SET created_at = created_at - 864000, completed_at = completed_at - 864000")
@@ -147,8 +145,7 @@ def test_calls_are_erased_after_their_retention_time(make_server, callee):
 
 def test_a_backup_can_be_restored(make_server, callee, tmp_path):
     server = make_server(TRUNKLINE_SECURITY_ENCRYPTION_KEY=ENCRYPTION_KEY)
-    call_id = server.create(callee("busy").address, [ATTEND])
-    server.wait_for(call_id)
+    call_id = server.short_call(callee("silent"), [ATTEND])
     backup = tmp_path / "backup"
     done = run(server, "backup", str(backup))
     assert done.returncode == 0 and "1 recordings" in done.stdout, done.stderr

@@ -6,7 +6,6 @@ import time
 import pytest
 from conftest import ATTEND, GUESTS
 from phones import seconds_of
-from pipecat_server import PipecatServer
 from sip_phone import SIPPhone
 
 
@@ -19,6 +18,8 @@ def sip_phone():
 
 @pytest.fixture
 def pipecat():
+    from pipecat_server import PipecatServer
+
     running = []
 
     def start(dialect, rate=None):

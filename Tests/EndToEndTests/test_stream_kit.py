@@ -36,7 +36,11 @@ BRIEF = json.dumps(
 
 @pytest.fixture
 def our_server(make_server):
-    return make_server(TRUNKLINE_BRIDGE_STREAM_TOKEN=TOKEN)
+    return make_server(
+        TRUNKLINE_BRIDGE_STREAM_TOKEN=TOKEN,
+        TRUNKLINE_INBOUND_NUMBERS="+15550199",
+        TRUNKLINE_INBOUND_QUESTIONS=QUESTION["text"],
+    )
 
 
 def check(url, dialect, *more, cwd):
@@ -51,11 +55,12 @@ def findings(result):
 
 @pytest.mark.parametrize("dialects", [DIALECTS[:3], DIALECTS[3:6], DIALECTS[6:]], ids="+".join)
 def test_our_server_passes_in_every_dialect(our_server, tmp_path, dialects):
+    """Without a brief: by its token the stream is a call that comes in, and tells its numbers."""
     results = {}
 
     def one(dialect):
         url = f"ws://127.0.0.1:{our_server.http_port}/media/{dialect}"
-        more = ["--token", TOKEN, "--parameter", f"brief={BRIEF}", "--json"]
+        more = ["--token", TOKEN, "--parameter", "from=+15550100", "--parameter", "to=+15550199", "--json"]
         results[dialect] = check(url, dialect, *more, cwd=tmp_path)
 
     threads = [threading.Thread(target=one, args=[dialect]) for dialect in dialects]
@@ -70,6 +75,14 @@ def test_our_server_passes_in_every_dialect(our_server, tmp_path, dialects):
         unseen = {name for name, rule in rules.items() if rule["verdict"] == "not_seen"}
         assert unseen <= UNSEEN, (dialect, unseen)
         assert {figure["name"] for figure in report["figures"]} >= {"first sound", "clear after speech"}
+    came_in = our_server.request("GET", "/api/inbound/")[1]["items"]
+    assert sorted((call["carrier"], call["dialect"]) for call in came_in) == [
+        ("stream", dialect) for dialect in sorted(dialects)
+    ]
+    for item in came_in:
+        call = our_server.call(item["inbound_id"])
+        assert (call["caller_number"], call["called_number"]) == ("+15550100", "+15550199"), call
+    assert our_server.request("GET", "/api/outbound/")[1]["total"] == 0
 
 
 def test_a_wrong_token_is_found_out(our_server, tmp_path):

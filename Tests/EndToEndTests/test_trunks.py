@@ -117,6 +117,7 @@ def trunk(server):
     return server.request("GET", "/api/providers")[1]["trunks"][0]
 
 
+@pytest.mark.early
 def test_we_register_with_a_trunk_and_ask_whether_it_is_there(make_server):
     there = Registrar()
     server = make_server(
@@ -191,7 +192,7 @@ def test_a_trunk_authenticates_itself_and_asserts_its_callers(make_server):
         )
         == 200
     )
-    assert inbound(server)[0]["caller_number"] == "031****8888"
+    assert wait_until(lambda: inbound(server))[0]["caller_number"] == "031****8888"
     # An unproven caller's P-Asserted-Identity is ignored.
     open_server = make_server(**FAST)
     other = Hand(open_server)
@@ -201,7 +202,7 @@ def test_a_trunk_authenticates_itself_and_asserts_its_callers(make_server):
         )
         == 200
     )
-    assert inbound(open_server)[0]["caller_number"] == "010****5432"
+    assert wait_until(lambda: inbound(open_server))[0]["caller_number"] == "010****5432"
 
 
 def test_ringing_is_acknowledged_where_the_caller_wants_it(make_server):

@@ -172,6 +172,7 @@ def test_a_loop_that_recovers_is_healthy_again(make_server, hold):
 
 
 @pytest.mark.parametrize("name", ["loop-0", "sip"])
+@pytest.mark.early
 def test_sigterm_ends_the_process_whatever_a_thread_does(make_server, hold, name):
     server = make_server(TRUNKLINE_LOOPS="1", SWIFT_BACKTRACE="enable=no")
     thread = hold(server, name)

@@ -13,6 +13,7 @@ from standardwebhooks.webhooks import Webhook
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 FAST = {"TRUNKLINE_WEBHOOKS_SECRET": SECRET, "TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": ",".join(["0"] + ["1"] * 9)}
+UNANSWERED = {"TRUNKLINE_OUTBOUND_RING_TIMEOUT": "1"}
 
 
 class Receiver:
@@ -123,8 +124,8 @@ def test_a_receiver_that_is_down_half_of_the_time_loses_nothing(make_server, cal
 
 def test_messages_survive_a_restart_of_the_server(make_server, callee, receiver):
     own = receiver(lambda event, number: 500)
-    server = make_server(**{**FAST, "TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": ",".join(["2"] * 30)})
-    call_id = server.create(callee("busy").address, [ATTEND], webhook_url=own.url)
+    server = make_server(**{**FAST, "TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": ",".join(["2"] * 30)}, **UNANSWERED)
+    call_id = server.create(callee("no-answer").address, [ATTEND], webhook_url=own.url)
     server.wait_for(call_id)
     server.kill(signal.SIGKILL)
     own.answer = lambda event, number: 204
@@ -135,8 +136,8 @@ def test_messages_survive_a_restart_of_the_server(make_server, callee, receiver)
 
 def test_messages_that_were_given_up_can_be_sent_again(make_server, callee, receiver):
     own = receiver(lambda event, number: 410 if event["event"] == "outbound_ringing" else 200)
-    server = make_server(**FAST)
-    call_id = server.create(callee("busy").address, [ATTEND], webhook_url=own.url)
+    server = make_server(**FAST, **UNANSWERED)
+    call_id = server.create(callee("no-answer").address, [ATTEND], webhook_url=own.url)
     server.wait_for(call_id)
     own.wait_for(ended)
     dead = server.request("GET", "/api/webhooks/deliveries?state=dead")[1]["items"]
@@ -177,7 +178,7 @@ def test_addresses_that_are_refused(server, url, words):
 def test_webhooks_to_our_own_network_are_not_sent(make_server, callee, receiver):
     """By name or number: the address connected to is what counts."""
     server = make_server(**{**FAST, "TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE": "0"})
-    call_id = server.create(callee("busy").address, [ATTEND], webhook_url="https://10.0.0.1/hook")
+    call_id = server.create(callee("rejects").address, [ATTEND], webhook_url="https://10.0.0.1/hook")
     server.wait_for(call_id)
     deadline = time.time() + 20
     while time.time() < deadline:

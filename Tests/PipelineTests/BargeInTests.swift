@@ -4,7 +4,8 @@ import Testing
 @testable import Pipeline
 
 @Suite struct BargeInTests {
-    /// s: speech over our speech, q: speech while we are quiet, m: muted speech, .: silence over our speech.
+    /// s: speech over our speech, d: a sound over it that is in doubt, q: speech while we are quiet, m: muted speech,
+    /// .: silence over our speech.
     /// Out: index of the frame and p(ause), r(esume), i(nterrupt).
     private func interruptions(
         _ pattern: String, minimumMs: Int = 40, confirmMs: Int = 100, resumeMs: Int = 100,
@@ -18,8 +19,8 @@ import Testing
             var output: [Interruption] = []
             stage.process(
                 BargeInInput(
-                    isCallerSpeech: character != ".", isAISpeaking: character != "q", isMuted: character == "m",
-                    words: words(index)),
+                    isCallerSpeech: !".d".contains(character), isInDoubt: character == "d",
+                    isAISpeaking: character != "q", isMuted: character == "m", words: words(index)),
                 into: &output)
             result += output.map { "\(index)\($0 == .pause ? "p" : $0 == .resume ? "r" : "i")" }
         }
@@ -37,6 +38,14 @@ import Testing
     @Test func mutedSpeechDoesNot() { #expect(interruptions("mmmmmmmm") == "") }
     @Test func aClickDoesNothing() { #expect(interruptions("s..s..s..") == "") }
     @Test func aBackchannelCostsNothing() { #expect(interruptions("sss.....ss") == "1p 7r 9p") }
+    @Test func aSoundInDoubtPausesAndIsNoInterruption() {
+        #expect(interruptions("..dddddddddd.....") == "3p 16r")
+        #expect(interruptions("d..d..d..") == "")
+    }
+    @Test func aSoundThatProvesToBeSpeechCountsFromItsBeginning() {
+        #expect(interruptions("..dddss") == "3p 6i")
+        #expect(interruptions("..ddd..ssss") == "3p", "what was given up does not count")
+    }
     @Test func shortGapsDoNotEndTheDecision() { #expect(interruptions("ss.s.s.s") == "1p 7i") }
     @Test func interruptsAtOnceWithoutTimeToConfirm() { #expect(interruptions("sss", confirmMs: 40) == "1p 1i") }
 }

@@ -116,6 +116,25 @@ struct ConfirmationTests {
         #expect(talk.result.value == .text(date))
     }
 
+    /// Some voices' "Five." sounds like "Hi.".
+    @Test func greetingsWithoutEndLeadToTheKeypad() {
+        var talk = Talk(.number)
+        talk.hear("Hi.")
+        #expect(talk.said.contains("Which one?") && !talk.said.contains("did not catch"))
+        talk.hear("Hi.")
+        #expect(talk.said.contains("did not catch"))
+        talk.hear("Hi.")
+        #expect(talk.said.contains("keypad"))
+        talk.hear("Hi.")
+        #expect(talk.result.status == .unclear)
+    }
+
+    @Test func aHumIsNoYes() {
+        var talk = Talk(.boolean)
+        talk.hear("Mm-hmm.")
+        #expect(talk.result.status == .pending && talk.said.contains("did not catch"))
+    }
+
     @Test func doubtsWithoutEndLeadToTheKeypad() {
         var talk = Talk(.number)
         for number in ["One.", "Two.", "Three.", "Four.", "Five.", "Six.", "Seven.", "Eight."] {

@@ -16,6 +16,8 @@ public final class ScriptedCaller {
     public private(set) var clears = 0
     public private(set) var pressed: [Character] = []
     public private(set) var isClosed = false
+    /// False: its carrier sends nothing while it does not speak.
+    public var sendsSilence = true
 
     /// A loud tone: speech to a detector.
     static let voice: EncodedFrame = {
@@ -60,7 +62,7 @@ public final class ScriptedCaller {
             queue.removeFirst()
             playedMs += EncodedFrame.milliseconds
         }
-        stream.send(.media(speech > 0 ? Self.voice : EncodedFrame()))
+        if speech > 0 || sendsSilence { stream.send(.media(speech > 0 ? Self.voice : EncodedFrame())) }
         speech = max(0, speech - 1)
     }
 

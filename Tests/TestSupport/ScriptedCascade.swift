@@ -83,7 +83,7 @@ public final class ScriptedCascade: Sendable {
                 case .data(.turnEnded):
                     let text = script.state.withLock { $0.texts.isEmpty ? "" : $0.texts.removeFirst() }
                     try await output.send(.final(text: text, confidence: 1))
-                case .flush: break
+                case .data(.paused), .flush: break
                 case .end: return
                 }
             }

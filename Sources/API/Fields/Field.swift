@@ -94,15 +94,19 @@ struct Form: Sendable {
     var fields: [Field]
     /// Defaults that are the server's settings.
     var defaults: @Sendable (CallSettings) -> [String: JSONValue]
+    /// What else this server's forms say of a field: members of its schema.
+    var notes: @Sendable (CallSettings) -> [String: [String: JSONValue]]
 
     init(
         _ name: String, path: String? = nil, _ fields: [Field],
-        defaults: @escaping @Sendable (CallSettings) -> [String: JSONValue] = { _ in [:] }
+        defaults: @escaping @Sendable (CallSettings) -> [String: JSONValue] = { _ in [:] },
+        notes: @escaping @Sendable (CallSettings) -> [String: [String: JSONValue]] = { _ in [:] }
     ) {
         self.name = name
         self.path = path
         self.fields = fields
         self.defaults = defaults
+        self.notes = notes
     }
 }
 

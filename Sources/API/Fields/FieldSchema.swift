@@ -10,13 +10,13 @@ extension Field {
     private static let documentedLimit = 65_536
 
     /// As a member of a body: null is as good as left out.
-    func schema(default usual: JSONValue? = nil) -> JSONValue {
+    func schema(default usual: JSONValue? = nil, notes: [String: JSONValue] = [:]) -> JSONValue {
         var schema = kind.schema
         if mayBeBlank { schema["minLength"] = 0 }
         if !isRequired { schema = ["anyOf": [.object(schema), ["type": "null"]]] }
         schema["default"] = usual ?? self.usual
         schema["description"] = .string(help)
-        return .object(schema)
+        return .object(schema.merging(notes) { $1 })
     }
 
     /// As a parameter of a query or a header.
@@ -68,12 +68,19 @@ extension Field.Kind {
 }
 
 extension Form {
-    /// - Parameter defaults: of this server, by field.
-    static func schema(_ fields: [Field], isClosed: Bool, defaults: [String: JSONValue] = [:]) -> [String: JSONValue] {
+    /// - Parameters:
+    ///   - defaults: of this server, by field.
+    ///   - notes: more members of a field's schema, by field.
+    static func schema(
+        _ fields: [Field], isClosed: Bool, defaults: [String: JSONValue] = [:],
+        notes: [String: [String: JSONValue]] = [:]
+    ) -> [String: JSONValue] {
         var schema: [String: JSONValue] = [
             "type": "object",
             "properties": .object(
-                Dictionary(fields.map { ($0.name, $0.schema(default: defaults[$0.name])) }) { first, _ in first }),
+                Dictionary(
+                    fields.map { ($0.name, $0.schema(default: defaults[$0.name], notes: notes[$0.name] ?? [:])) }
+                ) { first, _ in first }),
         ]
         let required = fields.filter(\.isRequired).map { JSONValue.string($0.name) }
         if !required.isEmpty { schema["required"] = .array(required) }
@@ -83,6 +90,11 @@ extension Form {
 
     func schema(defaults: [String: JSONValue] = [:]) -> JSONValue {
         .object(Self.schema(fields, isClosed: true, defaults: defaults))
+    }
+
+    /// As this server's dashboard is told.
+    func schema(_ settings: CallSettings) -> JSONValue {
+        .object(Self.schema(fields, isClosed: true, defaults: defaults(settings), notes: notes(settings)))
     }
 }
 

@@ -19,6 +19,9 @@ enum StreamFields {
                 .texts(
                     count: Call.Stream.parameterLimit, name: Call.Stream.parameterNameLimit,
                     value: Call.Stream.parameterValueLimit), "custom data that the server is told"),
+            Field(
+                "secret", .text(Call.Stream.secretLimit),
+                "signs the upgrade, where the dialect's carrier signs its own; never shown again"),
         ]), "another server holds the conversation, over a WebSocket")
 
     /// The stream that was read; what does not go together is noted.
@@ -47,7 +50,11 @@ enum StreamFields {
             guard let problem = Call.Stream.problem(parameter: name) else { continue }
             fields.fail("stream.parameters.\(name)", problem)
         }
-        return url.map { Call.Stream(url: $0, dialect: dialect, headers: headers, parameters: parameters) }
+        guard let url else { return nil }
+        let stream = Call.Stream(
+            url: url, dialect: dialect, headers: headers, parameters: parameters, secret: members.text("secret"))
+        if let problem = stream.secretProblem { fields.fail("stream.secret", problem) }
+        return stream
     }
 
     private static func texts(_ members: FieldValues?) -> [String: String] {

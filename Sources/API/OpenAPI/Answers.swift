@@ -113,10 +113,12 @@ extension OpenAPI {
             ], required: ["total", "known", "components"]),
         "Answer": Schema.object(
             [
-                "question_id": Schema.text, "question_text": Schema.text, "status": Schema.text,
+                "question_id": Schema.text, "question_text": Schema.text,
+                "status": Schema.choice(Answer.Status.allCases.map(\.rawValue)),
                 "answer_text": Schema.nullable(Schema.text),
                 "answer_summary": Schema.nullable(Schema.text), "value": [:],
-                "confidence": Schema.nullable(["type": "number"]),
+                "confidence": Schema.nullable(["type": "number"]), "confidence_source": Schema.nullable(Schema.text),
+                "settled": Schema.nullable(Schema.choice(Answer.Settled.allCases.map(\.rawValue))),
                 "evidence": Schema.nullable(Schema.any),
             ], required: ["question_id", "question_text", "status"]),
         "TranscriptEntry": Schema.object(

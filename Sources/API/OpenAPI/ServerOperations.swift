@@ -47,6 +47,9 @@ extension OpenAPI {
             answer: Schema.object(["replayed": Schema.count], required: ["replayed"]),
             problems: [404, 503]),
         "GET /api/forms/{name}": Operation(
-            summary: "A form's fields as JSON Schema, with this server's defaults.", tag: "server", problems: [404]),
+            summary:
+                "A form's fields as JSON Schema, with this server's defaults; `x-warnings` of a field has what its "
+                + "values would be warned of, by value.",
+            tag: "server", problems: [404]),
     ]
 }

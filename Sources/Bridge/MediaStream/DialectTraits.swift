@@ -32,6 +32,9 @@ public struct DialectTraits: Sendable {
     public var signatureHeader: String?
     /// Where a signed upgrade names the key that it is signed with: that is no token then.
     public var keyPlace: TokenPlace?
+    /// As carrier: the headers by which an upgrade is signed with a secret; none: the secret is none of this carrier's,
+    /// or its key is missing. nil: the carrier signs no upgrades.
+    public var sign: (@Sendable (SignedUpgrade, _ secret: String) -> [(name: String, value: String)])?
     /// Bytes of the far end's largest message.
     public var largestMessage = 64 << 10
 

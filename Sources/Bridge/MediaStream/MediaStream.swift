@@ -1,6 +1,6 @@
 public import Pipeline
 
-/// One message of a media-stream conversation, whoever's wire format it came in.
+/// One message of a media-stream conversation, in the same form for every dialect.
 public enum MediaStreamMessage: Sendable, Equatable {
     case connected
     case start(StreamStart)

@@ -13,6 +13,8 @@ public struct BridgeSettings: Sendable {
     public var streamFormat: String?
     /// Told to the far end of `streamURL`, never to that of a call's own stream.
     public var streamToken: String?
+    /// Signs the upgrade to `streamURL`, as the dialect's carrier does; nil: it is not signed.
+    public var streamSecret: String?
     /// Streams of calls' own may lead into our own network.
     public var allowsPrivateAddresses = false
     /// The action when the server cannot be reached, or is lost.
@@ -42,6 +44,9 @@ public struct BridgeSettings: Sendable {
             "bridge.stream_format", \.streamFormat, .text,
             "sound that is sent there, e.g. mulaw/8000, alaw/8000 or l16/16000", unset: "the dialect's best")
         Setting(
+            "bridge.stream_secret", \.streamSecret, .text,
+            "signs the upgrade there, where the dialect's carrier signs its own", unset: "none", isSecret: true)
+        Setting(
             "bridge.stream_allow_private", \.allowsPrivateAddresses, .flag,
             "streams that calls bring with them may lead into our own network")
         Setting("bridge.fallback", \.fallback, .choice, "what is done when that server cannot be had, or is lost")
@@ -65,6 +70,17 @@ public struct BridgeSettings: Sendable {
         if let parts = streamURL.flatMap({ URLComponents(string: $0) }), parts.user != nil || parts.password != nil {
             return "bridge.stream_url must not hold a user name or password: bridge.stream_token goes where "
                 + "\(streamDialect) has its token"
+        }
+        if let streamSecret {
+            guard dialect.traits.sign != nil else {
+                return "bridge.stream_secret is set, but \(streamDialect) signs no upgrades"
+            }
+            guard let url = streamURL.flatMap({ WebSocketURL($0) }) else {
+                return "bridge.stream_secret is set, but bridge.stream_url is not"
+            }
+            guard dialect.canSign(url, token: streamToken, secret: streamSecret) else {
+                return "bridge.stream_secret is none of \(streamDialect)'s, or bridge.stream_token is missing"
+            }
         }
         guard let streamFormat, dialect.traits.format(named: streamFormat) == nil else { return nil }
         return "bridge.stream_format is \(streamFormat), but \(streamDialect) has only "

@@ -13,12 +13,8 @@ actor BrowserAttempt: CarriedAttempt {
     private let line: CallLine
     private let settings: CallSettings
     private let journal: CallJournal
-    private(set) var conversation: (any CarriedConversation)?
-    private var isOver = false
-    /// To be hung up as soon as its conversation is known.
-    private var wantedEnd: EndReason?
-    private var watchdog: Task<Void, Never>?
-    private var done: CheckedContinuation<Void, Never>?
+    private var awaited = AwaitedConversation()
+    var conversation: (any CarriedConversation)? { awaited.current }
 
     init(call: Call, line: CallLine, settings: CallSettings, now: @escaping @Sendable () -> Date) {
         self.call = call
@@ -38,45 +34,30 @@ actor BrowserAttempt: CarriedAttempt {
                         loop: loop, call: call, providerCallID: callID, line: line, settings: settings, journal: journal
                     )
                     Task { await self.began(conversation) }
-                    conversation.assumeIsolated { $0.run(stream) { _ in Task { await self.over() } } }
+                    conversation.assumeIsolated { $0.run(stream) { _ in Task { await self.ended() } } }
                 }))
         journal.placed(providerCallID: call.id)
         journal.ringing()
-        watchdog = Task { [settings] in
-            try? await Task.sleep(for: .seconds(max(1, settings.ringTimeout)))
-            if !Task.isCancelled { self.nobodyAnswered() }
-        }
-        if !isOver { await withCheckedContinuation { done = $0 } }
+        awaited.limit(max(1, settings.ringTimeout)) { await self.notAnswered() }
+        await withCheckedContinuation { awaited.tellsEnd($0) }
         await journal.close()
     }
 
-    private func nobodyAnswered() {
+    private func notAnswered() {
         guard !journal.isConnected else { return }
         unanswered(AttemptOutcome(state: .noAnswer, reason: "not answered within \(Int(settings.ringTimeout)) s"))
     }
 
     private func unanswered(_ outcome: AttemptOutcome) {
-        guard !isOver else { return }
+        guard !awaited.isOver else { return }
         line.calls.stopAwaiting(call.id)
         journal.attemptEnded(outcome)
-        over()
+        awaited.end()
     }
 
-    private func began(_ conversation: any CarriedConversation) {
-        watchdog?.cancel()
-        guard !isOver else { return }
-        self.conversation = conversation
-        if let wantedEnd { Task { await conversation.hangUp(wantedEnd) } }
-    }
+    private func began(_ conversation: any CarriedConversation) { awaited.began(conversation) }
 
-    private func over() {
-        guard !isOver else { return }
-        isOver = true
-        watchdog?.cancel()
-        conversation = nil
-        done?.resume()
-        done = nil
-    }
+    private func ended() { awaited.end() }
 
     // MARK: Commands
 
@@ -87,7 +68,6 @@ actor BrowserAttempt: CarriedAttempt {
 
     func hangUp(_ reason: EndReason) async {
         guard journal.isConnected else { return cancel() }
-        guard let conversation else { return wantedEnd = reason }
-        await conversation.hangUp(reason)
+        await awaited.toHangUp(reason)?.hangUp(reason)
     }
 }

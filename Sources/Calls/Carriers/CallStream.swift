@@ -4,8 +4,8 @@ internal import Net
 public import Problems
 
 extension Call {
-    /// The server that is to hold a call's conversation, as the request wants it. The values of its headers are
-    /// secrets: no answer of the API shows them.
+    /// The server that is to hold a call's conversation, as the request wants it. The values of its headers and
+    /// parameters may be secrets: no answer of the API shows them, or `secret`.
     public struct Stream: Sendable, Equatable, Codable {
         /// Characters of the URL.
         public static let urlLimit = 2_048
@@ -18,20 +18,26 @@ extension Call {
         public static let parameterLimit = 32
         public static let parameterNameLimit = 64
         public static let parameterValueLimit = 512
+        /// Characters of the secret.
+        public static let secretLimit = 512
 
         public var url: String
         /// Name of a dialect (`Dialects`).
         public var dialect: String
         public var headers: [String: String]
         public var parameters: [String: String]
+        /// Signs the upgrade, as the dialect's carrier does; nil: it is not signed.
+        public var secret: String?
 
         public init(
-            url: String, dialect: String, headers: [String: String] = [:], parameters: [String: String] = [:]
+            url: String, dialect: String, headers: [String: String] = [:], parameters: [String: String] = [:],
+            secret: String? = nil
         ) {
             self.url = url
             self.dialect = dialect
             self.headers = headers
             self.parameters = parameters
+            self.secret = secret
         }
 
         /// Where it leads, without the query: that may hold a token.
@@ -74,6 +80,15 @@ extension Call.Stream {
         // RFC 9110 §5.5, without what is not ASCII.
         let isValue = value.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
         return isValue ? nil : Problem(.notHeaderValue)
+    }
+
+    /// What is wrong with the secret; nil: nothing.
+    public var secretProblem: Problem? {
+        guard let secret, let url = WebSocketURL(url), let named = Dialects.named(dialect) else { return nil }
+        guard let sign = named.traits.sign else { return Problem(.signsNoUpgrades) }
+        let given =
+            named.headers(of: StreamStart(streamID: "", callID: "")) + headers.map { (name: $0.key, value: $0.value) }
+        return sign(SignedUpgrade(url, headers: given), secret).isEmpty ? Problem(.notSigningSecret) : nil
     }
 
     /// What is wrong with a parameter; nil: nothing.

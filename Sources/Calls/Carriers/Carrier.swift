@@ -116,10 +116,13 @@ public struct CarrierFailure: Error, Sendable, Equatable, CustomStringConvertibl
     public var code: Int?
     /// Of HTTP.
     public var status: Int?
-    public init(_ message: String, code: Int? = nil, status: Int? = nil) {
+    /// The carrier may have done it all the same.
+    public var isUncertain = false
+    public init(_ message: String, code: Int? = nil, status: Int? = nil, isUncertain: Bool = false) {
         self.message = message
         self.code = code
         self.status = status
+        self.isUncertain = isUncertain
     }
     public var description: String { message }
 }

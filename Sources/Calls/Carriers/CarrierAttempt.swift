@@ -31,6 +31,8 @@ actor CarrierAttempt: CarriedAttempt {
 
     /// The carrier's id of the call.
     private var placedID: String?
+    /// Whether the carrier has placed the call is not known: its answer was lost, and its reports are awaited.
+    private var isUncertain = false
     private(set) var conversation: (any CarriedConversation)?
     private var isOver = false
     /// The carrier has told that the call has ended.
@@ -91,7 +93,7 @@ actor CarrierAttempt: CarriedAttempt {
     func cancel() {
         guard !journal.isConnected, !isOver else { return }
         isCancelled = true
-        end()
+        if isUncertain, placedID == nil { unanswered() } else { end() }
     }
 
     func hangUp(_ reason: EndReason) {
@@ -115,24 +117,35 @@ actor CarrierAttempt: CarriedAttempt {
                 CarrierPlacement(
                     callID: call.id, to: number, from: from, ringSeconds: Int(settings.ringTimeout),
                     timeLimit: min(call.maxDuration, settings.maxCallDuration) + 60))
-            placedID = id
             line.trunk.worked()
-            journal.placed(providerCallID: id)
+            // A report may have been faster.
+            if placedID == nil { known(as: id) }
             if isOver { return leave() }
             if isCancelled { return end() }
             watch(settings.ringTimeout + Self.ringingGrace) { await $0.askHowItEnded() }
         } catch {
-            line.trunk.failed("\(carrier.title): status \(error.status ?? 0)")
-            // A call that may have been placed all the same is hung up by its webhook, which does not know it any more.
-            logger.warning(
-                "\(carrier.title) did not place the call",
-                metadata: ["code": "\(error.code ?? 0)", "status": "\(error.status ?? 0)"])
-            over {
+            notPlaced(error)
+        }
+    }
+
+    private func notPlaced(_ error: CarrierFailure) {
+        line.trunk.failed("\(carrier.title): status \(error.status ?? 0)")
+        logger.warning(
+            error.isUncertain
+                ? "\(carrier.title) may have placed the call: its answer is missing"
+                : "\(carrier.title) did not place the call",
+            metadata: ["code": "\(error.code ?? 0)", "status": "\(error.status ?? 0)"])
+        guard error.isUncertain, !isCancelled else {
+            return over {
                 $0.attemptEnded(
                     AttemptOutcome(
                         state: isCancelled ? .cancelled : .failed, code: error.status, reason: error.message))
             }
         }
+        // Where it was placed, its reports come: the first may have been here before this.
+        guard !isOver, !journal.isConnected else { return }
+        isUncertain = true
+        watch(settings.ringTimeout + Self.ringingGrace) { await $0.askHowItEnded() }
     }
 
     /// One deadline at a time.
@@ -174,11 +187,20 @@ actor CarrierAttempt: CarriedAttempt {
 
     /// From the first report of it on, a call is known by the id that it has there.
     private func isOurs(_ report: CarrierReport) -> Bool {
-        guard let placedID, placedID != report.callID else { return true }
-        guard placedID == report.placementID else { return false }
-        self.placedID = report.callID
-        journal.placed(providerCallID: report.callID)
+        guard placedID != report.callID else { return true }
+        if let placedID {
+            guard placedID == report.placementID else { return false }
+        } else {
+            // An earlier attempt's, told late.
+            guard report.callID != call.providerCallID else { return false }
+        }
+        known(as: report.callID)
         return true
+    }
+
+    private func known(as id: String) {
+        placedID = id
+        journal.placed(providerCallID: id)
     }
 
     private func failure(_ sipCode: Int?) -> AttemptOutcome {
@@ -253,7 +275,16 @@ actor CarrierAttempt: CarriedAttempt {
 
     /// Nothing was heard in all the time it may have rung: a report was lost.
     private func askHowItEnded() async {
-        guard !isOver, !journal.isConnected, let placedID else { return }
+        guard !isOver, !journal.isConnected else { return }
+        guard let placedID else {
+            // Were it placed all the same: its webhook, which does not know it any more, hangs it up.
+            return over {
+                $0.attemptEnded(
+                    AttemptOutcome(
+                        state: .failed, reason: "\(carrier.title) did not tell whether it placed the call",
+                        isUncertain: true))
+            }
+        }
         if let report = try? await api.report(of: placedID), !isOver, !journal.isConnected,
             report.state != nil, report.state != .ringing
         {

@@ -5,7 +5,8 @@ extension CarrierFailure {
     static func translated<Answer>(_ request: () async throws -> Answer) async throws(CarrierFailure) -> Answer {
         do { return try await request() } catch {
             guard let failure = error as? RESTFailure else { throw CarrierFailure("\(error)") }
-            throw CarrierFailure(failure.message, code: failure.code, status: failure.status)
+            throw CarrierFailure(
+                failure.message, code: failure.code, status: failure.status, isUncertain: failure.isUncertain)
         }
     }
 }

@@ -22,13 +22,25 @@ public final class ProviderCalls: Sendable {
     private struct State {
         var calls: [String: any LiveCall] = [:]
         var awaited: [String: Awaited] = [:]
+        /// Ids of calls that are about to be in progress.
+        var reserved: Set<String> = []
     }
     private let state = Mutex(State())
 
     public init() {}
 
     func add(_ callID: String, _ call: any LiveCall) { state.withLock { $0.calls[callID] = call } }
-    func remove(_ callID: String) { state.withLock { $0.calls[callID] = nil } }
+    func remove(_ callID: String) {
+        state.withLock {
+            $0.calls[callID] = nil
+            $0.reserved.remove(callID)
+        }
+    }
+
+    /// False: a call of this id is in progress, or about to be. Until `remove`.
+    func reserve(_ callID: String) -> Bool {
+        state.withLock { $0.calls[callID] == nil && $0.reserved.insert(callID).inserted }
+    }
 
     public var count: Int { state.withLock { $0.calls.count } }
 

@@ -122,12 +122,16 @@ public struct StreamServer: Sendable {
             // Where the dialect has a word for it.
             stream.send(message)
             switch admission {
-            case .unasked(let call):
-                let streamed = StreamedCall(
-                    loop: loop, call: call, providerCallID: start.callID,
-                    carrier: server.holder(of: start.callID, dialect), line: server.line, settings: server.calls,
-                    journal: nil)
-                streamed.assumeIsolated { $0.run(box) }
+            case .unasked(let call): server.hold(call, start.callID, dialect, box, loop)
+            case .named(let call):
+                let open = Confined(socket, to: loop)
+                Task {
+                    let call = await server.distinct(call)
+                    loop.post {
+                        guard open.value.isOpen else { return server.line.calls.remove(call.id) }
+                        server.hold(call, start.callID, dialect, box, loop)
+                    }
+                }
             case .awaited(let callID, let user):
                 if server.line.calls.deliver(box, on: loop, of: start.callID, to: callID, from: user) { return }
                 guard let user else { return socket.close(code: 1008) }
@@ -146,9 +150,31 @@ public struct StreamServer: Sendable {
         return true
     }
 
+    private func hold(
+        _ call: Call, _ providerCallID: String, _ dialect: any MediaStreamDialect.Type,
+        _ stream: Confined<any MediaStream>, _ loop: EventLoop
+    ) {
+        let streamed = StreamedCall(
+            loop: loop, call: call, providerCallID: providerCallID, carrier: holder(of: providerCallID, dialect),
+            line: line, settings: calls, journal: nil)
+        streamed.assumeIsolated { $0.run(stream) }
+    }
+
+    /// The call with an id of our own, where the told one is in use here: another Trunkline brings a call of several
+    /// attempts several times, and one with our own address streams its calls to itself.
+    private func distinct(_ call: Call) async -> Call {
+        let isStored = (try? await line.store.call(call.id) != nil) ?? true
+        if !isStored, line.calls.reserve(call.id) { return call }
+        var call = call
+        call.id = call.direction.newID()
+        return call
+    }
+
     private enum Admission {
-        /// Another Trunkline's call, or an open stream.
+        /// An open stream.
         case unasked(Call)
+        /// Another Trunkline's call, whose id it has told.
+        case named(Call)
         /// The stream of a call that we had placed, or that came in.
         case awaited(callID: String, user: String?)
     }
@@ -161,7 +187,7 @@ public struct StreamServer: Sendable {
         let isBrowser = handshake.path == Self.browserPath
         let given = dialect.traits.token(in: start, of: handshake, isSigned: signer != nil)
         if let shared = settings.sharedToken, let given, !isBrowser, DigestText.isEqual(given, shared) {
-            guard start.parameters["brief"] == nil else { return Self.briefed(start).map { .unasked($0) } }
+            guard start.parameters["brief"] == nil else { return Self.briefed(start).map { .named($0) } }
             return arrival(start, by: nil)
         }
         if let given, let ticket = tickets.redeem(given, providerCallID: start.callID) {
@@ -171,10 +197,10 @@ public struct StreamServer: Sendable {
         guard given == nil, !isBrowser else { return nil }
         if let signer { return arrival(start, by: signer) }
         guard settings.isOpen else { return nil }
-        // Whoever brings a stream here has a call that came to it.
+        // A call came to the server that streams it to us.
         var call = Call(
-            arrivalOf: start.callID, from: start.parameters["from"] ?? "stream",
-            to: start.parameters["to"] ?? "stream", at: .init(brief: settings.brief),
+            arrivalOf: start.callID, from: start.parameters["from"] ?? Carriers.stream,
+            to: start.parameters["to"] ?? Carriers.stream, at: .init(brief: settings.brief),
             maxDuration: calls.maxCallDuration, createdAt: Date())
         call.requestedBy = "open stream"
         return .unasked(call)
@@ -188,17 +214,22 @@ public struct StreamServer: Sendable {
         return .awaited(callID: id, user: nil)
     }
 
-    /// Another Trunkline tells the brief with the stream.
+    /// Another Trunkline tells the brief with the stream. Its call has the same id, direction and numbers here (but see
+    /// `distinct`); without an id it is one that comes in.
     private static func briefed(_ start: StreamStart) -> Call? {
         guard let json = start.parameters["brief"],
             let brief = try? JSONDecoder().decode(Brief.self, from: Data(json.utf8)),
             (1...20).contains(brief.questions.count), brief.purpose.count <= 2_000
         else { return nil }
-        let id = start.parameters["outbound_id"] ?? ""
+        let told = CallDirection.allCases.compactMap { direction in
+            start.parameters[direction.idName].flatMap { CallDirection(id: $0) == direction ? (direction, $0) : nil }
+        }.first
+        let direction = told?.0 ?? .inbound
+        let number = { (name: String) in String((start.parameters[name] ?? Carriers.stream).prefix(256)) }
         var call = Call(
-            id: CallDirection(id: id) == .outbound ? id : nil, localNumber: "stream",
-            remoteNumber: String(start.callID.prefix(256)), brief: brief,
-            requestedBy: "stream", createdAt: Date())
+            id: told?.1, direction: direction, localNumber: number(direction == .outbound ? "from" : "to"),
+            remoteNumber: number(direction == .outbound ? "to" : "from"), brief: brief, requestedBy: "stream",
+            createdAt: Date())
         call.providerCallID = String(start.callID.prefix(256))
         return call
     }

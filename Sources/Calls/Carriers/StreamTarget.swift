@@ -3,7 +3,7 @@ internal import Foundation
 internal import Net
 
 /// The other end of a leg that is streamed to another server: the call's own stream, or else `bridge.stream_url`, with
-/// our token where its dialect looks for one.
+/// our token where its dialect looks for one, and signed where there is a secret for that.
 struct StreamTarget: Sendable {
     let upgrade: StreamUpgrade
     let start: StreamStart
@@ -29,6 +29,10 @@ struct StreamTarget: Sendable {
             place.put(token, parameters: &start.parameters, headers: &headers, query: &query)
         }
         if !query.isEmpty { url.path += (url.path.contains("?") ? "&" : "?") + HTTPForm.encode(query) }
+        if let secret = own == nil ? bridge.streamSecret : own?.secret, let sign = dialect.traits.sign {
+            headers += sign(SignedUpgrade(url, headers: headers.map { (name: $0.0, value: $0.1) }), secret)
+                .map { ($0.name, $0.value) }
+        }
         let isOurs = settings.routing.isBoundToLoopback && SocketAddress.isLoopback(url.host)
         upgrade = StreamUpgrade(
             url, headers: headers, subprotocols: dialect.traits.subprotocols,
@@ -51,7 +55,8 @@ struct StreamTarget: Sendable {
         let query = parts.count > 1 ? try? HTTPForm.decode(parts[1].utf8) : nil
         let handshake = WebSocket.Handshake(
             path: parts.first.map(String.init) ?? "/", query: query ?? [],
-            headers: Dictionary(upgrade.headers, uniquingKeysWith: { $1 }), peer: upgrade.url.host)
+            headers: Dictionary(upgrade.headers.map { ($0.0.lowercased(), $0.1) }, uniquingKeysWith: { $1 }),
+            peer: upgrade.url.host)
         return DialectOptions(role: .carrier, streamID: start.streamID, format: format, handshake: handshake)
     }
 

@@ -88,7 +88,8 @@ actor StreamedCall: CarriedConversation, GraphCall {
                 try await api.transfer(providerCallID, transfer)
                 if let carrier, !type(of: carrier).endsWithStream { host?.transfer.carrier(.finished) }
             } catch {
-                host?.transfer.carrier(.failed(error.message))
+                // Where the carrier may have taken the call, its stream ends; else the time for that does.
+                if !error.isUncertain { host?.transfer.carrier(.failed(error.message)) }
             }
         }
         return true

@@ -23,6 +23,7 @@ extension CallGraph {
         if stream.isWide { recording?.widen() }
         guard !hasMedia else { return }
         hasMedia = true
+        soundUntil = now
         session?.mediaStarted(at: now)
     }
 
@@ -37,6 +38,7 @@ extension CallGraph {
     private func heard(_ frame: EncodedFrame) {
         let now = now
         lastFrameAt = now
+        soundUntil = now
         receiving.count()
         heardFrame.begin(frame, wide: &wideSound, in: moment)
         recording?.caller(frame, wide: heardFrame.wide, now: now)
@@ -49,6 +51,24 @@ extension CallGraph {
             person.send(.media(frame))
             return
         }
+        listen(at: now)
+    }
+
+    /// Once a tick: where the far end sends nothing, silence fills the time, so that the stages measure it. Some
+    /// carriers send nothing while nothing is said (Asterisk's chan_websocket, whose channel waits).
+    func fillSilence(_ now: Int) {
+        guard hasMedia, !stream.isPaused, now - soundUntil >= Self.gapMs else { return }
+        // A stop of this process is no silence of the far end's: what lies further back is given up.
+        soundUntil = max(soundUntil, now - 2 * Self.gapMs)
+        while !isOver, !isTransferring, now - soundUntil >= EncodedFrame.milliseconds {
+            soundUntil += EncodedFrame.milliseconds
+            heardFrame.begin(EncodedFrame(), in: moment)
+            listen(at: now)
+        }
+    }
+
+    /// The frame goes through the caller's stages, and what they find to the session.
+    private func listen(at now: Int) {
         callerChain.process(&heardFrame)
         let activity = heardFrame.activity
         levels.far(decibels: activity.level)

@@ -70,6 +70,11 @@ public final class CallGraph {
     /// When the caller was last heard to speak.
     var lastSpeechMs = 0
     var lastFrameAt = 0
+    /// Milliseconds without a frame after which silence stands in: longer than a leg waits until it makes its own, and
+    /// than TCP takes to send a lost segment again (200 ms at least).
+    static let gapMs = 300
+    /// Until when the caller's sound, or the silence in its place, has been heard.
+    var soundUntil = 0
     var hasMedia = false
 
     // Speaking.
@@ -149,6 +154,8 @@ public final class CallGraph {
         guard !isTransferring else { return playHoldMusic(now) }
         guard !isHeld else { return }
         if stream.isRemote, now > lastFrameAt + settings.mediaTimeoutMs { return finish(.mediaTimeout) }
+        fillSilence(now)
+        guard !isOver, !isTransferring else { return }
         if now >= settings.maxDurationMs { session?.timeIsUp(at: now) }
         session?.tick(at: now)
     }

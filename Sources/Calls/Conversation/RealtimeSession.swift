@@ -146,7 +146,7 @@ final class RealtimeSession: AgentSession {
         // The sound of a caller who is silent while we speak, or has been for long, is not urgent: several frames go
         // in one message.
         let isQuiet =
-            !heard.activity.isSpeech && !heard.isInTurn && machine.isCallerQuiet
+            !heard.activity.isSpeech && !heard.activity.isInDoubt && !heard.isInTurn && machine.isCallerQuiet
             && (graph.speaker.isSpeaking || now > graph.lastSpeechMs + Self.quietAfterMs)
         if !isQuiet, waitingFrames == 0, heard.frame.law == .muLaw, case .muLaw = session.format {
             if soundBeganAt == nil { soundBeganAt = now - EncodedFrame.milliseconds }

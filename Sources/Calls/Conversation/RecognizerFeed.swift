@@ -44,6 +44,7 @@ struct RecognizerFeed: ~Copyable {
         } else {
             while heldSilence.popFirst(into: &keptFrame, wide: &keptWide) { recognize(keptFrame, keptWide) }
             recognize(heard.frame, heard.wide)
+            if silentFrames == Self.tailFrames { input.offer(.paused) }
         }
     }
 

@@ -1,6 +1,6 @@
 public import Bridge
 internal import Foundation
-internal import Realtime
+public import Realtime
 public import Store
 
 /// Settings of calls; their configuration keys are declared in `OutboundKeys.swift`.
@@ -72,8 +72,10 @@ public struct CallSettings: Sendable {
         /// The caller's telephone is asked to call (REFER, RFC 3515).
         case blind
     }
-    /// Whether a callee's speech can be recognised in a language; else answers are taken by keypad.
-    public var understands: @Sendable (_ language: String) -> Bool = { LanguageTag.primary($0) == "en" }
+    /// How a call can be held in a language.
+    public var support: @Sendable (_ language: String) -> LanguageSupport = {
+        LanguageTag.primary($0) == "en" ? .understood : .keypad
+    }
     public init() {}
 
     /// Of a call: its longest duration is its own.

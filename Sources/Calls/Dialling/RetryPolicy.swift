@@ -49,7 +49,7 @@ struct RetryPolicy: Sendable {
             call.attempts[call.attempts.count - 1].code = outcome.code
             call.attempts[call.attempts.count - 1].reason = outcome.reason
         }
-        let willRetry = retries(call, after: outcome.state)
+        let willRetry = !outcome.isUncertain && retries(call, after: outcome.state)
         if outcome.state == .cancelled {
             try call.apply(.cancel)
         } else {

@@ -20,12 +20,8 @@ actor ArrivedCall: CarriedAttempt {
     private let line: CallLine
     private let settings: CallSettings
     private let journal: CallJournal
-    private(set) var conversation: (any CarriedConversation)?
-    private var isOver = false
-    /// To be hung up as soon as its conversation is known.
-    private var wantedEnd: EndReason?
-    private var watchdog: Task<Void, Never>?
-    private var done: CheckedContinuation<Void, Never>?
+    private var awaited = AwaitedConversation()
+    var conversation: (any CarriedConversation)? { awaited.current }
 
     init(
         _ record: Call, by carrier: (any Carrier)?, line: CallLine, settings: CallSettings,
@@ -67,7 +63,7 @@ actor ArrivedCall: CarriedAttempt {
             call: record, engines: engines, settings: settings, journal: journal, release: { [self] in await release() }
         ) {
             ended()
-            Task { await self.over() }
+            Task { await self.ended() }
         }
         Task { await self.began(carried) }
         return carried
@@ -76,26 +72,19 @@ actor ArrivedCall: CarriedAttempt {
     /// Runs the call to its end; when it returns, all of it is stored.
     func run() async {
         journal.logger.info("a call comes in")
-        watchdog = Task {
-            try? await Task.sleep(for: .seconds(Self.mediaLimit))
-            if !Task.isCancelled { self.noMedia() }
-        }
-        if !isOver { await withCheckedContinuation { done = $0 } }
-        watchdog?.cancel()
+        awaited.limit(Self.mediaLimit) { await self.noMedia() }
+        await withCheckedContinuation { awaited.tellsEnd($0) }
         line.calls.stopAwaiting(record.id)
         await journal.close()
         line.calls.remove(record.id)
     }
 
-    private func began(_ carried: any CarriedConversation) {
-        watchdog?.cancel()
-        guard !isOver else { return }
-        conversation = carried
-        if let wantedEnd { Task { await carried.hangUp(wantedEnd) } }
-    }
+    private func began(_ carried: any CarriedConversation) { awaited.began(carried) }
+
+    private func ended() { awaited.end() }
 
     private func noMedia() {
-        guard !journal.isConnected, !isOver else { return }
+        guard !journal.isConnected, !awaited.isOver else { return }
         journal.logger.error("a call that came in brought no media stream: can the provider reach public_url by wss?")
         unanswered("its media stream did not come")
         // This task is the watchdog, which has been cancelled by now.
@@ -103,25 +92,16 @@ actor ArrivedCall: CarriedAttempt {
     }
 
     private func unanswered(_ reason: String, code: Int? = nil) {
-        guard !isOver, !journal.isConnected else { return }
+        guard !awaited.isOver, !journal.isConnected else { return }
         line.calls.stopAwaiting(record.id)
         journal.attemptEnded(AttemptOutcome(state: .failed, code: code, reason: reason))
-        over()
+        awaited.end()
     }
 
     /// A call that was transferred goes on without us.
     private func streamEnded(_ reason: EndReason) async {
-        over()
+        awaited.end()
         if let carrier, reason != .transferred, !type(of: carrier).endsWithStream { await release() }
-    }
-
-    private func over() {
-        guard !isOver else { return }
-        isOver = true
-        watchdog?.cancel()
-        conversation = nil
-        done?.resume()
-        done = nil
     }
 
     /// Has the provider hang up, where nothing else makes it.
@@ -135,7 +115,7 @@ actor ArrivedCall: CarriedAttempt {
     // MARK: What the provider tells, and commands
 
     func take(_ report: CarrierReport) async {
-        guard report.isFinal, !isOver else { return }
+        guard report.isFinal, !awaited.isOver else { return }
         guard journal.isConnected else { return unanswered("the caller gave up before the answer") }
         await hangUp(.calleeHangup)
     }
@@ -147,7 +127,6 @@ actor ArrivedCall: CarriedAttempt {
             cancel()
             return await release()
         }
-        guard let conversation else { return wantedEnd = reason }
-        await conversation.hangUp(reason)
+        await awaited.toHangUp(reason)?.hangUp(reason)
     }
 }

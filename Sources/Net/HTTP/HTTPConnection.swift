@@ -29,13 +29,16 @@ final class HTTPConnection {
         static let idle: UInt64 = 60_000
         /// Without taking a byte of the answer.
         static let write: UInt64 = 30_000
-        /// After the last answer, for the client to close: a reset would take the answer with it.
+        /// After the last answer, for the client to close, and after each piece that it still sends: a reset would take
+        /// the answer with it.
         static let linger: UInt64 = 1_000
+        /// For all of these pieces.
+        static let lingerWhole: UInt64 = 10_000
     }
     /// Bytes of later requests that are read before the answer to this one is sent.
     static let readAheadLimit = 32_768
     /// Bytes that still come after a refusal and are thrown away; more ends the connection.
-    static let lingerLimit = 1 << 20
+    static let lingerLimit = 8 << 20
     /// Bytes written at a time, and times in one turn of the loop.
     private static let chunk = 16_384
     private static let writesPerTurn = 4
@@ -44,7 +47,7 @@ final class HTTPConnection {
         case waiting
         case answering
         case writing(HTTPResponse, sent: Int)
-        case lingering(left: Int)
+        case lingering(left: Int, until: UInt64)
         case webSocket
         case closed
     }
@@ -99,9 +102,10 @@ final class HTTPConnection {
         }
         switch phase {
         case .closed, .webSocket: return -1
-        case .lingering(let left):
+        case .lingering(let left, let until):
             guard bytes.count <= left else { return -1 }
-            phase = .lingering(left: left - bytes.count)
+            phase = .lingering(left: left - bytes.count, until: until)
+            deadlineMs = max(deadlineMs ?? 0, min(until, EventLoop.nowMs() + Deadline.linger))
             return 0
         case .answering, .writing:
             parser.append(UnsafeRawBufferPointer(bytes))
@@ -343,7 +347,7 @@ final class HTTPConnection {
     private func linger() -> Int32 {
         guard let wsi else { return -1 }
         socket = nil
-        phase = .lingering(left: Self.lingerLimit)
+        phase = .lingering(left: Self.lingerLimit, until: EventLoop.nowMs() + Deadline.lingerWhole)
         deadlineMs = EventLoop.nowMs() + Deadline.linger
         resumeReading()
         guard lws_partial_buffered(wsi) == 0 else {

@@ -1,14 +1,19 @@
 /// One frame of a call as barge-in sees it.
 public struct BargeInInput: Sendable, Equatable {
     public var isCallerSpeech: Bool
+    /// A sound of the caller's that may prove to be speech. It counts as speech from the moment that it does.
+    public var isInDoubt: Bool
     /// Our speech is being played to the caller, or held back by a pause.
     public var isAISpeaking: Bool
     /// The caller cannot interrupt now (a disclosure that must be heard).
     public var isMuted: Bool
     /// Words of the caller so far, backchannels not counted; nil where no recogniser tells before the turn's end.
     public var words: Int?
-    public init(isCallerSpeech: Bool, isAISpeaking: Bool, isMuted: Bool = false, words: Int? = nil) {
+    public init(
+        isCallerSpeech: Bool, isInDoubt: Bool = false, isAISpeaking: Bool, isMuted: Bool = false, words: Int? = nil
+    ) {
         self.isCallerSpeech = isCallerSpeech
+        self.isInDoubt = isInDoubt
         self.isAISpeaking = isAISpeaking
         self.isMuted = isMuted
         self.words = words
@@ -52,6 +57,8 @@ public struct BargeIn: Processor {
     private let configuration: Configuration
     private var state = State.idle
     private var speechFrames = 0
+    /// Frames in doubt since the last frame of speech.
+    private var doubtfulFrames = 0
     private var gapFrames = 0
 
     public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
@@ -61,17 +68,23 @@ public struct BargeIn: Processor {
 
     public mutating func process(_ input: BargeInInput, into output: inout [Interruption]) {
         if input.isCallerSpeech {
-            speechFrames += 1
+            speechFrames += 1 + doubtfulFrames
+            doubtfulFrames = 0
+            gapFrames = 0
+        } else if input.isInDoubt {
+            doubtfulFrames += 1
             gapFrames = 0
         } else {
             gapFrames += 1
+            if gapFrames > 1 { doubtfulFrames = 0 }
         }
         let gapMs = gapFrames * EncodedFrame.milliseconds
         let speechMs = speechFrames * EncodedFrame.milliseconds
         switch state {
         case .idle:
             if gapFrames > 1 { speechFrames = 0 }
-            guard input.isAISpeaking, !input.isMuted, speechMs >= configuration.minimumMs else { return }
+            let soundMs = speechMs + doubtfulFrames * EncodedFrame.milliseconds
+            guard input.isAISpeaking, !input.isMuted, soundMs >= configuration.minimumMs else { return }
             state = .paused
             output.append(.pause)
             confirm(speechMs, input.words, into: &output)
@@ -101,6 +114,7 @@ public struct BargeIn: Processor {
     public mutating func flush() {
         state = .idle
         speechFrames = 0
+        doubtfulFrames = 0
     }
 }
 
@@ -114,8 +128,9 @@ public final class BargeInStage: CallerStage {
     public func process(_ heard: inout HeardFrame) {
         bargeIn.process(
             BargeInInput(
-                isCallerSpeech: heard.activity.isSpeech, isAISpeaking: heard.call.isAISpeaking,
-                isMuted: !heard.call.isInterruptible, words: heard.call.callerWords),
+                isCallerSpeech: heard.activity.isSpeech, isInDoubt: heard.activity.isInDoubt,
+                isAISpeaking: heard.call.isAISpeaking, isMuted: !heard.call.isInterruptible,
+                words: heard.call.callerWords),
             into: &heard.interruptions)
     }
 }

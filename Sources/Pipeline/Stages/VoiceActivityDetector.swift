@@ -1,17 +1,23 @@
 /// What the detector says of one frame.
 public struct VoiceActivity: Sendable, Equatable {
+    /// A line whose noise floor is above this is noisy, dB below full scale. Telephone lines have −70 to −55.
+    private static let quietFloor: Float = -50
+
     public var isSpeech: Bool
+    /// A sound that may prove to be speech: reason enough to be silent, but no turn of the caller's yet.
+    public var isInDoubt = false
     /// Frame energy in dB below full scale, −96...0.
     public var level: Float
-    public init(isSpeech: Bool, level: Float) {
+    /// The quietest frame of the last one to two seconds before this one, dB below full scale, −70...−35.
+    public var noiseFloor: Float
+    public init(isSpeech: Bool, level: Float, noiseFloor: Float = -70) {
         self.isSpeech = isSpeech
         self.level = level
+        self.noiseFloor = noiseFloor
     }
-}
 
-/// A detector that was trained, in the place of the built-in one. Belongs to one call.
-public protocol TrainedDetector: AnyObject {
-    func isSpeech(_ frame: EncodedFrame) -> Bool
+    /// On a quiet line what stands out of the floor is a sound of the caller's.
+    public var isQuietLine: Bool { noiseFloor <= Self.quietFloor }
 }
 
 /// Speech or not, a frame at a time: energy over a tracked noise floor, helped by the zero-crossing rate.
@@ -66,13 +72,13 @@ public struct VoiceActivityDetector: Processor {
             }
         }
         let level = Self.decibels(meanSquare: Float(energy) / Float(EncodedFrame.byteCount))
-        if frame.isConcealed { return VoiceActivity(isSpeech: false, level: level) }
+        if frame.isConcealed { return VoiceActivity(isSpeech: false, level: level, noiseFloor: noiseFloor) }
         let margin = 3 + 12 * configuration.threshold
         // Fricatives are weak but cross zero often: they keep a word together.
         let isFricative = crossings > 60 && level > noiseFloor + margin * 0.6
         let isSpeech = level > configuration.minimumLevel && (level > noiseFloor + margin || isFricative)
-        track(level)
-        return VoiceActivity(isSpeech: isSpeech, level: level)
+        defer { track(level) }
+        return VoiceActivity(isSpeech: isSpeech, level: level, noiseFloor: noiseFloor)
     }
 
     private mutating func track(_ level: Float) {
@@ -96,23 +102,5 @@ public struct VoiceActivityDetector: Processor {
         let mantissa = Float(bitPattern: (bits & 0x7F_FFFF) | 0x3F80_0000)
         let log2 = exponent + (-0.344_845 * mantissa + 2.024_658) * mantissa - 1.674_873
         return min(0, 3.010_3 * log2 - 90.309)
-    }
-}
-
-/// Speech or not: by the built-in detector, or by a trained one in its place.
-public final class VoiceActivityStage: CallerStage {
-    public let name = "voice-activity"
-    private var detector: VoiceActivityDetector
-    private let trained: (any TrainedDetector)?
-
-    public init(_ configuration: VoiceActivityDetector.Configuration, trained: (any TrainedDetector)? = nil) {
-        detector = VoiceActivityDetector(configuration)
-        self.trained = trained
-    }
-
-    public func process(_ heard: inout HeardFrame) {
-        heard.activity = detector.detect(heard.frame)
-        guard let trained else { return }
-        heard.activity.isSpeech = trained.isSpeech(heard.frame) && !heard.frame.isConcealed
     }
 }

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// The answer to one question.
 public struct Answer: Sendable, Equatable, Codable {
-    public enum Status: String, Sendable, Codable {
+    public enum Status: String, Sendable, Codable, CaseIterable {
         case pending, answered, unclear, refused
         case notAsked = "not_asked"
     }
@@ -18,7 +18,7 @@ public struct Answer: Sendable, Equatable, Codable {
         }
     }
     /// How an answer was made sure of, if not by what was said alone.
-    public enum Settled: String, Sendable, Codable {
+    public enum Settled: String, Sendable, Codable, CaseIterable {
         /// The callee said yes to "Did you say …?", or said the same again.
         case confirmed
         case keypad

@@ -46,7 +46,7 @@ struct AnswerReading {
             if agrees(words, "no") { return .answer(.boolean(false)) }
             if agrees(words, "yes") { return .answer(.boolean(true)) }
         case .number:
-            if let number = SpokenNumber.first(in: words) { return .answer(.number(number)) }
+            if let number = Self.number(in: words) { return .answer(.number(number)) }
             if has("only_me") { return .answer(.number(1)) }
         case .choice:
             if let choice = question.choices.first(where: {
@@ -55,11 +55,15 @@ struct AnswerReading {
                 return .answer(.text(choice))
             }
         case .date:
-            if Self.isDate(words) { return .answer(.text(text)) }
+            if Self.isDate(words) || words.count <= Self.shortAnswer && has("date") { return .answer(.text(text)) }
         case .text:
             if !has("hello") { return .answer(.text(text)) }
         }
         return has("hello") ? .hello : .other
+    }
+
+    private static func number(in words: [String]) -> Double? {
+        SpokenNumber.first(in: words) ?? KoreanNumber.first(in: words) ?? RussianNumber.first(in: words)
     }
 
     /// Words of a yes or a no: anywhere in a short answer, else only at its beginning. "I can" in the middle of a story

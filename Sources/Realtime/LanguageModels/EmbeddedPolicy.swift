@@ -182,7 +182,9 @@ public struct EmbeddedPolicy: LanguageModel {
                 settle(question, .unclear, words: words)
                 goOn(with: "next")
             case .hello:
-                wasQuestionHeard ? ask(tracker.current, counts: false) : greet()
+                guard wasQuestionHeard else { return greet() }
+                // Again and again it is hardly a greeting, but an answer that sounds like one.
+                timesPut > 1 ? notUnderstood(words) : ask(tracker.current, counts: false)
             case .dontKnow:
                 guard let question = tracker.current else { return finish() }
                 settle(question, .unclear, words: words)

@@ -76,7 +76,7 @@ public struct DeepgramRecognizer: SpeechToText {
                 case .input(let batch):
                     for item in batch {
                         switch item {
-                        case .expect: break
+                        case .expect, .paused: break
                         case .audio(let frame): frame.withSamples { stream.heard($0) }
                         case .turnEnded: stream.turnEnded()
                         }

@@ -42,6 +42,7 @@ public struct EmbeddedRecognizer: SpeechToText {
             for item in batch {
                 switch item {
                 case .expect(let next): hints = next
+                case .paused: break
                 case .audio(let frame): audio.append(frame)
                 case .turnEnded:
                     let text = try await finish(&lease, audio, hints)

@@ -41,7 +41,11 @@ public struct FallbackRecognizer: SpeechToText {
         init(sampleRate: Int32) { self.sampleRate = sampleRate }
 
         func take(_ item: RecognizerInput) {
-            if case .expect = item { hints = item } else { kept.append(item) }
+            switch item {
+            case .expect: hints = item
+            case .paused: break
+            case .audio, .turnEnded: kept.append(item)
+            }
             if kept.count > FallbackRecognizer.keptLimit { kept.removeFirst() }
             offer(item)
         }

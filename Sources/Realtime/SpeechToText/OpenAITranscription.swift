@@ -32,26 +32,9 @@ public struct OpenAITranscription: SpeechToText {
     public func recognizes(language: String) -> Bool { true }
 
     public func run(from input: Edge<RecognizerInput>, to output: Edge<TranscriptEvent>) async throws {
-        var samples: [Int16] = []
-        var hints: AnswerHints?
-        while let signal = await input.next() {
-            guard case .data(let item) = signal else {
-                if case .flush = signal { continue }
-                return
-            }
-            switch item {
-            case .expect(let next): hints = next
-            case .audio(let frame):
-                frame.withSamples { samples += $0 }
-                let limit = Self.longestTurnSeconds * Int(sampleRate)
-                if samples.count > limit { samples.removeFirst(samples.count - limit) }
-            case .turnEnded:
-                let turn = samples
-                samples.removeAll(keepingCapacity: true)
-                let text = turn.isEmpty ? "" : try await transcribe(turn, hints)
-                try await output.send(.final(text: text, confidence: nil))
-            }
-        }
+        try await WholeTurns(sampleLimit: Self.longestTurnSeconds * Int(sampleRate)) { turn in
+            .final(text: try await transcribe(turn.samples, turn.hints), confidence: nil)
+        }.run(from: input, to: output)
     }
 
     private struct Answer: Decodable { var text: String }

@@ -66,7 +66,7 @@ public struct SherpaRecognizer: SpeechToText {
                 return
             }
             switch item {
-            case .expect: break
+            case .expect, .paused: break
             case .audio(let frame):
                 frame.withSamples { samples += $0.map { Float($0) / 32_768 } }
                 guard samples.count >= Self.batchSamples else { continue }

@@ -4,10 +4,11 @@ public import Pipeline
 public struct EmbeddedSpeech: TextToSpeech {
     /// Silence before and after a sentence is cut to this, ms: no delay before it, and a natural pause after it.
     private static let leadingSilenceMs = 10
-    private static let trailingSilenceMs = 110
+    private static let trailingSilenceMs = 200
 
     private let workers: WorkerPool
     private let voice: FliteVoice
+    private let cache = SentenceCache()
 
     public init(workers: WorkerPool, voice: FliteVoice = .kal16) {
         self.workers = workers
@@ -25,11 +26,18 @@ public struct EmbeddedSpeech: TextToSpeech {
                 output.flush()
                 continue
             }
-            let voice = voice
-            let frames = try await workers.run { try Self.synthesize(sentence, voice: voice) }
+            let frames = try await frames(sentence)
             for frame in frames { try await output.send(.audio(frame, utterance: sentence.utterance)) }
             try await output.send(.finished(utterance: sentence.utterance))
         }
+    }
+
+    private func frames(_ sentence: Sentence) async throws -> [AudioFrame] {
+        let key = SentenceCache.Key(voice: voice.rawValue, language: sentence.language, text: sentence.text)
+        if let known = cache.frames(key, turn: sentence.turn) { return known }
+        let frames = try await workers.run { [voice] in try Self.synthesize(sentence, voice: voice) }
+        cache.spoke(key, frames)
+        return frames
     }
 
     /// The whole sentence as 20 ms frames at 8 kHz: it takes about 10 ms, so streaming would gain nothing.

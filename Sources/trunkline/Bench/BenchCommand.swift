@@ -5,7 +5,7 @@ struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measures what BENCHMARKS.md tells.",
         subcommands: [
-            BenchPipeline.self, BenchRecognition.self, BenchTurns.self, BenchVoiceActivity.self, BenchCalls.self,
-            BenchStreams.self,
+            BenchPipeline.self, BenchRecognition.self, BenchTurns.self, BenchVoice.self, BenchVoiceActivity.self,
+            BenchCalls.self, BenchStreams.self,
         ])
 }

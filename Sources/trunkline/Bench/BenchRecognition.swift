@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import Pipeline
 import Realtime
 
@@ -16,12 +15,22 @@ struct BenchRecognition: AsyncParsableCommand {
     var voices = RecognitionVoice.groups.joined(separator: ",")
     @Option(help: "Only voices whose name contains this.") var only = ""
     @Option(help: "How often a caller says an answer.") var tries = 3
+    @Option(help: "Codec of the line: \(TelephoneLine.Codec.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var codec = TelephoneLine.Codec.mulaw
     @Option(help: "Decibels of speech over noise; none: no noise.") var noise: Double?
     @Option(help: "Share of the line's packets that are lost, 0-1.") var loss = 0.0
     @Option(help: "Packets that are lost at a time.") var burst = 1
     @Option(help: "Sentences that are no answer, for each voice.") var others = 20
     @Option(help: "Folder of `make speech-pack`; where it has no model, pocketsphinx recognises.")
     var pack = SpeechPack.defaultFolder
+    @Option(help: "File that keeps what was heard: it is not recognised again.") var heard: String?
+    @Flag(
+        help: ArgumentHelp(
+            "Choose Moonshine's thresholds for each synthetic voice on all others.",
+            discussion: "Needs --heard. --codec, --noise, --loss and --tries are of no account."))
+    var leaveOneOut = false
+    @Option(help: "Lines of --leave-one-out: \(TelephoneLine.usual.map(\.name).joined(separator: "; ")).")
+    var lines = TelephoneLine.usual.count
     @Flag(help: "Print every dialogue.") var verbose = false
 
     func validate() throws {
@@ -29,6 +38,10 @@ struct BenchRecognition: AsyncParsableCommand {
         else {
             throw ValidationError("--loss is 0 to 1, --burst 1 to 50, --tries 1 to 5, --others 0 to 200")
         }
+        guard (1...TelephoneLine.usual.count).contains(lines) else {
+            throw ValidationError("--lines is 1 to \(TelephoneLine.usual.count)")
+        }
+        if leaveOneOut, heard == nil { throw ValidationError("--leave-one-out needs --heard FILE") }
         let unknown = groups.subtracting(RecognitionVoice.groups)
         guard unknown.isEmpty else {
             throw ValidationError(
@@ -41,91 +54,63 @@ struct BenchRecognition: AsyncParsableCommand {
 
     private static let worstPhrases = 12
 
-    /// Dialogues by their outcome.
-    private struct Tally {
-        var right: [Int: Int] = [:]
-        var confirmed = 0, wrong = 0, unclear = 0
-        var all: Int { right.values.reduce(0, +) + wrong + unclear }
-
-        mutating func count(_ outcome: RecognitionDialogue.Outcome) {
-            switch outcome {
-            case .right(let tries, let isConfirmed):
-                right[tries, default: 0] += 1
-                if isConfirmed { confirmed += 1 }
-            case .wrong: wrong += 1
-            case .unclear: unclear += 1
-            }
-        }
-
-        /// Share of the dialogues that were right by the second try.
-        var rate: Double { Double(within(2)) / Double(max(1, all)) }
-
-        func within(_ tries: Int) -> Int { right.reduce(0) { $1.key <= tries ? $0 + $1.value : $0 } }
-
-        func row(_ name: String, tries: Int) -> String {
-            let percent = { (count: Int) in String(format: "%.0f", 100 * Double(count) / Double(max(1, all))) }
-            let columns =
-                [name, "\(all)"] + (1...tries).map { percent(within($0)) }
-                + [percent(confirmed), percent(unclear), percent(wrong)]
-            return columns.joined(separator: "  ")
-        }
-    }
-
     func run() async throws {
         var settings = LocalSpeechSettings()
         settings.packFolder = pack
-        let workers = WorkerPool(name: "bench", threads: 1)
-        let recognizer = try await settings.recognizer(workers)
-        let dialogue = RecognitionDialogue(
-            recognizer: recognizer, line: TelephoneLine(loss: loss, burst: burst, noise: noise), tries: tries)
+        let recognizer = try await settings.recognizer(WorkerPool(name: "bench", threads: 1))
+        let ear = try RecognitionEar(recognizer, path: heard)
         let installed = RecognitionVoice.installed(groups).filter { only.isEmpty || $0.name.contains(only) }
         let missing = groups.subtracting(installed.map(\.group)).sorted()
         if !missing.isEmpty, only.isEmpty { print("not installed: \(missing.joined(separator: ", "))") }
         print("recogniser: \(recognizer is MoonshineRecognizer ? "moonshine" : "pocketsphinx")")
-        var byVoice: [(String, Tally)] = [], byPhrase: [String: Tally] = [:], all = Tally()
-        var accepted = 0, foreign = 0, seconds = 0.0, cost = 0.0
+        if leaveOneOut { try await chooseThresholds(ear, installed) } else { try await measure(ear, installed) }
+    }
+
+    private func measure(_ ear: RecognitionEar, _ installed: [RecognitionVoice]) async throws {
+        let line = TelephoneLine(codec: codec, loss: loss, burst: burst, noise: noise)
+        let dialogue = RecognitionDialogue(ear: ear, line: line, tries: tries)
+        var byPhrase: [String: RecognitionTally] = [:], all = RecognitionTally()
+        print(RecognitionTally.heading(tries: tries))
         for voice in installed {
-            var own = Tally()
-            var cases = RecognitionCase.answers
-            if case .recordings = voice.maker { cases = RecognitionCase.recorded }
-            for said in cases {
+            var own = RecognitionTally()
+            for said in voice.isPerson ? RecognitionCase.recorded : RecognitionCase.answers {
                 guard let outcome = try await dialogue.run(said, voice) else { continue }
                 own.count(outcome)
-                all.count(outcome)
-                byPhrase[said.text, default: Tally()].count(outcome)
+                byPhrase[said.text, default: RecognitionTally()].count(outcome)
                 if verbose { print("  \(voice.name)  \(said.text)  \(outcome)") }
             }
-            byVoice.append((voice.name, own))
-            if case .recordings = voice.maker { continue }
-            for other in RecognitionCase.others(others) {
-                guard let speech = try voice.speak(other.text, variation: 0) else { continue }
-                let audio = try dialogue.line.carry(speech)
-                let before = Self.processorSeconds
-                let heard = try await dialogue.recognize(
-                    audio, AnswerHints(kind: other.question.kind, choices: other.question.choices))
-                cost += Self.processorSeconds - before
-                seconds += Double(audio.count) * 0.02
-                foreign += 1
-                let value = heard.isUncertain ? nil : EmbeddedPolicy.value(of: heard.text, question: other.question)
-                if value != nil { accepted += 1 }
-                if verbose, value != nil { print("  \(voice.name)  \(other.text)  taken for \(heard.text)") }
+            for other in RecognitionCase.others(voice.isPerson ? 0 : others) {
+                guard let value = try await dialogue.value(of: other, voice) else { continue }
+                own.countForeign(isAccepted: value != nil)
+                if let value { print("  \(voice.name)  \(other.text)  taken for \(value.text)") }
             }
+            print(own.row(voice.name, tries: tries))
+            all = all + own
         }
-        print(
-            (["voice", "answers"] + (1...tries).map { "right by \($0) %" }
-                + ["confirmed %", "unclear %", "wrong %"]).joined(separator: "  "))
-        for (name, tally) in byVoice { print(tally.row(name, tries: tries)) }
         print(all.row("all", tries: tries))
         print("by phrase, the worst first:")
         let worstFirst = byPhrase.sorted { ($0.value.rate, $0.key) < ($1.value.rate, $1.key) }
         for (phrase, tally) in worstFirst.prefix(Self.worstPhrases) { print(tally.row(phrase, tries: tries)) }
-        print("no answers: \(foreign) sentences, \(accepted) taken for an answer")
-        if seconds > 0 { print(String(format: "cost of these %.3f of real time", cost / seconds)) }
+        print("no answers: \(all.foreign) sentences, \(all.accepted) taken for an answer")
+        let seconds = await ear.heard
+        if seconds > 0 { print("cost of recognition: \(await ear.cost / seconds) of real time") }
     }
 
-    private static var processorSeconds: Double {
-        var now = timespec()
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now)
-        return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
+    private func chooseThresholds(_ ear: RecognitionEar, _ installed: [RecognitionVoice]) async throws {
+        let voices = installed.filter { !$0.isPerson }
+        let choice = ThresholdChoice(ear, lines: Array(TelephoneLine.usual.prefix(lines)), others: others)
+        var left = RecognitionTally()
+        print(RecognitionTally.heading(tries: 2) + "  thresholds chosen on the others")
+        for voice in voices {
+            let limits = try await choice.best(for: voices.filter { $0 != voice })
+            let tally = try await choice.tally(of: [voice], limits)
+            print(tally.row(voice.name, tries: 2) + "  \(limits)")
+            left = left + tally
+        }
+        print(left.row("all, each left out", tries: 2))
+        print("no answers: \(left.foreign) sentences, \(left.accepted) taken for an answer")
+        let limits = try await choice.best(for: voices)
+        print(try await choice.tally(of: voices, limits).row("chosen on all", tries: 2) + "  \(limits)")
+        print(try await choice.tally(of: voices, AnswerThresholds()).row("in use", tries: 2))
     }
 }

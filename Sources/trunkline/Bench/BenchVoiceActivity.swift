@@ -29,7 +29,7 @@ struct BenchVoiceActivity: ParsableCommand {
         let truth = Self.truth(clean)
         let noise = Self.noise(clean.count)
         let babble = try Self.babble(clean.count)
-        let silero = try? SpeechPack(folder: pack)
+        let silero = try? SileroModel(pack: pack)
         if silero == nil { print("no \(pack): run `make speech-pack` to measure Silero too") }
         print(
             "\(clean.count / 8_000) s, \(truth.count { $0 == true }) frames of speech, "
@@ -43,8 +43,9 @@ struct BenchVoiceActivity: ParsableCommand {
             let frames = Self.encoded(Self.mix(clean, sound, snr: snr, truth))
             var builtIn = VoiceActivityDetector()
             report(name, "built-in", truth, frames) { builtIn.detect($0).isSpeech }
+            var beside = VoiceActivityDetector()
             if let detector = try silero?.detector(threshold: 0.5) {
-                report(name, "Silero", truth, frames) { detector.isSpeech($0) }
+                report(name, "Silero", truth, frames) { detector.isSpeech($0, beside.detect($0)) }
             }
         }
     }

@@ -11,14 +11,16 @@ struct RecognitionDialogue {
         case unclear
     }
 
-    let recognizer: any SpeechToText
+    let ear: RecognitionEar
     let line: TelephoneLine
     /// Tries after which a caller gives up.
     let tries: Int
+    var limits = AnswerThresholds()
 
     /// Turns of a dialogue: a try and a confirmation each.
     private var turnLimit: Int { 2 * tries + 2 }
 
+    /// - Returns: nil if the voice cannot say the answer.
     func run(_ case: RecognitionCase, _ voice: RecognitionVoice) async throws -> Outcome? {
         let question = `case`.question
         var conversation = Conversation(brief: Brief(purpose: "a reservation", questions: [question]))
@@ -35,13 +37,13 @@ struct RecognitionDialogue {
                 guard said < tries else { return .unclear }
                 said += 1
             }
-            guard let speech = try voice.speak(text, variation: said - 1) ?? voice.speak(text, variation: 0) else {
+            let turn = RecognitionTurn(voice: voice, text: text, variation: said - 1, hints: hints, line: line)
+            guard let heard = try await ear.hear(turn, limits) else {
                 // A recording has no "yes": its confirmations are taken as understood.
                 guard case .recordings = voice.maker, hints.isConfirming else { return nil }
                 return `case`.isMeant(conversation.tracker.proposed?.value)
                     ? .right(tries: said, confirmed: true) : .unclear
             }
-            let heard = try await recognize(line.carry(speech), hints)
             conversation.items.append(.caller(heard.text))
             if heard.isUncertain { conversation.items.append(.uncertain) }
             try await answer(&conversation)
@@ -77,19 +79,11 @@ struct RecognitionDialogue {
         }
     }
 
-    /// One turn through the recogniser, as a call uses it.
-    func recognize(_ audio: [AudioFrame], _ hints: AnswerHints) async throws -> (text: String, isUncertain: Bool) {
-        let input = Edge<RecognizerInput>("toRecognizer", limit: audio.count + 3, whenFull: .dropOldest)
-        let output = Edge<TranscriptEvent>("transcripts", limit: 64, whenFull: .dropOldest)
-        input.offer(.expect(hints))
-        for frame in audio { input.offer(.audio(frame)) }
-        input.offer(.turnEnded)
-        input.finish()
-        try await recognizer.run(from: input, to: output)
-        output.finish()
-        while case .data(let event)? = await output.next() {
-            if case .final(let text, _, let isUncertain) = event { return (text, isUncertain) }
-        }
-        return ("", false)
+    /// The value that a sentence without an answer is taken for; nil: the voice cannot say it.
+    func value(of other: RecognitionCase, _ voice: RecognitionVoice) async throws -> Answer.Value?? {
+        let hints = AnswerHints(kind: other.question.kind, choices: other.question.choices)
+        let turn = RecognitionTurn(voice: voice, text: other.text, variation: 0, hints: hints, line: line)
+        guard let heard = try await ear.hear(turn, limits) else { return nil }
+        return .some(heard.isUncertain ? nil : EmbeddedPolicy.value(of: heard.text, question: other.question))
     }
 }

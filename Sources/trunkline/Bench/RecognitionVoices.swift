@@ -4,8 +4,8 @@ import Pipeline
 import Realtime
 
 /// A voice of a speech synthesiser of Debian's, or a person's recordings.
-struct RecognitionVoice: Sendable {
-    enum Maker: Sendable {
+struct RecognitionVoice: Hashable, Sendable {
+    enum Maker: Hashable, Sendable {
         case flite(String)
         case espeak(String, speed: Int)
         case festival(String)
@@ -39,6 +39,8 @@ struct RecognitionVoice: Sendable {
                 name: "recordings-allison", group: "recordings",
                 maker: .recordings(folder: "/usr/share/asterisk/sounds/en_US_f_Allison/digits"))
         ]
+
+    var isPerson: Bool { if case .recordings = maker { true } else { false } }
 
     private var program: String {
         switch maker {

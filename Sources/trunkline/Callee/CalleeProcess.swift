@@ -8,11 +8,16 @@ final class CalleeProcess: Sendable {
     private static let lineLimit = 1_000
 
     /// Returns when the callee has said that it is ready; `onLine` gets every line after that.
-    init(persona: Persona, port: UInt16, onLine: @escaping @Sendable (Data) -> Void) async throws {
+    /// - Parameter cores: on which it runs, as taskset names them; nil: on those of this process.
+    init(
+        persona: Persona, port: UInt16, cores: String? = nil, onLine: @escaping @Sendable (Data) -> Void
+    ) async throws {
         let process = Process()
         self.process = process
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["callee", "--persona", persona.rawValue, "--port", String(port), "--with-parent"]
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        let arguments = ["callee", "--persona", persona.rawValue, "--port", String(port), "--with-parent"]
+        process.executableURL = cores == nil ? program : URL(fileURLWithPath: "/usr/bin/taskset")
+        process.arguments = (cores.map { ["-c", $0, program.path] } ?? []) + arguments
         let pipe = Pipe()
         process.standardOutput = pipe
         do { try process.run() } catch { throw ConfigurationError("cannot start the callee: \(error)") }

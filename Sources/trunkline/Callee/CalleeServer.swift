@@ -19,12 +19,12 @@ final class CalleeServer: Sendable {
         var configuration = UserAgent.Configuration()
         configuration.host = host
         configuration.port = port
-        let model = try AcousticModel()
+        let model = try persona.understands ? AcousticModel() : nil
         var handlers = UserAgent.Handlers()
         handlers.incoming = { incoming in
             report(["event": "invite", "from": incoming.from, "outbound_id": incoming.outboundID ?? ""])
-            let ear = persona == .load ? nil : try? CalleeEar(model: model)
-            guard ear != nil || persona == .load else { return nil }
+            let ear = model.flatMap { try? CalleeEar(model: $0) }
+            guard ear != nil || model == nil else { return nil }
             let call = CalleeCall(
                 loop: loop, persona: persona, dialog: incoming.dialog, ear: ear, voice: voice, report: report)
             if persona == .rejects {

@@ -22,4 +22,12 @@ enum Persona: String, CaseIterable, ExpressibleByArgument, Sendable {
     case keypad
     /// Says yes after every turn of the AI without listening to it: cheap, for load.
     case load
+
+    /// Whether what it does depends on the words of the AI. Recognising them is most of a callee's work.
+    var understands: Bool {
+        switch self {
+        case .cooperative, .opposite, .mumbles, .busy, .refuses, .wrongNumber, .interrupts, .hangsUp: true
+        case .silent, .noAnswer, .rejects, .voicemail, .keypad, .load: false
+        }
+    }
 }

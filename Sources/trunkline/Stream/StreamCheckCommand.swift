@@ -117,7 +117,7 @@ struct StreamCheckCommand: AsyncParsableCommand {
         guard plan.canSign(secret) else {
             let name = plan.dialect.traits.name
             throw StreamCommand.fail(
-                plan.dialect.conformance.sign == nil
+                plan.dialect.traits.sign == nil
                     ? "--secret: this carrier signs no upgrades (\(name))"
                     : "--secret is none of this carrier's, or it needs --token, too (\(name))")
         }

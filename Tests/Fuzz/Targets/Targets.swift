@@ -48,4 +48,5 @@ let targets: [FuzzTarget] =
         FuzzTarget("answer-reading", maximumLength: 1_024, fuzzAnswerReading),
         // Files
         FuzzTarget("wav", maximumLength: 8_192, fuzzWave),
+        FuzzTarget("speech-tokens", fuzzSpeechTokens),
     ] + Dialects.all.map { dialect in FuzzTarget("stream-" + dialect.traits.name) { fuzzDialect(dialect, $0) } }

@@ -6,7 +6,7 @@ enum CommonRules {
 
     static func all(of dialect: any MediaStreamDialect.Type) -> [ConformanceRule] {
         let declared = dialect.conformance
-        return connection(declared) + signature(declared) + messages(dialect.traits, declared)
+        return connection(declared) + signature(dialect.traits, declared) + messages(dialect.traits, declared)
             + sound(dialect.traits, declared) + conversation(declared) + end(declared)
     }
 
@@ -64,8 +64,8 @@ enum CommonRules {
     }
 
     /// Where the carrier signs its upgrades.
-    private static func signature(_ declared: DialectConformance) -> [ConformanceRule] {
-        guard declared.sign != nil else { return [] }
+    private static func signature(_ traits: DialectTraits, _ declared: DialectConformance) -> [ConformanceRule] {
+        guard traits.sign != nil else { return [] }
         return [
             .stream("wrong-signature", "A stream with a wrong signature gets no conversation.", declared.source) {
                 trial($0.wrongSignature, "secret", "--secret")
@@ -146,10 +146,22 @@ enum CommonRules {
                     return message.sound == nil ? .wrong("\(path) is not Base64") : .right
                 })
         }
+        let understood = ConformanceRule.stream(
+            "understood", "Our own codec of the dialect understands what the other rules allow.", declared.source
+        ) {
+            facts in
+            guard facts.misunderstood > 0 else {
+                return facts.heard.isEmpty && facts.firstSoundMs == nil
+                    ? .notSeen("the server sent nothing") : .pass("all of it was understood")
+            }
+            return .fail("\(facts.misunderstood) messages were not: \(facts.misunderstoodReason ?? "")")
+        }
+        // Without messages that are declared no format is known.
+        guard declared.shape.text != .free else { return rules + [understood] }
         rules += [
             .message("sound-order", "No sound comes before the format is settled.", declared.source) {
                 message, context in
-                guard message.sound != nil, context.shape.text != .free else { return .other }
+                guard message.sound != nil else { return .other }
                 return context.format == nil ? .wrong("sound before that") : .right
             },
             .message("whole-samples", "A message holds whole samples, and at least one.", declared.source) {
@@ -161,16 +173,7 @@ enum CommonRules {
             .stream("encoding", "Sound is in the format that was announced, without a header.", declared.source) {
                 $0.look.finding ?? .notSeen("too little sound was heard")
             },
-            .stream(
-                "understood", "Our own codec of the dialect understands what the other rules allow.", declared.source
-            ) {
-                facts in
-                guard facts.misunderstood > 0 else {
-                    return facts.heard.isEmpty && facts.look.finding == nil
-                        ? .notSeen("the server sent nothing") : .pass("all of it was understood")
-                }
-                return .fail("\(facts.misunderstood) messages were not: \(facts.misunderstoodReason ?? "")")
-            },
+            understood,
         ]
         return rules
     }

@@ -105,9 +105,6 @@ public struct DialectConformance: Sendable {
     public var unknown: String?
     /// A server must not close without having asked for the end.
     public var asksToEnd = false
-    /// The headers by which the carrier signs an upgrade with a secret; none: the secret is none of its. nil: it signs
-    /// no upgrades.
-    public var sign: (@Sendable (SignedUpgrade, _ secret: String) -> [(name: String, value: String)])?
 
     public init(source: String, shape: WireShape, rules: [ConformanceRule] = [], unknown: String? = nil) {
         self.source = source

@@ -9,7 +9,7 @@ public struct CheckPlan: Sendable {
     public var format: WireFormat?
     /// Of a token that lets the stream in; it is put where the dialect has its first place for one.
     public var token: String?
-    /// Signs the upgrade of `url`, the server's own, where the carrier does so; see `DialectConformance.sign`.
+    /// Signs the upgrade of `url`, the server's own, where the carrier does so; see `DialectTraits.sign`.
     public var secret: String?
     public var url: WebSocketURL?
     public var headers: [(name: String, value: String)] = []
@@ -28,13 +28,7 @@ public struct CheckPlan: Sendable {
 
     /// Whether the dialect's carrier makes a signature of this.
     public func canSign(_ secret: String) -> Bool {
-        guard let url, let place = dialect.traits.tokens.first else { return false }
-        var parameters: [String: String] = [:], headers: [(String, String)] = []
-        var query: [(name: String, value: String)] = []
-        place.put(token ?? "", parameters: &parameters, headers: &headers, query: &query)
-        let given =
-            dialect.headers(of: StreamStart(streamID: "", callID: "")) + headers.map { (name: $0.0, value: $0.1) }
-        return dialect.conformance.sign?(SignedUpgrade(url, adding: query, headers: given), secret).isEmpty == false
+        url.map { dialect.canSign($0, token: token, secret: secret) } ?? false
     }
 }
 
@@ -129,7 +123,7 @@ public final class StreamCheck {
             place.put(token, parameters: &start.parameters, headers: &headers, query: &attempt.query)
         }
         attempt.headers = headers.map { (name: $0.0.lowercased(), value: $0.1) }
-        if let secret, let url = plan.url, let sign = declared.sign {
+        if let secret, let url = plan.url, let sign = plan.dialect.traits.sign {
             attempt.headers += sign(SignedUpgrade(url, adding: attempt.query, headers: attempt.headers), secret)
         }
         attempt.subprotocols = plan.dialect.traits.subprotocols.first.map { [$0] } ?? []
@@ -324,7 +318,7 @@ public final class StreamCheck {
     }
 
     private func trySignatures() {
-        guard plan.secret != nil, declared.sign != nil else { return finish() }
+        guard plan.secret != nil, plan.dialect.traits.sign != nil else { return finish() }
         // Base64, which some secrets are.
         attempt(plan.token, Data(wrong.utf8).base64EncodedString()) { [self] outcome in
             facts.wrongSignature = outcome

@@ -94,8 +94,9 @@ extension CarrierReport {
     /// - Parameters:
     ///   - requestID: of the placing; nil for a call that came in.
     ///   - status: `ringing`, `in-progress`, `completed`, `busy`, `no-answer`, `timeout`, `cancel` or `failed`.
-    ///   - hangupCode: 1000 cancelled, 2… no such destination, 3000 no answer, 3010 busy line, 3020 rejected, 4… ended
-    ///     as calls do, 5… and more failed (plivo.com/docs/voice/troubleshooting/hangup-causes).
+    ///   - hangupCode: 1000 cancelled, 2… no such destination, 3010 busy line, 3020 rejected, 4… ended as calls do, 5…
+    ///     and more failed (plivo.com/docs/voice/troubleshooting/hangup-causes). 3000, no answer, is as others' code
+    ///     has it.
     ///   - isMachine: `Machine` of machine detection.
     public init(
         plivoCall id: String, requestID: String? = nil, status: String?, hangupCode: Int? = nil,

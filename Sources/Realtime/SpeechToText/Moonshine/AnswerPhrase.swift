@@ -15,9 +15,11 @@ struct AnswerPhrase: Equatable, Sendable {
     var meaning: Meaning
     /// Subtracted from the log probability: a remark is less likely than an answer.
     var penalty: Float {
-        if case .remark = meaning { Self.remarkPenalty } else { 0 }
+        if case .remark(let name) = meaning, name != Self.hum { Self.remarkPenalty } else { 0 }
     }
     private static let remarkPenalty: Float = 2
+    /// It may be a yes, or a sound without meaning.
+    private static let hum = "hum"
 }
 
 extension AnswerPhrase {
@@ -49,7 +51,7 @@ extension AnswerPhrase {
                 "Yes, that is right.", "Yes, that's right.", "Yes, that's correct.", "Yes, that's fine.",
                 "Yes, that works.", "That is right.", "That's right.", "That's correct.", "That's fine.",
                 "That works for me.", "Sounds good.", "I think so.", "I can make it.", "I will be there.",
-                "I'll be there.", "Sure thing.", "All right.", "Uh-huh.", "Mm-hmm.", "I do.", "I am.", "I will.",
+                "I'll be there.", "Sure thing.", "All right.", "I do.", "I am.", "I will.",
             ])
         + all(
             .no,
@@ -71,6 +73,7 @@ extension AnswerPhrase {
         ("wrong", ["You have the wrong number.", "Wrong number."]),
         ("refusal", ["Stop calling me.", "Please stop calling me.", "I'm not interested.", "Not interested."]),
         ("unsure", ["I don't know.", "I'm not sure.", "Maybe.", "No idea."]),
+        (hum, ["Hmm.", "Mm.", "Mm-hmm.", "Uh-huh.", "Um.", "Uh."]),
         ("person", ["Operator.", "Can I speak to a person?", "I want to speak to a person."]),
     ].flatMap { all(.remark($0.0), $0.1) }
 

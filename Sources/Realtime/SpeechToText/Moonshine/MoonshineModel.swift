@@ -1,13 +1,13 @@
 internal import CMoonshine
 internal import Foundation
 
-/// The English speech model Moonshine (github.com/moonshine-ai/moonshine, MIT), as the PyPI package `moonshine_cpp`
-/// ships it and `make speech-pack` unpacks it. ONNX Runtime of the same folder runs it.
+/// The English speech model Moonshine (github.com/moonshine-ai/moonshine, MIT), as `make speech-pack` makes it from the
+/// PyPI package `moonshine_cpp` (`scripts/quantise-speech-model`). ONNX Runtime of the same folder runs it.
 ///
-/// All calls share one model: 90 MB. `@unchecked Sendable`: the library's sessions are thread-safe, and nothing here
+/// All calls share one model: 160 MB. `@unchecked Sendable`: the library's sessions are thread-safe, and nothing here
 /// changes after the start.
 public final class MoonshineModel: @unchecked Sendable {
-    static let files = ["encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin"]
+    static let files = ["encoder.onnx", "decoder.onnx", "tokenizer.bin"]
     private static let library = "libonnxruntime.so"
 
     let tokenizer: MoonshineTokenizer
@@ -49,10 +49,16 @@ public final class MoonshineModel: @unchecked Sendable {
 
     /// What was heard, and how likely texts are. Used by one thread at a time.
     final class Utterance: LikelihoodSource {
-        private static let tokenLimit = 96
+        /// Tokens of a text: some at least, and for each second of sound more than a fast speaker has. (The model's
+        /// authors take 6.5 a second.) In noise the model repeats a word without end.
+        private static let leastTokens = 8
+        private static let tokensPerSecond = 8
+        private static let mostTokens = 96
+        private static let sampleRate = 16_000
 
         private let model: MoonshineModel
         private let pointer: OpaquePointer
+        private let tokenLimit: Int
         private let first: [Float]
 
         fileprivate init(_ model: MoonshineModel, _ samples: [Float]) throws(SpeechError) {
@@ -63,6 +69,7 @@ public final class MoonshineModel: @unchecked Sendable {
             }
             self.pointer = pointer
             self.first = first
+            tokenLimit = min(Self.mostTokens, Self.leastTokens + samples.count * Self.tokensPerSecond / Self.sampleRate)
         }
 
         deinit { cmoonshine_forget(pointer) }
@@ -88,7 +95,7 @@ public final class MoonshineModel: @unchecked Sendable {
 
         /// The likeliest text, whatever it may be, and its log probability.
         func transcribe() throws(SpeechError) -> (text: String, score: Float) {
-            var tokens = [Int32](repeating: 0, count: Self.tokenLimit)
+            var tokens = [Int32](repeating: 0, count: tokenLimit)
             var score: Float = 0
             let count = cmoonshine_transcribe(pointer, &tokens, Int32(tokens.count), &score)
             guard count >= 0 else { throw SpeechError("speech-to-text/embedded could not transcribe", .broken) }

@@ -6,21 +6,15 @@ public import Pipeline
 /// each of them is, so that an unusual voice whose "five" it would write as "I'm" is understood all the same. A phrase
 /// that is likely enough, and likelier than all of another meaning, is what was said. One that is less clear is marked
 /// as uncertain, and the dialogue asks back. Where no phrase fits, the turn's text is what the model writes.
+///
+/// A short turn is recognised at each pause, since the turn may end with it: the answer is there when it does.
 public struct MoonshineRecognizer: SpeechToText {
-    /// What is certain, and what may be asked back; measured with `trunkline bench recognition` (BENCHMARKS.md).
-    struct Thresholds: Sendable {
-        var certainScore: Float = -5
-        var certainMargin: Float = 2.5
-        var likelyScore: Float = -9
-        var likelyMargin: Float = 0.8
-        /// A free text that is less likely than this for each of its words is noise, or speech that was not understood.
-        var wordScore: Float = -2.5
-    }
-
     /// A longer turn is no short answer, ms.
     private static let phraseMs = 4_000
     /// Audio of one turn that is examined, ms; a longer turn is a monologue.
     private static let longestTurnMs = 20_000
+    /// Turns of all calls that are recognised or wait for it: 160 MB at most. More would wait for minutes.
+    static let turnsInHand = 256
     /// Less audio is no word, ms.
     private static let shortestTurnMs = 100
     private static let samplesPerMs = 16
@@ -30,6 +24,7 @@ public struct MoonshineRecognizer: SpeechToText {
     private let model: MoonshineModel
     private let workers: WorkerPool
     private let trees: PhraseTrees
+    private let inHand = WholeTurns.InHand(limit: turnsInHand)
 
     public init(model: MoonshineModel, workers: WorkerPool) {
         self.model = model
@@ -40,7 +35,11 @@ public struct MoonshineRecognizer: SpeechToText {
     /// Builds what every call needs.
     public func warmUp() async throws {
         try await workers.run { [self] in
-            for kind in Question.Kind.allCases where kind != .choice { _ = trees.tree(for: AnswerHints(kind: kind)) }
+            for kind in Question.Kind.allCases where kind != .choice {
+                for isConfirming in [false, true] {
+                    _ = trees.tree(for: AnswerHints(kind: kind, isConfirming: isConfirming))
+                }
+            }
         }
     }
 
@@ -48,62 +47,49 @@ public struct MoonshineRecognizer: SpeechToText {
     public func recognizes(language: String) -> Bool { LanguageTag.primary(language) == "en" }
 
     public func run(from input: Edge<RecognizerInput>, to output: Edge<TranscriptEvent>) async throws {
-        var hints: AnswerHints?
-        var samples: [Float] = []
-        while let signal = await input.next() {
-            guard case .data(let item) = signal else {
-                if case .flush = signal { continue }
-                return
-            }
-            switch item {
-            case .expect(let next): hints = next
-            case .audio(let frame):
-                guard samples.count < Self.longestTurnMs * Self.samplesPerMs else { continue }
-                frame.withSamples { samples += $0.map { Float($0) / 32_768 } }
-            case .turnEnded:
-                let heard = samples
-                samples.removeAll(keepingCapacity: true)
-                let expected = hints
-                let recognition = try await workers.run { [self] in try recognize(heard, expected) }
-                try await output.send(recognition.event)
-            }
-        }
+        try await WholeTurns(
+            sampleLimit: Self.longestTurnMs * Self.samplesPerMs, guessLimit: Self.phraseMs * Self.samplesPerMs,
+            inHand: inHand
+        ) { turn in
+            try await workers.run { try turn.isGivenUp ? nil : recognize(turn.samples, turn.hints) }
+        }.run(from: input, to: output)
     }
 
-    /// What one turn was taken for, and why.
-    struct Recognition: Sendable {
-        var text: String
-        var isUncertain = false
-        /// The best phrase, if the turn was short enough to be one.
-        var phrase: PhraseSearch.Result?
-
-        var event: TranscriptEvent { .final(text: text, confidence: nil, isUncertain: isUncertain) }
-    }
-
-    func recognize(_ samples: [Float], _ hints: AnswerHints?, _ limits: Thresholds = Thresholds()) throws(SpeechError)
-        -> Recognition
+    func recognize(_ turn: [Int16], _ hints: AnswerHints?, _ limits: AnswerThresholds = AnswerThresholds())
+        throws(SpeechError) -> TranscriptEvent
     {
-        guard samples.count >= Self.shortestTurnMs * Self.samplesPerMs else { return Recognition(text: "") }
-        let utterance = try model.hear(Self.leveled(samples))
-        var phrase: PhraseSearch.Result?
-        if let hints, hints.kind != .text, samples.count <= Self.phraseMs * Self.samplesPerMs {
-            phrase = try PhraseSearch.best(in: trees.tree(for: hints), utterance)
-        }
-        if let phrase, phrase.score >= limits.certainScore, phrase.margin >= limits.certainMargin {
-            return Recognition(text: phrase.phrase.text, phrase: phrase)
-        }
-        if let phrase, phrase.score >= limits.likelyScore, phrase.margin >= limits.likelyMargin {
-            return Recognition(text: phrase.phrase.text, isUncertain: true, phrase: phrase)
-        }
+        guard let utterance = try utterance(turn) else { return limits.judge("", score: 0, after: nil) }
+        let phrase = try phrase(in: utterance, of: turn, hints)
+        if let found = limits.judge(phrase), !limits.isOpen(found, phrase) { return found }
         let (text, score) = try utterance.transcribe()
-        let words = max(1, text.split(separator: " ").count)
-        guard score >= limits.wordScore * Float(words + 1) else { return Recognition(text: "", phrase: phrase) }
-        // A short answer that fits no phrase was hardly written down rightly.
-        return Recognition(text: text, isUncertain: phrase != nil, phrase: phrase)
+        return limits.judge(HeardTurn(phrase: phrase, text: text, score: score))
+    }
+
+    /// All that a turn sounds like, for choosing thresholds. Takes longer than to recognise it.
+    public func hear(_ turn: [Int16], _ hints: AnswerHints?) throws -> HeardTurn {
+        guard let utterance = try utterance(turn) else { return HeardTurn(phrase: nil, text: "", score: 0) }
+        let phrase = try phrase(in: utterance, of: turn, hints)
+        let (text, score) = try utterance.transcribe()
+        return HeardTurn(phrase: phrase, text: text, score: score)
+    }
+
+    private func utterance(_ turn: [Int16]) throws(SpeechError) -> MoonshineModel.Utterance? {
+        guard turn.count >= Self.shortestTurnMs * Self.samplesPerMs else { return nil }
+        return try model.hear(Self.leveled(turn))
+    }
+
+    /// The best phrase, if the turn is short enough to be one.
+    private func phrase(in utterance: MoonshineModel.Utterance, of turn: [Int16], _ hints: AnswerHints?)
+        throws(SpeechError) -> HeardTurn.Phrase?
+    {
+        guard let hints, hints.kind != .text, turn.count <= Self.phraseMs * Self.samplesPerMs else { return nil }
+        guard let best = try PhraseSearch.best(in: trees.tree(for: hints), utterance) else { return nil }
+        return HeardTurn.Phrase(text: best.phrase.text, score: best.score, margin: best.margin)
     }
 
     /// At one level: the model hears a quiet caller worse.
-    private static func leveled(_ samples: [Float]) -> [Float] {
+    private static func leveled(_ turn: [Int16]) -> [Float] {
+        let samples = turn.map { Float($0) / 32_768 }
         let loudest = samples.reduce(0) { max($0, abs($1)) }
         guard loudest > 0.001 else { return samples }
         let gain = min(0.5 / loudest, 20)

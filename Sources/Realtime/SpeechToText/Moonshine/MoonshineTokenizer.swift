@@ -11,6 +11,8 @@ struct MoonshineTokenizer: Sendable {
     /// Tokens before this one are special ones and single bytes.
     private static let firstPiece = 259
     private static let sizeLimit = 4 << 20
+    /// Tokens of a file; Moonshine has 32 768.
+    private static let countLimit = 1 << 18
 
     private let pieces: [[UInt8]]
     private let numbers: [[UInt8]: Int32]
@@ -43,7 +45,7 @@ struct MoonshineTokenizer: Sendable {
                 guard let more = rest.popFirst() else { return nil }
                 length += Int(more) * 128 - 128
             }
-            guard length <= rest.count else { return nil }
+            guard length <= rest.count, pieces.count < countLimit else { return nil }
             pieces.append(Array(rest.prefix(length)))
             rest = rest.dropFirst(length)
         }

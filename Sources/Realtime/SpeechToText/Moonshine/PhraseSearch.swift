@@ -61,7 +61,7 @@ struct PhraseTree: Sendable {
 }
 
 /// Which phrase was said, of those that may answer a question: a search of the tree by rounds, each of which compares
-/// some branches at once.
+/// the likeliest branches at once. The rest waits: most of it is out of reach as soon as a phrase has been found.
 struct PhraseSearch {
     /// What was said, and how sure that is.
     struct Result: Equatable {
@@ -74,7 +74,7 @@ struct PhraseSearch {
 
     /// Branches of one round.
     private static let branchLimit = 12
-    private static let roundLimit = 5
+    private static let roundLimit = 8
     /// A branch that is less likely than the best phrase by more than this cannot matter.
     private static let reach: Float = 6
     /// Log probabilities below which a branch is not worth a look.
@@ -101,8 +101,9 @@ struct PhraseSearch {
             waiting = waiting.filter { $0.entered > max(floor, best - reach) }
             guard !waiting.isEmpty else { break }
             waiting.sort { $0.entered > $1.entered }
-            let round = waiting.prefix(branchLimit)
-            waiting = Array(waiting.dropFirst(branchLimit))
+            let likely = waiting[0].entered - reach
+            let round = waiting.prefix(branchLimit).prefix { $0.entered > likely }
+            waiting.removeFirst(round.count)
             try source.follow(round.map(\.tokens))
             for (row, branch) in round.enumerated() {
                 let node = tree.nodes[branch.node]

@@ -39,6 +39,13 @@ public final class GenesysDialect: MediaStreamDialect {
         traits.tokens = [.header("x-api-key"), .parameter("token"), .query("token")]
         traits.signatureHeader = GenesysSignature.header
         traits.keyPlace = .header(GenesysSignature.keyHeader)
+        // With the API key, which is the token.
+        traits.sign = { upgrade, secret in
+            let key = upgrade.headers[GenesysSignature.keyHeader] ?? ""
+            return GenesysSignature(apiKey: key, clientSecret: secret)?.headers(
+                target: upgrade.url.path, authority: upgrade.url.authority, headers: upgrade.headers,
+                nonce: upgrade.nonce, at: upgrade.now) ?? []
+        }
         traits.largestMessage = textLimit
         return traits
     }()

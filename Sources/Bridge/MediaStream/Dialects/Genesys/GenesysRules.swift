@@ -35,13 +35,6 @@ extension GenesysDialect {
         }
         var declared = DialectConformance(source: protocolPage, shape: shape, rules: rules)
         declared.asksToEnd = true
-        // The API key is the token.
-        declared.sign = { upgrade, secret in
-            let key = upgrade.headers[GenesysSignature.keyHeader] ?? ""
-            return GenesysSignature(apiKey: key, clientSecret: secret)?.headers(
-                target: upgrade.url.path, authority: upgrade.url.authority, headers: upgrade.headers,
-                nonce: upgrade.nonce, at: upgrade.now) ?? []
-        }
         return declared
     }
 

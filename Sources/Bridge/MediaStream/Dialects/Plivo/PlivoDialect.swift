@@ -16,6 +16,11 @@ public final class PlivoDialect: MediaStreamDialect {
         // `extraHeaders` of the `<Stream>`, or its URL.
         traits.tokens = [.parameter("token"), .query("token")]
         traits.signatureHeader = PlivoSignature.header
+        traits.sign = { upgrade, secret in
+            let code = PlivoSignature(authToken: secret).signature(
+                "GET", url: upgrade.base, query: upgrade.query, nonce: upgrade.nonce)
+            return [(PlivoSignature.header, code), (PlivoSignature.nonceHeader, upgrade.nonce)]
+        }
         return traits
     }()
 

@@ -25,7 +25,7 @@ extension PlivoDialect {
             // plivo-labs/agent-transport
             MessageShape("muteStream"), MessageShape("unmuteStream"),
         ]
-        var declared = DialectConformance(
+        return DialectConformance(
             source: reference, shape: shape,
             rules: [
                 .message(
@@ -45,11 +45,5 @@ extension PlivoDialect {
                 },
             ],
             unknown: #"{"event":"trunkline-check","sequenceNumber":0}"#)
-        declared.sign = { upgrade, secret in
-            let code = PlivoSignature(authToken: secret).signature(
-                "GET", url: upgrade.base, query: upgrade.query, nonce: upgrade.nonce)
-            return [(PlivoSignature.header, code), (PlivoSignature.nonceHeader, upgrade.nonce)]
-        }
-        return declared
     }
 }

@@ -10,6 +10,9 @@ public final class TwilioDialect: MediaStreamDialect {
             formats: [.muLaw8k])
         traits.subprotocols = ["audio.twilio.com"]
         traits.signatureHeader = TwilioREST.signatureHeader
+        traits.sign = { upgrade, secret in
+            [(TwilioREST.signatureHeader, FormSignature(key: secret).signature(url: upgrade.text, form: []))]
+        }
         return traits
     }()
 

@@ -20,7 +20,7 @@ extension TwilioDialect {
             "media": ["event", "streamSid", "media"], "mark": ["event", "streamSid", "mark"],
             "clear": ["event", "streamSid"],
         ]
-        var declared = DialectConformance(
+        return DialectConformance(
             source: messages, shape: shape,
             rules: [
                 .message(
@@ -37,9 +37,5 @@ extension TwilioDialect {
                 },
             ],
             unknown: #"{"event":"trunkline-check","sequenceNumber":"0"}"#)
-        declared.sign = { upgrade, secret in
-            [(TwilioREST.signatureHeader, FormSignature(key: secret).signature(url: upgrade.text, form: []))]
-        }
-        return declared
     }
 }

@@ -4,7 +4,7 @@ public import Net
 ///
 /// Sound is binary: linear 16-bit PCM, the low byte first, 20 ms a message both ways, at the rate that the first
 /// message names. That message has the `headers` of the endpoint (NCCO `connect`) among its own members: they are the
-/// parameters. No member of it is Vonage's own id of the call: whoever writes the NCCO puts it into the header `uuid`.
+/// parameters. No member of it is Vonage's own id of the call: the NCCO must put it into the header `uuid`.
 /// There is no word for the end: the socket closes.
 public final class VonageDialect: MediaStreamDialect {
     /// Hertz, best first: 16 000 is what Vonage's guides ask for.

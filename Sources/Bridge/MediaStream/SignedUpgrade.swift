@@ -14,8 +14,9 @@ public struct SignedUpgrade: Sendable {
     public var now: Date
 
     /// - Parameter more: query items beside the URL's.
-    init(
-        _ url: WebSocketURL, adding more: [(name: String, value: String)], headers: [(name: String, value: String)]
+    public init(
+        _ url: WebSocketURL, adding more: [(name: String, value: String)] = [],
+        headers: [(name: String, value: String)]
     ) {
         self.url = url
         let own = url.path.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
@@ -32,4 +33,16 @@ public struct SignedUpgrade: Sendable {
         return "\(scheme)://\(url.authority)\(url.path.split(separator: "?", maxSplits: 1).first ?? "/")"
     }
     var text: String { "\(url.isSecure ? "wss" : "ws")://\(url.authority)\(url.path)" }
+}
+
+extension MediaStreamDialect {
+    /// Whether the dialect's carrier makes a signature of this.
+    public static func canSign(_ url: WebSocketURL, token: String?, secret: String) -> Bool {
+        guard let sign = traits.sign else { return false }
+        var parameters: [String: String] = [:], query: [(name: String, value: String)] = []
+        var given = headers(of: StreamStart(streamID: "", callID: "")).map { ($0.name, $0.value) }
+        traits.tokens.first?.put(token ?? "", parameters: &parameters, headers: &given, query: &query)
+        let upgrade = SignedUpgrade(url, adding: query, headers: given.map { (name: $0.0, value: $0.1) })
+        return !sign(upgrade, secret).isEmpty
+    }
 }
