@@ -45,6 +45,7 @@ let package = Package(
             name: "Pipeline",
             dependencies: ["CSoxr", .product(name: "DequeModule", package: "swift-collections")],
             swiftSettings: strict),
+        .target(name: "JSON", swiftSettings: strict),
         .target(name: "Problems", swiftSettings: strict),
         .target(name: "Settings", dependencies: ["Yams"], swiftSettings: strict),
         .target(
@@ -100,8 +101,8 @@ let package = Package(
         .target(
             name: "API",
             dependencies: [
-                "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "Net", "Pipeline", "Problems", "Realtime",
-                "Settings",
+                "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "JSON", "Net", "Pipeline", "Problems",
+                "Realtime", "Settings",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -128,6 +129,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: strict),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "NetTests", dependencies: ["Net", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -152,7 +154,7 @@ let package = Package(
         .testTarget(
             name: "APITests",
             dependencies: [
-                "API", "Calls", "Delivery", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
+                "API", "Calls", "Delivery", "JSON", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -164,15 +166,14 @@ let package = Package(
 // with libFuzzer, which would be linked into every program. Of API and Calls only what needs no database: a
 // parser's file is one more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
-    let parsers: Set = ["Settings", "Pipeline", "Net", "Bridge", "Realtime"]
+    let parsers: Set = ["JSON", "Settings", "Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
     package.targets.removeAll {
         $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name)
     }
     package.targets += [
         .target(
-            name: "API", path: "Sources/API",
-            sources: ["JSONValue.swift", "JSONNumber.swift", "ListCursor.swift", "Timestamp.swift"],
+            name: "API", dependencies: ["JSON"], path: "Sources/API", sources: ["ListCursor.swift", "Timestamp.swift"],
             swiftSettings: strict),
         .target(
             name: "Calls", path: "Sources/Calls/Dialling", sources: ["CallAddress.swift", "NumberingPlan.swift"],
@@ -184,7 +185,7 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "API", "Bridge", "Calls", "SIPStream", "Realtime", "Pipeline", "Net",
+                "API", "Bridge", "Calls", "JSON", "SIPStream", "Realtime", "Pipeline", "Net",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),

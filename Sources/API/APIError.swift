@@ -1,4 +1,5 @@
 internal import Calls
+internal import JSON
 internal import Net
 internal import Problems
 internal import Store

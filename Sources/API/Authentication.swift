@@ -24,6 +24,8 @@ struct Principal: Sendable, Equatable {
     /// The id of the key behind it; empty for who came by a password.
     var key: String
     var role: Role
+    /// Whose calls, numbers and people this is about.
+    var company = CompanyID.default
     /// By cookie: then a changing request must come from our own pages.
     var isSession: Bool
 }

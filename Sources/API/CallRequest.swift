@@ -1,6 +1,7 @@
 internal import Calls
 internal import Delivery
 internal import Foundation
+internal import JSON
 internal import Problems
 internal import Realtime
 

@@ -1,6 +1,7 @@
 internal import Bridge
 internal import Calls
 internal import Foundation
+internal import JSON
 internal import Net
 internal import Pipeline
 internal import Problems

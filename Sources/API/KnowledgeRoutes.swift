@@ -1,4 +1,5 @@
 internal import Foundation
+internal import JSON
 internal import KnowledgeBase
 internal import Net
 internal import Problems

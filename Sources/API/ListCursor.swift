@@ -1,3 +1,5 @@
+internal import JSON
+
 /// `next_cursor` of a list: which list it is of, the row it stands behind, and a check, so that one of another list, or
 /// a made-up one, is refused instead of giving a page of something else.
 enum ListCursor: String, CaseIterable, Sendable {

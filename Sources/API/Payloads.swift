@@ -1,5 +1,6 @@
 public import Calls
 public import Foundation
+internal import JSON
 public import Realtime
 internal import Store
 

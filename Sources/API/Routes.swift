@@ -2,6 +2,7 @@ public import Bridge
 public import Calls
 public import Delivery
 public import Foundation
+internal import JSON
 public import KnowledgeBase
 public import Logging
 public import Net

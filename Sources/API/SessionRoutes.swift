@@ -1,5 +1,6 @@
 internal import Calls
 internal import Foundation
+internal import JSON
 internal import Logging
 internal import Net
 internal import Problems

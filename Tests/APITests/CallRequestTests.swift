@@ -2,6 +2,7 @@ import Bridge
 import Calls
 import Delivery
 import Foundation
+import JSON
 import Net
 import Problems
 import Realtime

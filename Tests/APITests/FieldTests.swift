@@ -1,5 +1,6 @@
 import Calls
 import Foundation
+import JSON
 import Problems
 import Testing
 

@@ -1,6 +1,7 @@
 import Bridge
 import Calls
 import Foundation
+import JSON
 import Logging
 import Net
 import Realtime

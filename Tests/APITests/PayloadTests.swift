@@ -1,6 +1,7 @@
 import Bridge
 import Calls
 import Foundation
+import JSON
 import Net
 import Realtime
 import Store

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Net
 import Problems
 import Testing

@@ -1,6 +1,7 @@
 import Calls
 import Delivery
 import Foundation
+import JSON
 import Net
 import Problems
 import Testing

@@ -1,6 +1,7 @@
 internal import Calls
 internal import Delivery
 internal import Foundation
+internal import JSON
 internal import Realtime
 
 /// A member of a request's body, or a parameter of a query: described once.

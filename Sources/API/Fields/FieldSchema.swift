@@ -1,6 +1,7 @@
 internal import Calls
 internal import Delivery
 internal import Foundation
+internal import JSON
 internal import Realtime
 
 /// Descriptions as JSON Schema (draft 2020-12, as OpenAPI 3.1 has it).
@@ -96,8 +97,4 @@ extension Form {
     func schema(_ settings: CallSettings) -> JSONValue {
         .object(Self.schema(fields, isClosed: true, defaults: defaults(settings), notes: notes(settings)))
     }
-}
-
-extension JSONValue {
-    static func whole(_ value: Int) -> JSONValue { .number(Double(value)) }
 }

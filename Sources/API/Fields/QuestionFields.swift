@@ -1,3 +1,4 @@
+internal import JSON
 internal import Problems
 internal import Realtime
 

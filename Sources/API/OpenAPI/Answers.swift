@@ -1,5 +1,6 @@
 internal import Bridge
 internal import Calls
+internal import JSON
 internal import Problems
 internal import Realtime
 internal import Store

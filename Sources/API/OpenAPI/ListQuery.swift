@@ -1,5 +1,6 @@
 internal import Bridge
 internal import Calls
+internal import JSON
 internal import Store
 
 /// What lists are asked by: the routes read their queries by these descriptions.

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// `/openapi.json`: every route of the API (OpenAPI 3.1), and `/docs`, a page that shows it.
 ///
 /// What routes take and give stands in the tables beside this file; a test walks them and the router in both

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import JSON
 
 extension OpenAPI {
     /// Built of the document on the server: no script, nothing from elsewhere.

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// What a route takes and gives.
 struct Operation: Sendable {
     var summary: String

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// JSON Schema of answers, in short.
 enum Schema {
     static let any: JSONValue = ["type": "object"]

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import JSON
 
 @testable internal import API
 @testable internal import Bridge

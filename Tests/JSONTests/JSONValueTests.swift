@@ -1,12 +1,7 @@
-import Bridge
-import Calls
 import Foundation
-import Net
-import Realtime
-import Store
 import Testing
 
-@testable import API
+@testable import JSON
 
 @Suite struct JSONValueTests {
     private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }

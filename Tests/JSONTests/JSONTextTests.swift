@@ -1,12 +1,7 @@
-import Bridge
-import Calls
 import Foundation
-import Net
-import Realtime
-import Store
 import Testing
 
-@testable import API
+@testable import JSON
 
 @Suite struct JSONTextTests {
     @Test func writtenTextParsesEverywhere() throws {

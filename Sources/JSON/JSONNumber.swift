@@ -1,17 +1,17 @@
 /// A number of a JSON text as it was written (RFC 8259 §6): 9007199254740993, 1e400 and 0.1000 come back as they came.
 public struct JSONNumber: Sendable, Equatable, ExpressibleByFloatLiteral {
     /// Characters of a number. RFC 8259 §6 lets a reader set a limit; this is beyond every quantity that has a meaning.
-    static let lengthLimit = 1_024
+    public static let lengthLimit = 1_024
     /// Beyond it not every whole number is a double of its own.
     private static let wholeLimit = 1e15
 
-    let text: String
+    public let text: String
 
     /// - Parameter text: a number by the grammar of RFC 8259 §6.
-    init(written text: String) { self.text = text }
+    public init(written text: String) { self.text = text }
 
     /// What is no number at all in JSON, an infinity, is `null`.
-    init(_ value: Double) {
+    public init(_ value: Double) {
         guard value.isFinite else {
             text = "null"
             return
@@ -21,16 +21,16 @@ public struct JSONNumber: Sendable, Equatable, ExpressibleByFloatLiteral {
     public init(floatLiteral value: Double) { self.init(value) }
 
     /// The nearest double; nil beyond all of them.
-    var nearest: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
+    public var nearest: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
 
     /// The number as a double that says the same, digit by digit; nil where a double would change it.
-    var exact: Double? {
+    public var exact: Double? {
         guard let nearest, let given = Decimals(text), given == Decimals(JSONNumber(nearest).text) else { return nil }
         return nearest
     }
 
     /// A whole number, however it is written: 300, 3e2, 300.0.
-    var integer: Int? { exact.flatMap { Int(exactly: $0) } }
+    public var integer: Int? { exact.flatMap { Int(exactly: $0) } }
 
     /// A number's sign, its digits without zeros at either end, and the power of ten behind them.
     private struct Decimals: Equatable {

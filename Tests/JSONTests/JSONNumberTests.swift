@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import API
+@testable import JSON
 
 @Suite struct JSONNumberTests {
     private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }

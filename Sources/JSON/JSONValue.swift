@@ -10,16 +10,16 @@ public enum JSONValue: Sendable, Equatable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    static let depthLimit = 64
+    public static let depthLimit = 64
 
-    struct ParseError: Error, Equatable {
-        var message: String
-        var offset: Int
+    public struct ParseError: Error, Equatable {
+        public var message: String
+        public var offset: Int
         /// A member stands twice: what it means cannot be told.
-        var isRepetition = false
+        public var isRepetition = false
     }
 
-    init(parsing bytes: [UInt8]) throws(ParseError) {
+    public init(parsing bytes: [UInt8]) throws(ParseError) {
         var parser = Parser(bytes: bytes)
         parser.skipSpace()
         let value = try parser.value(depth: 0)
@@ -203,10 +203,10 @@ public enum JSONValue: Sendable, Equatable {
     }
 
     /// The same value as JSON text, members sorted.
-    var text: String { String(decoding: bytes, as: UTF8.self) }
+    public var text: String { String(decoding: bytes, as: UTF8.self) }
 
     /// As JSON, members in the order of their names.
-    var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         var result: [UInt8] = []
         write(to: &result)
         return result
@@ -266,10 +266,11 @@ public enum JSONValue: Sendable, Equatable {
     }
 
     /// `null` for nil.
-    static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
-    static func optional(_ number: Double?) -> JSONValue { number.map { .number($0) } ?? .null }
+    public static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
+    public static func optional(_ number: Double?) -> JSONValue { number.map { .number($0) } ?? .null }
 
-    static func number(_ value: Double) -> JSONValue { .number(JSONNumber(value)) }
+    public static func whole(_ value: Int) -> JSONValue { .number(Double(value)) }
+    public static func number(_ value: Double) -> JSONValue { .number(JSONNumber(value)) }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
