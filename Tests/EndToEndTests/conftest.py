@@ -358,8 +358,11 @@ CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-extensions", "--disable-
 @pytest.fixture(scope="module")
 def chromium_process():
     """Debian's Chromium, started once for the tests of a file that follow each other."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    # Nine other workers share two cores; a page whose refreshes are slow makes them up to five seconds apart
+    # (`mostInterval` in fresh.js).
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=CHROMIUM)
         yield started

@@ -25,6 +25,9 @@ def test_late_repeated_lost_and_foreign_events_do_no_harm(make_server, telnyx_mo
     for event in ("call.answered", "call.initiated", "call.initiated", "call.answered"):
         phone.tell(event, direction="incoming")
     wait(lambda: phone.carrier and phone.carrier.played_ms() > 300, what="the greeting")
+    wait(
+        lambda: [call["state"] for call in inbound(server)] == ["connected"], what="the record, stored beside the call"
+    )
     assert len(inbound(server)) == 1 and names(phone) == ["answer"]
     stranger = mock.incoming("+15550111", OURS)
     for event in ("call.hangup", "streaming.stopped", "streaming.failed", "call.dtmf.received", "call.something.new"):

@@ -16,7 +16,10 @@ import time
 import pytest
 from conftest import ATTEND
 
-PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_CONT, PTRACE_DETACH = 0x4206, 0x4207, 7, 17
+# Of the calls in which a thread waits for something to do (poll, ppoll, select, epoll_wait, epoll_pwait, futex; x86_64
+# and arm64). Stopped anywhere else it may hold a lock of malloc, and every other thread would stop with it.
+WAITING = {"x86_64": {7, 271, 23, 232, 281, 202}, "aarch64": {73, 72, 22, 98}}[os.uname().machine]
 WAIT_FOR_THREADS = 0x40000000
 # The watchdog's (2 s until it reports, 10 s until it ends the process), with the half second between two looks, and
 # the limit of SIGTERM.
@@ -40,10 +43,23 @@ class Held:
             if (task / "comm").read_text().strip() == name
         ]
         assert found, f"there is no thread {name}"
-        self.thread, self.begun, self.is_released = found[0], time.time(), False
-        for request in (PTRACE_SEIZE, PTRACE_INTERRUPT):
-            if not self.trace(request):
-                pytest.skip(f"this machine does not allow tracing a process: {os.strerror(ctypes.get_errno())}")
+        self.thread, self.is_released = found[0], False
+        if not self.trace(PTRACE_SEIZE):
+            pytest.skip(f"this machine does not allow tracing a process: {os.strerror(ctypes.get_errno())}")
+        for _ in range(1_000):
+            assert self.trace(PTRACE_INTERRUPT), os.strerror(ctypes.get_errno())
+            os.waitpid(self.thread, WAIT_FOR_THREADS)
+            if self.call() in WAITING:
+                break
+            assert self.trace(PTRACE_CONT), os.strerror(ctypes.get_errno())
+            time.sleep(0.002)
+        else:
+            raise AssertionError(f"the thread {name} never waits")
+        self.begun = time.time()
+
+    def call(self):
+        """The system call in which the stopped thread is; -1: in none."""
+        return int((pathlib.Path(f"/proc/{self.server.process.pid}/task/{self.thread}/syscall").read_text()).split()[0])
 
     def trace(self, request):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -56,7 +72,6 @@ class Held:
             os.waitpid(self.thread, options | WAIT_FOR_THREADS)
 
     def release(self):
-        self.reap()  # it has stopped by now: only then it can be let go
         assert self.trace(PTRACE_DETACH), os.strerror(ctypes.get_errno())
         self.is_released = True
 

@@ -170,6 +170,9 @@ final class HTTPConnection {
         guard let wsi else { return }
         if dropsUnsent, case .writing = phase { dropUnsent(wsi) }
         if case .webSocket = phase {} else { phase = .closed }
+        // Not when libwebsockets comes to it, which a busy loop lets wait: connections that give way make room now.
+        parser = HTTPRequestParser()
+        head = nil
         task?.cancel()
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC)
         // On a foreign loop libwebsockets looks at its timers only after an event of its own.
