@@ -73,7 +73,8 @@ export function answersPart(page) {
   function show() {
     const { answers } = page.result;
     part(root, "questions").hidden = answers.length === 0;
-    const settled = answers.filter((answer) => answer.status !== "pending").length;
+    // As `Question.isSettled`: what stayed unclear is not done.
+    const settled = answers.filter((answer) => ["answered", "refused"].includes(answer.status)).length;
     cell(root, "progress", t("{count} of {all}", { count: settled, all: answers.length }));
     const bar = root.querySelector('[data-cell="bar"]');
     bar.max = answers.length || 1;
