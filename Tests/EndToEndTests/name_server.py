@@ -67,9 +67,9 @@ class NameServer(threading.Thread):
             )
 
 
-def with_names(tmp_path, names):
-    """What the server is started with, so that it asks only `names`."""
-    (tmp_path / "resolv.conf").write_text(f"nameserver {names.address}\n")
+def with_names(tmp_path, address):
+    """What the server is started with, so that it asks only the name server of this address."""
+    (tmp_path / "resolv.conf").write_text(f"nameserver {address}\n")
     return ["unshare", "-m", "sh", "-c", f'mount --bind {tmp_path / "resolv.conf"} /etc/resolv.conf && exec "$@"', "sh"]
 
 

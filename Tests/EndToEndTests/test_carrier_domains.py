@@ -34,7 +34,9 @@ def test_a_carrier_is_found_by_its_domain(make_server, tmp_path, service, prefix
             ("second.carrier.test", "A"): ["127.0.0.1"],
         }
     )
-    server = make_server(launcher=with_names(tmp_path, names), TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="carrier.test")
+    server = make_server(
+        launcher=with_names(tmp_path, names.address), TRUNKLINE_OUTBOUND_DEFAULT_GATEWAY="carrier.test"
+    )
     call = server.wait_for(server.create(NUMBERED, [ATTEND]), seconds=60)
     assert call["state"] == "busy", (call["failure_reason"], names.asked)
     assert last.finish() == 0
@@ -49,7 +51,7 @@ def test_a_silent_name_server_delays_no_other_call(make_server, tmp_path):
         {("slow.test", kind): None for kind in ("NAPTR", "SRV", "A", "28")} | {("_sip._udp.slow.test", "SRV"): None}
     )
     server = make_server(
-        launcher=with_names(tmp_path, names),
+        launcher=with_names(tmp_path, names.address),
         TRUNKLINE_OUTBOUND_RING_TIMEOUT="8",
         TRUNKLINE_OUTBOUND_SIP_HOSTS="slow.test,127.0.0.1",
     )
@@ -63,3 +65,21 @@ def test_a_silent_name_server_delays_no_other_call(make_server, tmp_path):
     assert server.wait_for(server.create(quick.address, [ATTEND]), seconds=5)["state"] == "busy"
     call = server.wait_for(slow, seconds=40)
     assert call["state"] in ("failed", "no_answer") and call["failure_reason"], call
+
+
+@pytest.mark.may_skip("a mount namespace")
+@may_mount
+@pytest.mark.parametrize("address", ["255.255.255.255", "2001:db8::53", "127.254.254.254"])
+def test_a_name_server_that_cannot_be_reached_stops_nothing(make_server, tmp_path, address):
+    """No socket can be connected to the first two (EACCES, ENETUNREACH), and nobody listens at the third. sofia tried
+    again without a pause: the SIP thread stood still, and the process was ended after ten seconds. Any INVITE with a
+    name in its Contact was enough."""
+    server = make_server(launcher=with_names(tmp_path, address), TRUNKLINE_OUTBOUND_SIP_HOSTS="gone.test,127.0.0.1")
+    gone = server.create("sip:nobody@gone.test", [ATTEND])
+    for _ in range(8):
+        begun = time.time()
+        assert Hand(server).status("OPTIONS") == 200 and time.time() - begun < 0.5
+        time.sleep(0.2)
+    assert server.request("GET", "/health", key=None)[0] == 200
+    server.request("POST", f"/api/outbound/{gone}/cancel", {})
+    assert server.wait_for(gone, seconds=40)["state"] in ("failed", "no_answer", "cancelled")

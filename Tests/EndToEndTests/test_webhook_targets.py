@@ -200,7 +200,7 @@ def test_a_name_that_resolves_to_loopback_later_is_not_reached(make_server, insi
     target = inside(tls=(certificates / "one.pem", certificates / "one.key"))
     names = Fickle(answers)
     server = make_server(
-        launcher=with_names(tmp_path, names),
+        launcher=with_names(tmp_path, names.address),
         TRUNKLINE_WEBHOOKS_RETRY_SCHEDULE="0,1,1",
         TRUNKLINE_TLS_CA_FILE=str(certificates / "ca.pem"),
     )

@@ -8,6 +8,7 @@
 #include "streams.h"
 #include "admission.h"
 #include "outside.h"
+#include "names.h"
 struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/nua.h>
 #include <sofia-sip/nua_tag.h>
@@ -25,7 +26,6 @@ struct posted { void (*function)(void *); void *argument; };
 #include <sofia-sip/sip_parser.h>
 #include <sofia-sip/msg_addr.h>
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <sys/socket.h>
 #include <linux/filter.h>
 #include <errno.h>
@@ -34,24 +34,6 @@ struct posted { void (*function)(void *); void *argument; };
 #include <string.h>
 #include <stdio.h>
 #include <strings.h>
-
-/* If a response cannot be sent to the source address of its request, sofia looks up the name in its Via with
- * getaddrinfo, which blocks all calls until a name server answers or times out: one forged request would stop the stack
- * for seconds. (sofia looks up the names that we call with its own resolver, which does not block.) So on the SIP
- * thread getaddrinfo accepts numeric addresses only. */
-static __thread int is_sip_thread;
-
-int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
-    static _Atomic(void *) known;
-    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
-    *(void **)&real = behind(&known, "getaddrinfo");
-    if (!real) return EAI_SYSTEM;
-    if (!is_sip_thread) return real(node, service, hints, result);
-    struct addrinfo numeric = { .ai_family = AF_UNSPEC };
-    if (hints) numeric = *hints;
-    numeric.ai_flags |= AI_NUMERICHOST | AI_NUMERICSERV;
-    return real(node, service, &numeric, result);
-}
 
 /* Empty lines before a message are skipped (RFC 3261 §7.5): keep-alives and their answers (RFC 5626 §3.5.1) come in one
  * segment with the message after them. sofia's extract_first() then copies the first line starting at the empty lines,
@@ -381,7 +363,7 @@ csofia_agent *csofia_create(const csofia_configuration *c, csofia_callback callb
     return agent;
 }
 void csofia_run(csofia_agent *agent) {
-    is_sip_thread = 1;
+    names_start();
     /* Foundation does not pass a name to the system that is set before Thread.start has returned. */
     pthread_setname_np(pthread_self(), "sip");
     su_root_run(agent->root);
@@ -389,6 +371,7 @@ void csofia_run(csofia_agent *agent) {
 void csofia_destroy(csofia_agent *agent) {
     outside_start(NULL);
     nua_destroy(agent->nua);
+    names_stop();
     admission_stop();
     streams_stop();
     su_root_destroy(agent->root);

@@ -3,6 +3,7 @@
 #endif
 #define SU_TIMER_ARG_T void
 #include "streams.h"
+#include "names.h"
 #include "csofia.h"
 #include <sofia-sip/msg_addr.h>
 #include <sofia-sip/msg_buffer.h>
@@ -120,6 +121,7 @@ static void sweep(su_root_magic_t *magic, su_timer_t *timer, void *argument) {
         streams.all[kept++] = *stream;
     }
     streams.count = kept;
+    names_tick();
 }
 
 static int same_source(struct stream const *a, struct stream const *b) {
