@@ -144,6 +144,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             ev_run(ev, 0)
             queue.withLock { $0.isDead = true }
             drainAll()
+            // What tickers hold goes while this is still the loop: its end may close sockets and cancel tickers.
+            tickers = [[TickerBody]](repeating: [], count: Self.phases)
+            slowTickers = []
+            drainAll()
             threadID.store(0, ordering: .releasing)
             stopped.signal()
         }

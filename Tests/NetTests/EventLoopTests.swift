@@ -31,6 +31,29 @@ import Testing
         loop.stop()
     }
 
+    private final class LastOwner {
+        let loop: EventLoop
+        let told = Signal()
+        init(_ loop: EventLoop) { self.loop = loop }
+        deinit { told.isOnLoop.withLock { $0 = loop.isCurrent } }
+    }
+    private final class Signal: Sendable { let isOnLoop = Mutex<Bool?>(nil) }
+
+    /// A call that is in progress when the loop ends: what it closes must be closed on the loop.
+    @Test func whatATickerHoldsIsReleasedOnTheLoopWhenTheLoopEnds() async throws {
+        let loop = try EventLoop(name: "test")
+        loop.start()
+        let told = await withCheckedContinuation { continuation in
+            loop.post {
+                let owner = LastOwner(loop)
+                _ = loop.addTicker { _ in _ = owner }
+                continuation.resume(returning: owner.told)
+            }
+        }
+        loop.stop()
+        #expect(told.isOnLoop.withLock { $0 } == true)
+    }
+
     /// The owner of a cancelled ticker may be gone: one more call would end the process.
     @Test func aTickerCancelledDuringATickIsNotCalled() async throws {
         let loop = try EventLoop(name: "test")
