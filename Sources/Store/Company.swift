@@ -13,7 +13,7 @@ public struct Company: Sendable, Equatable, Codable {
         /// Calls at once, in both directions. A call beyond it waits, and one that comes in is told to try again.
         public var concurrentCalls: Int?
         /// Dials begun in a second; those beyond it wait.
-        public var callsPerSecond: Double?
+        public var callsPerSecond: Int?
         /// Calls that are placed in a day, UTC.
         public var callsPerDay: Int?
         /// Of conversations, begun minutes of a month, UTC.

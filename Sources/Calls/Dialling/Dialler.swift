@@ -296,7 +296,7 @@ public actor Dialler {
 
     private func paceCompany(_ company: CompanyID) {
         let perSecond = store.companies.known(company)?.quotas.callsPerSecond
-        companyMayDialAt[company] = perSecond.map { max(companyMayDialAt[company] ?? .now, .now) + .seconds(1 / $0) }
+        companyMayDialAt[company] = perSecond.map { max(companyMayDialAt[company] ?? .now, .now) + .seconds(1 / Double(max(1, $0))) }
     }
 
     /// No more dials in a second than the trunk bears.

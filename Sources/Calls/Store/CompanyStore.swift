@@ -100,5 +100,16 @@ public struct CompanyStore: Sendable {
         try await storage.accounts.revokeKey(company, id, at: now)
     }
 
+    /// Makes a user, or gives one a new password and role.
+    public func saveUser(_ name: String, password: String, role: String, by who: String, at now: Date)
+        async throws(StoreError)
+    {
+        try await storage.accounts.saveUser(company, name, password: password, role: role, by: who, at: now)
+    }
+
+    public func removeUser(_ name: String) async throws(StoreError) {
+        try await storage.accounts.removeUser(company, name)
+    }
+
     public func counts() async throws(StoreError) -> StoreCounts { try await storage.counts(company) }
 }
