@@ -160,7 +160,8 @@ public final class Authenticator: Sendable {
             let member = Member(user)
             state.users[user.name] = member
             return begin(
-                Principal(name: user.name, key: "", role: member.role, company: member.company, isSession: true), &state)
+                Principal(name: user.name, key: "", role: member.role, company: member.company, isSession: true), &state
+            )
         }
     }
 

@@ -72,7 +72,8 @@ struct CallRequest {
     var notAllowed: Routing.Refusal?
 
     init(
-        _ body: [UInt8], of company: CompanyID = .default, settings: CallSettings, webhooks: WebhookSender.Settings, requestedBy: String, now: Date
+        _ body: [UInt8], of company: CompanyID = .default, settings: CallSettings, webhooks: WebhookSender.Settings,
+        requestedBy: String, now: Date
     ) throws(APIError) {
         var fields = try FieldReader(body, Self.form)
         let questions = QuestionFields.questions(&fields)

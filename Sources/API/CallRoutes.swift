@@ -353,7 +353,9 @@ struct CallRoutes: Sendable {
         let (id, number) = (fields.text("operator_id"), fields.text("to"))
         let mode = fields.choice("mode", as: CallSettings.TransferMode.self)
         if id != nil, number != nil { fields.exclude(["to"], beside: ["operator_id"]) }
-        if let id, services.operators.with(principal.company, id: id) == nil { fields.fail("operator_id", .unknownOperator) }
+        if let id, services.operators.with(principal.company, id: id) == nil {
+            fields.fail("operator_id", .unknownOperator)
+        }
         if let number {
             do { _ = try services.settings.routing.route(toSomebody: number) } catch {
                 fields.fail("to", error.problem)

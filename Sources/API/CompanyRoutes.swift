@@ -174,9 +174,10 @@ struct CompanyRoutes: Sendable {
         let callers = fields.list("allowed_callers")?.compactMap { item -> String? in
             if case .text(let number)? = item { number } else { nil }
         }
-        let sent = Set(["webhook_url", "retention_days", "allowed_callers", "time_zone"].filter {
-            fields.sent($0) != nil
-        })
+        let sent = Set(
+            ["webhook_url", "retention_days", "allowed_callers", "time_zone"].filter {
+                fields.sent($0) != nil
+            })
         return { [quotas] company in
             if let name { company.name = name }
             if let secret { company.webhookSecret = secret }
@@ -282,6 +283,11 @@ extension APIError {
                 "quota": .text(use.quota), "limit": .number(use.limit), "used": .number(use.used),
                 "resets_at": .text(Timestamp.text(use.resetsAt)),
             ],
-            headers: [("retry-after", String(Int(clamping: Int64(max(1, min(use.resetsAt.timeIntervalSince(now), 2_678_400))))))])
+            headers: [
+                (
+                    "retry-after",
+                    String(Int(clamping: Int64(max(1, min(use.resetsAt.timeIntervalSince(now), 2_678_400)))))
+                )
+            ])
     }
 }

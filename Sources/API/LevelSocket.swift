@@ -7,7 +7,9 @@ enum LevelSocket {
     static let path = "/api/levels"
     private static let everyMs: UInt64 = 500
 
-    static func serve(_ socket: WebSocket, levels: LiveLevels, of company: CompanyID, isAllowed: @escaping @Sendable () -> Bool) {
+    static func serve(
+        _ socket: WebSocket, levels: LiveLevels, of company: CompanyID, isAllowed: @escaping @Sendable () -> Bool
+    ) {
         var nextAt = socket.loop.timeMs
         var wasEmpty = false
         let ticker = SocketWatch.begin(socket, isAllowed: isAllowed) { now in

@@ -93,7 +93,9 @@ struct NumberRoutes: Sendable {
         for number in page.items {
             items.append(
                 Payloads.callerNumber(
-                    number, dialsToday: try await services.store(principal).numbers.dials(showing: number.number, since: since)))
+                    number,
+                    dialsToday: try await services.store(principal).numbers.dials(showing: number.number, since: since))
+            )
         }
         // Those of the configuration cannot be changed here.
         let routing = services.settings(principal).routing

@@ -34,7 +34,8 @@ struct WebhookRoutes: Sendable {
 
     /// All that were given up.
     func replayDead(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        await replayed(try await services.store(principal).deliveries.replay(nil, at: services.now()), principal, target: "")
+        await replayed(
+            try await services.store(principal).deliveries.replay(nil, at: services.now()), principal, target: "")
     }
 
     private func replayed(_ count: Int, _ principal: Principal, target: String) async -> HTTPResponse {

@@ -35,7 +35,9 @@ struct Backup: AsyncParsableCommand {
         try? files.removeItem(atPath: partial)
         try files.createDirectory(
             atPath: partial + "/recordings", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        do { try store.installation.storage.backUp(to: partial + "/calls.sqlite") } catch { throw ValidationError(error.message) }
+        do { try store.installation.storage.backUp(to: partial + "/calls.sqlite") } catch {
+            throw ValidationError(error.message)
+        }
         var recordings = 0
         for name in (try? files.contentsOfDirectory(atPath: settings.calls.recordingsFolder)) ?? [] {
             try files.copyItem(

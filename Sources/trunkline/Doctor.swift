@@ -79,7 +79,9 @@ struct Doctor: AsyncParsableCommand {
                             + "POST …/replay sends them again"
                     ))
             }
-            if try await store.installation.accounts.keysOfAll().allSatisfy({ $0.revokedAt != nil }), settings.access.adminKey == nil {
+            if try await store.installation.accounts.keysOfAll().allSatisfy({ $0.revokedAt != nil }),
+                settings.access.adminKey == nil
+            {
                 findings.append(.bad("every key is revoked: `trunkline keys create --name … --role admin` makes one"))
             }
             return findings

@@ -19,7 +19,8 @@ struct Encrypt: AsyncParsableCommand {
         do {
             let store = try options.store()
             let rows = try await store.installation.storage.reencrypt()
-            let recordings = try await store.installation.reencryptRecordings(in: try options.read().calls.recordingsFolder)
+            let recordings = try await store.installation.reencryptRecordings(
+                in: try options.read().calls.recordingsFolder)
             print("\(rows.encrypted) rows and \(recordings.encrypted) recordings are encrypted anew")
             if rows.failed + recordings.failed > 0 {
                 print(

@@ -153,7 +153,9 @@ final class Server: Sendable {
         web.caFile = settings.http.caFile
         let client = HTTPClient(web)
         self.client = client
-        let threads: [any WatchedThread] = [SIPHeartbeat(userAgent), client.watched, store.installation.storage.watched]
+        let threads: [any WatchedThread] = [
+            SIPHeartbeat(userAgent), client.watched, store.installation.storage.watched,
+        ]
         watchdog = Self.watch((loops as [any WatchedThread]) + threads, logger: logger)
         guardian.onBlock = { [userAgent, logger] addresses, newest in
             if let newest { logger.warning("a source of SIP is blocked", metadata: ["source": "\(newest)"]) }
@@ -162,7 +164,8 @@ final class Server: Sendable {
         guardian.onTrust = { [userAgent] in userAgent.favour($0) }
         registrations = Task { [logger] in await Self.watch(operators, guardian, logger: logger) }
         let sender = WebhookSender(
-            webhookSettings, outbox: store.installation.outbox, feed: store.installation.feed, client: client, logger: logger)
+            webhookSettings, outbox: store.installation.outbox, feed: store.installation.feed, client: client,
+            logger: logger)
         webhooks = sender
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }

@@ -181,10 +181,7 @@ public actor Dialler {
         guard let call = try await store.call(callID) else {
             throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
-        guard call.state == .connected else {
-            throw StoreError(.conflict, .cannotHangUp, ["state": .text(call.state.rawValue)])
-        }
-        guard let live = inProgress(callID) else {
+        guard call.state == .connected, let live = inProgress(callID) else {
             throw StoreError(.conflict, .cannotHangUp, ["state": .text(call.state.rawValue)])
         }
         await live.hangUp(.operatorHangup)
@@ -296,7 +293,7 @@ public actor Dialler {
 
     private func paceCompany(_ company: CompanyID) {
         let perSecond = store.companies.known(company)?.quotas.callsPerSecond
-        companyMayDialAt[company] = perSecond.map { max(companyMayDialAt[company] ?? .now, .now) + .seconds(1 / Double(max(1, $0))) }
+        companyMayDialAt[company] = perSecond.map { .now + .seconds(1 / Double(max(1, $0))) }
     }
 
     /// No more dials in a second than the trunk bears.
@@ -319,12 +316,9 @@ public actor Dialler {
             switch try await store.admit(entry.callID, by: settings.policy, at: now()) {
             case .dial(let admitted, let way): (call, route) = (admitted, way)
             case .held(let held):
-                log(held.blocks?.last, of: held)
                 enqueue(held)
-                return false
-            case .ended(let ended):
-                log(ended.blocks?.last, of: ended)
-                return false
+                return log(held.blocks?.last, of: held)
+            case .ended(let ended): return log(ended.blocks?.last, of: ended)
             case .gone: return false
             }
         } catch {
@@ -335,10 +329,7 @@ public actor Dialler {
             return false
         }
         paceCompany(call.company)
-        guard let (attempt, loop) = attempt(of: call, by: route) else {
-            await cannotCarry(call)
-            return false
-        }
+        guard let (attempt, loop) = attempt(of: call, by: route) else { return await cannotCarry(call) }
         live[call.id] = Live(attempt: attempt, company: call.company, callee: entry.callee, loop: loop)
         Task {
             await attempt.run()
@@ -370,7 +361,8 @@ public actor Dialler {
         }
     }
 
-    private func cannotCarry(_ call: Call) async {
+    /// - Returns: false: no attempt was begun.
+    private func cannotCarry(_ call: Call) async -> Bool {
         let at = now(), retry = RetryPolicy(settings.retry)
         do {
             try await store.update(call.id) { call in
@@ -380,13 +372,16 @@ public actor Dialler {
             }
         } catch { line.logger.error("cannot end a call: \(error)", metadata: ["call": "\(call.id)"]) }
         await ended(call.id)
+        return false
     }
 
-    private func log(_ block: Call.Block?, of call: Call) {
-        guard let block else { return }
+    /// - Returns: false: no attempt was begun.
+    private func log(_ block: Call.Block?, of call: Call) -> Bool {
+        guard let block else { return false }
         line.logger.notice(
             "a rule stands in the way of a dial",
             metadata: ["call": "\(call.id)", "rule": "\(block.rule.rawValue)"])
+        return false
     }
 
     // MARK: What a carrier tells of the calls it places for us

@@ -109,7 +109,9 @@ public final class SIPArrivals: Sendable {
             if let type = call.contentType, type.lowercased() != "application/sdp" {
                 throw Refusal(status: 415, headers: [("Accept", "application/sdp")])
             }
-            do throws(InboundRouter.Refusal) { (line, loop) = try router.admit(destination.company) } catch { throw refusal(error) }
+            do throws(InboundRouter.Refusal) { (line, loop) = try router.admit(destination.company) } catch {
+                throw refusal(error)
+            }
         } catch {
             if error.status == 404 || error.status == 403 || error.status == 401 && call.authorization != nil {
                 onFailure()

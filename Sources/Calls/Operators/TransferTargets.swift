@@ -60,7 +60,8 @@ extension CallLine {
         -> [TransferTarget]
     {
         switch choice {
-        case .operator(let id): return operators?.with(company, id: id).flatMap { target($0, settings) }.map { [$0] } ?? []
+        case .operator(let id):
+            return operators?.with(company, id: id).flatMap { target($0, settings) }.map { [$0] } ?? []
         case .number(let number):
             guard let route = settings.routing.sipRoute(to: number) else { return [] }
             return [

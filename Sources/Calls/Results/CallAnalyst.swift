@@ -52,7 +52,8 @@ public actor CallAnalyst {
         tasks.append(
             Task { [store, alarm] in
                 while !Task.isCancelled {
-                    for await event in store.feed.watchInstallation() where CallEvent.terminalNames.contains(event.name) {
+                    for await event in store.feed.watchInstallation() where CallEvent.terminalNames.contains(event.name)
+                    {
                         alarm.ring()
                     }
                     alarm.ring()
@@ -117,7 +118,9 @@ public actor CallAnalyst {
             return [CallEvent.analyzed(call, at: at)]
         }
         // The older orchestrator is the configuration's, and so the company `default`'s.
-        if let url = settings.callbackURL, call.state.isTerminal, call.company == .default { try await post(call, to: url, at: at) }
+        if let url = settings.callbackURL, call.state.isTerminal, call.company == .default {
+            try await post(call, to: url, at: at)
+        }
         try await store.forgetEnded(callID)
     }
 

@@ -158,7 +158,8 @@ extension CallStore {
         try await storage.read { work in
             try work.calls.waiting().map {
                 DialQueue.Entry(
-                    callID: $0.id, company: $0.company, priority: $0.priority, createdAt: $0.createdAt, notBefore: $0.dueAt,
+                    callID: $0.id, company: $0.company, priority: $0.priority, createdAt: $0.createdAt,
+                    notBefore: $0.dueAt,
                     callee: $0.remoteKey)
             }
         }

@@ -15,7 +15,9 @@ public final class CompanyDirectory: Sendable {
     /// Takes over what the store has.
     func replace(_ companies: [Company]) {
         let onChange = state.withLock { state in
-            state.companies = Dictionary(companies.map { ($0.slug, $0) }) { first, _ in first }
+            let known = Dictionary(companies.map { ($0.slug, $0) }) { first, _ in first }
+            guard known != state.companies else { return nil as (@Sendable () -> Void)? }
+            state.companies = known
             return state.onChange
         }
         onChange?()
@@ -27,7 +29,9 @@ public final class CompanyDirectory: Sendable {
     public func known(_ company: CompanyID) -> Company? { state.withLock { $0.companies[company] } }
     public func exists(_ company: CompanyID) -> Bool { company == .default || known(company) != nil }
     /// All, `default` first.
-    public var ids: [CompanyID] { [.default] + state.withLock { $0.companies.keys.sorted { $0.rawValue < $1.rawValue } } }
+    public var ids: [CompanyID] {
+        [.default] + state.withLock { $0.companies.keys.sorted { $0.rawValue < $1.rawValue } }
+    }
     public func isSuspended(_ company: CompanyID) -> Bool { known(company)?.state == .suspended }
 
     // MARK: Places

@@ -27,7 +27,8 @@ public struct CallRow: Sendable {
 
     public init(
         id: String, company: CompanyID, direction: CallDirection, state: CallState, createdAt: Date, answeredAt: Date?,
-        completedAt: Date?, dueAt: Date, localNumber: String, remoteNumber: String, priority: Int, purpose: String, webhook: String?,
+        completedAt: Date?, dueAt: Date, localNumber: String, remoteNumber: String, priority: Int, purpose: String,
+        webhook: String?,
         carrier: String? = nil, dialect: String? = nil, record: String
     ) {
         self.id = id
@@ -159,7 +160,8 @@ public struct CallRows {
             CallState.queued
         ).map {
             WaitingCall(
-                id: try $0["id"], company: try $0["company"], priority: try $0["priority"], createdAt: try $0["created_at"],
+                id: try $0["id"], company: try $0["company"], priority: try $0["priority"],
+                createdAt: try $0["created_at"],
                 dueAt: try $0["due_at"], remoteKey: try $0["remote_key"])
         }
     }

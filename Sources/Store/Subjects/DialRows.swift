@@ -9,7 +9,8 @@ public struct DialRows {
         _ company: CompanyID, _ call: String, at now: Date, to remoteNumber: String, from localKey: String
     ) throws {
         try transaction.run(
-            "INSERT INTO dials (company, call_id, at, remote_key, local_key) VALUES (?, ?, ?, ?, ?)", company, call, now,
+            "INSERT INTO dials (company, call_id, at, remote_key, local_key) VALUES (?, ?, ?, ?, ?)", company, call,
+            now,
             context.key(remoteNumber), localKey)
     }
 
@@ -17,7 +18,8 @@ public struct DialRows {
     public func remove(before date: Date) throws { try transaction.run("DELETE FROM dials WHERE at < ?", date) }
 
     /// When another call dialled a number last.
-    public func last(_ company: CompanyID, to remoteNumber: String, notBy call: String, until now: Date) throws -> Date? {
+    public func last(_ company: CompanyID, to remoteNumber: String, notBy call: String, until now: Date) throws -> Date?
+    {
         try transaction.value(
             "SELECT MAX(at) FROM dials WHERE company = ? AND remote_key = ? AND call_id <> ? AND at <= ?", company,
             context.key(remoteNumber), call, now)

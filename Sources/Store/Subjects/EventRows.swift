@@ -42,7 +42,8 @@ public struct EventRows {
                     "SELECT * FROM events WHERE id > ? AND call_id = ? AND company = ? ORDER BY id LIMIT ?", id, $0,
                     company, limit)
             }
-            ?? transaction.rows("SELECT * FROM events WHERE company = ? AND id > ? ORDER BY id LIMIT ?", company, id, limit)
+            ?? transaction.rows(
+                "SELECT * FROM events WHERE company = ? AND id > ? ORDER BY id LIMIT ?", company, id, limit)
         return try Storage.opened(rows) { row in
             let call: String = try row["call_id"], name: String = try row["name"]
             let id: Int64 = try row["id"]

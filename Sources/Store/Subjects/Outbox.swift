@@ -78,7 +78,8 @@ public struct OutboxRows {
         let id: Int64 = try row["id"], call: String = try row["call_id"], event: String = try row["event"]
         let message: Message = try context.open(row["message"], row: Self.row(id, call, event))
         return Delivery(
-            id: id, callID: call, company: try row["company"], event: event, state: Delivery.State(rawValue: try row["state"]) ?? .dead,
+            id: id, callID: call, company: try row["company"], event: event,
+            state: Delivery.State(rawValue: try row["state"]) ?? .dead,
             attempts: try row["attempts"], createdAt: try row["created_at"], nextAt: try row["next_at"],
             deliveredAt: try row["delivered_at"], lastStatus: try row["last_status"], lastError: try row["last_error"],
             url: message.url, body: message.body)

@@ -83,7 +83,9 @@ struct BenchCalls: AsyncParsableCommand {
             while !round.isEmpty {
                 try? await Task.sleep(for: .milliseconds(200))
                 memoryPeak = max(memoryPeak, Self.residentKilobytes())
-                for id in round { if try await server.store.of(.default).call(id)?.state.isTerminal == true { round.remove(id) } }
+                for id in round {
+                    if try await server.store.of(.default).call(id)?.state.isTerminal == true { round.remove(id) }
+                }
             }
         }
         let wall = begun.duration(to: .now) / .seconds(1)
