@@ -22,7 +22,7 @@ struct AdminRoutes: Sendable {
 
     func keys(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         Routes.json([
-            "items": .array(try await services.store.accounts.keys().map { Payloads.key($0, now: services.now()) })
+            "items": .array(try await services.store(principal).keys().map { Payloads.key($0, now: services.now()) })
         ])
     }
 
@@ -32,10 +32,10 @@ struct AdminRoutes: Sendable {
         try fields.check()
         let now = services.now()
         let (key, stored) = Authenticator.makeKey(
-            name: fields.text("name") ?? "", role: fields.choice("role", as: Role.self) ?? .viewer, by: principal.name,
+            name: fields.text("name") ?? "", role: fields.choice("role", as: Role.self) ?? .viewer, by: principal.actor,
             at: now, expires: fields.integer("expires_in_days").map { now.addingTimeInterval(Double($0) * 86_400) })
-        try await services.store.accounts.insert(stored)
-        try await services.authenticator.refresh(from: services.store)
+        try await services.store(principal).insert(stored)
+        try await services.reloadKeys()
         await services.audit(principal, "key.create", target: stored.id, detail: stored.role)
         guard case .object(var members) = Payloads.key(stored, now: now) else { return HTTPResponse(status: 201) }
         members["key"] = .string(key)
@@ -44,21 +44,22 @@ struct AdminRoutes: Sendable {
 
     func revokeKey(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let id = request.parameters["id"] ?? ""
-        let keys = try await services.store.accounts.keys()
+        let keys = try await services.store(principal).keys()
         let admins = keys.filter { $0.role == Role.admin.rawValue && $0.revokedAt == nil }
         if admins.map(\.id) == [id] { throw APIError.conflict(.lastAdminKey) }
-        try await services.store.accounts.revokeKey(id, at: services.now())
-        try await services.authenticator.refresh(from: services.store)
+        try await services.store(principal).revokeKey(id, at: services.now())
+        try await services.reloadKeys()
         await services.audit(principal, "key.revoke", target: id)
         return HTTPResponse(status: 204)
     }
 
     /// `GET /api/retention`: what is kept of calls, and for how long.
     func retention(_ request: HTTPRequest, _ principal: Principal) -> HTTPResponse {
-        Routes.json([
-            "retention_days": services.retentionDays.map { .number(Double($0)) } ?? .null,
+        let days = services.companies.known(principal.company)?.retentionDays ?? services.retentionDays
+        return Routes.json([
+            "retention_days": days.map { .number(Double($0)) } ?? .null,
             "records_calls": .bool(services.settings.savesRecording),
-            "is_encrypted": .bool(services.store.isEncrypted),
+            "is_encrypted": .bool(services.store(principal).isEncrypted),
         ])
     }
 
@@ -66,7 +67,7 @@ struct AdminRoutes: Sendable {
         var query = QueryReader(request.query, ListQuery.audit)
         let cursor = query.cursor(of: .audit)
         try query.check()
-        let page = try await services.store.audit.page(
+        let page = try await services.store(principal).audit.page(
             action: query.text("action"), limit: query.integer("limit") ?? 0, cursor: cursor)
         return Routes.json([
             "items": .array(page.items.map(Payloads.audit)), "next_cursor": .cursor(page.nextCursor, of: .audit),

@@ -20,7 +20,7 @@ extension CallRoutes {
 
     /// `POST …/answers/{qid}`: an answer given by hand; who and when is kept, and what it was before.
     func correct(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         let id = request.parameters["qid"] ?? ""
         guard let question = call.brief.questions.first(where: { $0.id == id }) else {
             throw APIError.notFound(.noQuestion, ["id": .text(id)])
@@ -42,7 +42,7 @@ extension CallRoutes {
         try fields.check()
         let corrected = (status: status, text: text, summary: summary, value: value)
         let at = services.now()
-        let changed = try await services.store.update(call.id) { call in
+        let changed = try await services.store(principal).update(call.id) { call in
             try call.correct(id, by: principal.name, at: at) { answer in
                 answer.status = corrected.status
                 answer.text = corrected.text ?? (corrected.status == .answered ? answer.text : nil)

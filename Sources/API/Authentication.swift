@@ -28,6 +28,11 @@ struct Principal: Sendable, Equatable {
     var company = CompanyID.default
     /// By cookie: then a changing request must come from our own pages.
     var isSession: Bool
+    /// An admin of the company `default` acts as one of another company (`X-Company`).
+    var isActing = false
+
+    /// For the audit log of the company that it is about.
+    var actor: String { isActing ? "\(name) (\(CompanyID.default))" : name }
 }
 
 /// API keys, hashed at rest, and dashboard sessions.
@@ -45,9 +50,22 @@ public final class Authenticator: Sendable {
         /// By hash.
         var keys: [String: (principal: Principal, expires: Date?)] = [:]
         var sessions: [String: Session] = [:]
-        /// Names of those who log in by password, with their roles.
-        var users: [String: Role] = [:]
+        /// Names of those who log in by password.
+        var users: [String: Member] = [:]
         var buckets: [String: Bucket] = [:]
+    }
+    private struct Member: Equatable {
+        var role: Role
+        var company: CompanyID
+        init(role: Role, company: CompanyID) {
+            self.role = role
+            self.company = company
+        }
+        init(_ user: User) { self.init(role: Role(rawValue: user.role) ?? .viewer, company: user.company) }
+        /// Whoever acts for another company is still a member of `default`.
+        init(_ principal: Principal) {
+            self.init(role: principal.role, company: principal.isActing ? .default : principal.company)
+        }
     }
     private struct Bucket {
         var tokens: Double
@@ -89,24 +107,26 @@ public final class Authenticator: Sendable {
 
     /// The keys and users there are now, by whatever process they were made or taken away.
     public func refresh(from store: CallStore) async throws(StoreError) {
-        take(try await store.accounts.keys(), users: try await store.accounts.users())
+        let accounts = store.installation.accounts
+        take(try await accounts.keysOfAll(), users: try await accounts.usersOfAll())
     }
 
     /// Replaces the known keys and users. Logins of removed keys and of users whose role has changed end.
     public func take(_ keys: [StoredKey], users: [User] = []) {
         state.withLock { state in
             state.keys = [:]
-            state.users = Dictionary(users.map { ($0.name, Role(rawValue: $0.role) ?? .viewer) }) { first, _ in first }
+            state.users = Dictionary(users.map { ($0.name, Member($0)) }) { first, _ in first }
             for key in keys where key.revokedAt == nil {
                 let principal = Principal(
-                    name: key.name, key: key.id, role: Role(rawValue: key.role) ?? .viewer, isSession: false)
+                    name: key.name, key: key.id, role: Role(rawValue: key.role) ?? .viewer, company: key.company,
+                    isSession: false)
                 state.keys[key.hash] = (principal, key.expiresAt)
             }
             let valid = Set(state.keys.values.map(\.principal.key))
             state.sessions = state.sessions.filter { session in
                 let principal = session.value.principal
                 return principal.key.isEmpty
-                    ? state.users[principal.name] == principal.role : valid.contains(principal.key)
+                    ? state.users[principal.name] == Member(principal) : valid.contains(principal.key)
             }
         }
     }
@@ -115,7 +135,7 @@ public final class Authenticator: Sendable {
     func isCurrent(_ principal: Principal) -> Bool {
         let moment = now()
         return state.withLock { state in
-            if principal.key.isEmpty { return state.users[principal.name] == principal.role }
+            if principal.key.isEmpty { return state.users[principal.name] == Member(principal) }
             return state.keys.values.contains {
                 $0.principal.key == principal.key && ($0.expires.map { $0 > moment } ?? true)
             }
@@ -137,9 +157,11 @@ public final class Authenticator: Sendable {
     /// A session for a user whose password was right.
     func logIn(_ user: User) -> (token: String, principal: Principal)? {
         state.withLock { state in
-            let role = Role(rawValue: user.role) ?? .viewer
-            state.users[user.name] = role
-            return begin(Principal(name: user.name, key: "", role: role, isSession: true), &state)
+            let member = Member(user)
+            state.users[user.name] = member
+            return begin(
+                Principal(name: user.name, key: "", role: member.role, company: member.company, isSession: true), &state
+            )
         }
     }
 
@@ -168,7 +190,7 @@ public final class Authenticator: Sendable {
             state.sessions[hash].map {
                 .init(
                     hash: hash, name: $0.principal.name, keyID: $0.principal.key, role: $0.principal.role.rawValue,
-                    expiresAt: $0.expires)
+                    expiresAt: $0.expires, company: $0.principal.company)
             }
         }
     }
@@ -178,7 +200,8 @@ public final class Authenticator: Sendable {
         state.withLock { state in
             for session in sessions.prefix(Self.sessionLimit) {
                 guard let role = Role(rawValue: session.role) else { continue }
-                let principal = Principal(name: session.name, key: session.keyID, role: role, isSession: true)
+                let principal = Principal(
+                    name: session.name, key: session.keyID, role: role, company: session.company, isSession: true)
                 state.sessions[session.hash] = Session(principal: principal, expires: session.expiresAt)
             }
         }

@@ -4,6 +4,7 @@ internal import Foundation
 internal import JSON
 internal import Problems
 internal import Realtime
+internal import Store
 
 /// `POST /api/outbound/` checked: every bad field is found before anything is stored.
 struct CallRequest {
@@ -71,7 +72,8 @@ struct CallRequest {
     var notAllowed: Routing.Refusal?
 
     init(
-        _ body: [UInt8], settings: CallSettings, webhooks: WebhookSender.Settings, requestedBy: String, now: Date
+        _ body: [UInt8], of company: CompanyID = .default, settings: CallSettings, webhooks: WebhookSender.Settings,
+        requestedBy: String, now: Date
     ) throws(APIError) {
         var fields = try FieldReader(body, Self.form)
         let questions = QuestionFields.questions(&fields)
@@ -114,6 +116,7 @@ struct CallRequest {
             maxRetries: party.isBrowser ? 0 : fields.integer("max_retries") ?? settings.retry.maxRetries,
             metadata: metadata, requestedBy: requestedBy, webhookURL: fields.text("webhook_url"), voicemail: voicemail,
             stream: stream, createdAt: now)
+        call.company = company
         notAllowed = party.notAllowed
     }
 

@@ -43,7 +43,7 @@ struct CallRoutes: Sendable {
             }
             throw error
         }
-        if let refusal = parsed.notAllowed, try await !services.store.numbers.isCallerNumber(parsed.call.localNumber) {
+        if let refusal = try await callerRefusal(parsed, principal) {
             await services.audit(principal, "dial.blocked", detail: refusal.code.rawValue)
             throw APIError(
                 403, refusal.code.rawValue, refusal.problem,
@@ -55,12 +55,13 @@ struct CallRoutes: Sendable {
         ]
         if !parsed.warnings.isEmpty { answer.merge(Self.warnings(parsed)) { $1 } }
         let text = JSONValue.object(answer).text
-        let audit = AuditEntry(
-            at: services.now(), actor: principal.name, action: "call.create", target: parsed.call.id)
+        let audit = services.entry(principal, "call.create", target: parsed.call.id)
         switch try await services.dialler.create(
             parsed.call, request: try repeatable(request, principal, answer: text), audit: audit)
         {
-        case .stored: return Self.accepted(text, id: parsed.call.id)
+        case .stored:
+            await services.auditHome(principal, "call.create", target: parsed.call.id)
+            return Self.accepted(text, id: parsed.call.id)
         case .known(let answer): return Self.accepted(answer, id: Self.callID(in: answer))
         case .keyIsTaken:
             throw APIError(
@@ -69,22 +70,32 @@ struct CallRoutes: Sendable {
         case .blocked(let rule, let problem):
             await services.audit(principal, "dial.blocked", detail: rule.rawValue)
             throw APIError.blocked(by: rule, problem, field: "callee_number")
+        case .overQuota(let use): throw APIError.overQuota(use, at: services.now())
+        }
+    }
+
+    /// Why the caller number must not be shown: it is neither on the company's list nor its own, or it is another's.
+    private func callerRefusal(_ parsed: CallRequest, _ principal: Principal) async throws -> Routing.Refusal? {
+        switch try await services.store(principal).numbers.ownership(of: parsed.call.localNumber) {
+        case .own: nil
+        case .another: .notAllowed
+        case .nobody: parsed.notAllowed
         }
     }
 
     private func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
         try CallRequest(
-            request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name,
-            now: services.now())
+            request.body, of: principal.company, settings: services.settings(principal), webhooks: services.webhooks,
+            requestedBy: principal.name, now: services.now())
     }
 
     /// `POST …/check`: what `POST …` would say of a request's members; nothing is stored.
     func check(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let parsed = try parsed(request, principal)
-        if let refusal = parsed.notAllowed, try await !services.store.numbers.isCallerNumber(parsed.call.localNumber) {
+        if let refusal = try await callerRefusal(parsed, principal) {
             throw APIError.invalid([.init(field: "caller_number", problem: refusal.problem)])
         }
-        try await checkList(parsed.call.remoteNumber, field: "callee_number")
+        try await checkList(parsed.call.remoteNumber, principal, field: "callee_number")
         return Routes.json(.object(Self.warnings(parsed)))
     }
 
@@ -97,8 +108,8 @@ struct CallRoutes: Sendable {
     }
 
     /// A number on the do-not-call list is never rung, for no principal.
-    private func checkList(_ callee: String, field: String) async throws {
-        guard try await services.store.numbers.isOnDoNotCallList(callee) else { return }
+    private func checkList(_ callee: String, _ principal: Principal, field: String) async throws {
+        guard try await services.store(principal).numbers.isOnDoNotCallList(callee) else { return }
         throw APIError.blocked(by: .doNotCall, Problem(.onDoNotCallList), field: field)
     }
 
@@ -133,7 +144,7 @@ struct CallRoutes: Sendable {
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let page = try await services.store.page(try filter(request.query))
+        let page = try await services.store(principal).page(try filter(request.query))
         let now = services.now()
         return Routes.json([
             "items": .array(page.items.map { Payloads.call($0, isMasked: true, now: now) }),
@@ -161,7 +172,7 @@ struct CallRoutes: Sendable {
     }
 
     func active(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let active = try await services.store.active(try activeFilter(request.query))
+        let active = try await services.store(principal).active(try activeFilter(request.query))
         let now = services.now()
         let states = ActiveFilter.states.map { ($0.rawValue, JSONValue.number(Double(active.states[$0] ?? 0))) }
         return Routes.json([
@@ -195,21 +206,21 @@ struct CallRoutes: Sendable {
     }
 
     func statistics(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        Routes.json(Payloads.statistics(try await services.store.statistics()))
+        Routes.json(Payloads.statistics(try await services.store(principal).statistics()))
     }
 
     private var idName: String { direction.idName }
 
-    func call(of request: HTTPRequest) async throws -> Call {
+    func call(of request: HTTPRequest, _ principal: Principal) async throws -> Call {
         let id = request.parameters["id"] ?? ""
         // Two guards, not one with two conditions: the release build of Swift 6.3.1 crashes on that (LLVM's CoroSplit).
         guard CallDirection(id: id) == direction else { throw APIError.notFound(.noCall) }
-        guard let call = try await services.store.call(id) else { throw APIError.notFound(.noCall) }
+        guard let call = try await services.store(principal).call(id) else { throw APIError.notFound(.noCall) }
         return call
     }
 
     func one(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         guard case .object(var members) = Payloads.call(call, isMasked: false, now: services.now()) else {
             throw APIError.notFound(.noCall)
         }
@@ -229,7 +240,7 @@ struct CallRoutes: Sendable {
 
     /// The call's stages and queues: as they are now, or the final figures.
     func graph(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         let live = await services.dialler.graph(of: call.id)
         let stored = call.graph.flatMap { try? JSONDecoder().decode(GraphReading.self, from: Data($0.utf8)) }
         // Connected, and its conversation is about to begin, or was held elsewhere.
@@ -241,28 +252,28 @@ struct CallRoutes: Sendable {
     }
 
     func result(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
-        let transcript = try await services.store.transcript(of: call.id)
+        let call = try await call(of: request, principal)
+        let transcript = try await services.store(principal).transcript(of: call.id)
         return Routes.json(Payloads.result(call, transcript: transcript, now: services.now()))
     }
 
     func transcript(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
-        let transcript = try await services.store.transcript(of: call.id)
+        let call = try await call(of: request, principal)
+        let transcript = try await services.store(principal).transcript(of: call.id)
         return Routes.json([idName: .string(call.id), "transcript": .array(transcript.map(Payloads.entry))])
     }
 
     func recording(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
-        guard let name = call.recording,
-            let source = services.store.recording(name, in: services.settings.recordingsFolder)
-        else { throw APIError.notFound(.noRecording) }
+        let call = try await call(of: request, principal)
+        guard let source = services.store(principal).recording(of: call, in: services.settings.recordingsFolder) else {
+            throw APIError.notFound(.noRecording)
+        }
         return HTTPResponse.source(source, contentType: "audio/wav", request: request)
     }
 
     func events(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
-        let events = try await services.store.events(after: 0, of: call.id)
+        let call = try await call(of: request, principal)
+        let events = try await services.store(principal).events(after: 0, of: call.id)
         return HTTPResponse(
             status: 200, contentType: "application/json",
             Array(("{\"items\":[" + events.map(\.envelope).joined(separator: ",") + "]}").utf8))
@@ -270,8 +281,8 @@ struct CallRoutes: Sendable {
 
     /// `GET …/sip`: the call's SIP messages, oldest first, without secrets, and a ladder of them.
     func sip(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
-        var messages = try await services.store.trace(of: call.id)
+        let call = try await call(of: request, principal)
+        var messages = try await services.store(principal).trace(of: call.id)
         let last = messages.last?.at ?? .distantPast
         messages += services.liveTrace(call.id, call.providerCallID ?? "").filter { $0.at > last }
         return Routes.json([
@@ -288,7 +299,7 @@ struct CallRoutes: Sendable {
     }
 
     func cancel(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         try await services.dialler.cancel(call.id)
         await services.audit(principal, "call.cancel", target: call.id)
         return Routes.json(
@@ -296,7 +307,7 @@ struct CallRoutes: Sendable {
     }
 
     func retry(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         let queued = try await services.dialler.retry(call.id)
         await services.audit(principal, "call.retry", target: call.id)
         return Routes.json(
@@ -308,7 +319,7 @@ struct CallRoutes: Sendable {
     }
 
     func hangUp(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         try await services.dialler.hangUp(call.id)
         await services.audit(principal, "call.hangup", target: call.id)
         return Routes.json([idName: .string(call.id), "message": "the call is being hung up"], status: 202)
@@ -316,18 +327,18 @@ struct CallRoutes: Sendable {
 
     /// `DELETE …/{id}`: an ended call, with all that is kept of it.
     func erase(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         guard call.state.isTerminal else {
             throw APIError.conflict(.cannotErase, ["state": .text(call.state.rawValue)])
         }
-        _ = try await services.store.erase([call.id], recordings: services.settings.recordingsFolder)
+        _ = try await services.store(principal).erase(call.id, recordings: services.settings.recordingsFolder)
         await services.audit(principal, "call.erase", target: call.id)
         return HTTPResponse(status: 204)
     }
 
     /// `POST …/say`: `{"text"}` is spoken to the callee, now.
     func say(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         let fields = try FieldReader(request.body, Self.sayForm)
         try fields.check()
         try await services.dialler.say(fields.text("text") ?? "", in: call.id)
@@ -337,21 +348,24 @@ struct CallRoutes: Sendable {
 
     /// `POST …/transfer`: `{"operator_id"?, "to"?, "mode"?}`; the other party is told, and transferred.
     func transfer(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         var fields = try FieldReader(request.body, Self.transferForm)
         let (id, number) = (fields.text("operator_id"), fields.text("to"))
         let mode = fields.choice("mode", as: CallSettings.TransferMode.self)
         if id != nil, number != nil { fields.exclude(["to"], beside: ["operator_id"]) }
-        if let id, services.operators.with(id: id) == nil { fields.fail("operator_id", .unknownOperator) }
+        if let id, services.operators.with(principal.company, id: id) == nil {
+            fields.fail("operator_id", .unknownOperator)
+        }
         if let number {
             do { _ = try services.settings.routing.route(toSomebody: number) } catch {
                 fields.fail("to", error.problem)
             }
         }
         try fields.check()
-        if let number { try await checkList(number, field: "to") }
+        if let number { try await checkList(number, principal, field: "to") }
         let choice: TransferChoice = id.map { .operator(id: $0) } ?? number.map { .number($0) } ?? .anyOperator
-        guard mode == .blind || services.dialler.canHand(to: choice) || services.settings.operatorNumber != nil else {
+        let canHand = services.dialler.canHand(call, to: choice)
+        guard mode == .blind || canHand || services.settings(principal).operatorNumber != nil else {
             throw APIError.conflict(id == nil ? .noOperatorFree : .operatorNotFree)
         }
         try await services.dialler.transfer(call.id, to: choice, mode: mode)
@@ -362,7 +376,7 @@ struct CallRoutes: Sendable {
     /// `POST …/browser`: a one-time token with which a page of the requesting user connects microphone and speaker, to
     /// answer a call that rings for this user or to take over one in progress.
     func browser(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let call = try await call(of: request)
+        let call = try await call(of: request, principal)
         guard call.state == .connected || services.dialler.rings(call.id, inBrowserOf: principal.name) else {
             throw call.isForBrowser && !call.state.isTerminal
                 ? APIError.conflict(.doesNotRingHere)

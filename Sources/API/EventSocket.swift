@@ -19,11 +19,11 @@ enum EventSocket {
         return Int64(text)
     }
 
-    static func serve(_ socket: WebSocket, store: CallStore, isAllowed: @escaping @Sendable () -> Bool) {
+    static func serve(_ socket: WebSocket, store: CompanyStore, isAllowed: @escaping @Sendable () -> Bool) {
         let loop = socket.loop
         let after = socket.handshake.query.first { $0.name == "after" }.flatMap { id($0.value) }
         let box = Confined(socket, to: loop)
-        let live = store.feed.watch()  // before the replay, so that nothing falls between the two
+        let live = store.watch()  // before the replay, so that nothing falls between the two
         socket.onOpen = {
             let task = Task {
                 // An id that no event has yet is of another database: it hides none of what comes.

@@ -53,7 +53,7 @@ struct KnowledgeRoutes: Sendable {
             guard let question = fields.text("question"), let answer = fields.text("answer"), fields.errors.isEmpty
             else { throw APIError.invalid(fields.errors) }
             item = try await stored { () async throws(StoreError) in
-                try await knowledge.addPair(question: question, answer: answer, at: services.now())
+                try await knowledge.addPair(principal.company, question: question, answer: answer, at: services.now())
             }
         } else {
             fields.require("title")
@@ -62,7 +62,7 @@ struct KnowledgeRoutes: Sendable {
                 throw APIError.invalid(fields.errors)
             }
             item = try await stored { () async throws(StoreError) in
-                try await knowledge.addDocument(title: title, text: text, at: services.now())
+                try await knowledge.addDocument(principal.company, title: title, text: text, at: services.now())
             }
         }
         return Routes.json(Self.payload(item), status: 201)
@@ -103,14 +103,14 @@ struct KnowledgeRoutes: Sendable {
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let knowledge = try knowledge()
-        let items = try await stored { () async throws(StoreError) in try await knowledge.list() }
+        let items = try await stored { () async throws(StoreError) in try await knowledge.list(principal.company) }
         return Routes.json(.object(["items": .array(items.map(Self.payload))]))
     }
 
     func remove(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let knowledge = try knowledge()
         let id = request.parameters["id"] ?? ""
-        try await stored { () async throws(StoreError) in try await knowledge.remove(id) }
+        try await stored { () async throws(StoreError) in try await knowledge.remove(principal.company, id) }
         return HTTPResponse(status: 204)
     }
 
@@ -121,7 +121,7 @@ struct KnowledgeRoutes: Sendable {
         try fields.check()
         let query = fields.text("query") ?? ""
         let hits = try await stored { () async throws(StoreError) in
-            try await knowledge.find(query, limit: Self.hitLimit)
+            try await knowledge.find(principal.company, query, limit: Self.hitLimit)
         }
         return Routes.json(.object(["items": .array(hits.map(Self.payload))]))
     }

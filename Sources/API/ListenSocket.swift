@@ -45,7 +45,8 @@ enum ListenSocket {
             stream.send(.connected)
             stream.send(.start(StreamStart(streamID: streamID, callID: call)))
             let begun = Task {
-                guard await services.dialler.listen(to: call, listener) else {
+                let isOwn = (try? await services.store(principal).call(call)) != nil
+                guard isOwn, await services.dialler.listen(to: call, listener) else {
                     return loop.post { far.value.socket.close(code: 1008) }
                 }
                 await services.audit(principal, "call.listen", target: call)

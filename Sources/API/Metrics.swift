@@ -23,25 +23,48 @@ struct Metrics: Sendable {
                 text += "trunkline_\(name)\(sample.labels.isEmpty ? "" : "{\(sample.labels)}") \(value)\n"
             }
         }
-        let counts = try await services.store.storage.counts()
+        // With one company there is no label; an admin of `default` sees all, everybody else the own company.
+        let isInstallation = principal.company == .default
+        let companies = isInstallation ? services.companies.ids : [principal.company]
+        var counts: [(label: String, counts: StoreCounts, live: Int, waiting: Int)] = []
+        for company in companies {
+            counts.append(
+                (
+                    services.companies.areSeveral ? "company=\"\(company)\"" : "",
+                    try await services.installation.storage.counts(company),
+                    await services.dialler.liveCount(company), await services.dialler.queuedCount(company)
+                ))
+        }
+        func labels(_ company: String, _ own: String) -> String { company.isEmpty ? own : company + "," + own }
         metric(
             "calls", "gauge", "Calls by state.",
-            CallState.allCases.map { ("state=\"\($0.rawValue)\"", Double(counts.states[$0] ?? 0)) })
+            counts.flatMap { of in
+                CallState.allCases.map {
+                    (labels(of.label, "state=\"\($0.rawValue)\""), Double(of.counts.states[$0] ?? 0))
+                }
+            })
         metric(
-            "calls_live", "gauge", "Calls that are being dialled or held.",
-            [("", Double(await services.dialler.liveCount))])
-        metric("calls_waiting", "gauge", "Calls in the queue.", [("", Double(await services.dialler.queuedCount))])
+            "calls_live", "gauge", "Calls that are being dialled or held.", counts.map { ($0.label, Double($0.live)) })
+        metric("calls_waiting", "gauge", "Calls in the queue.", counts.map { ($0.label, Double($0.waiting)) })
         metric(
             "webhook_deliveries", "gauge", "Webhook messages by state.",
-            Delivery.State.allCases.map { ("state=\"\($0.rawValue)\"", Double(counts.deliveries[$0] ?? 0)) })
-        metric("events_total", "counter", "Events that were stored.", [("", Double(counts.lastEvent))])
+            counts.flatMap { of in
+                Delivery.State.allCases.map {
+                    (labels(of.label, "state=\"\($0.rawValue)\""), Double(of.counts.deliveries[$0] ?? 0))
+                }
+            })
         metric(
             "dials_blocked_total", "counter", "Requests that a rule of the dialling policy refused.",
-            [("", Double(counts.blockedRequests))])
+            counts.map { ($0.label, Double($0.counts.blockedRequests)) })
+        // What follows is of the process: it would tell a company what the others do.
+        guard isInstallation, let first = counts.first?.counts else {
+            return HTTPResponse(status: 200, contentType: Self.contentType, Array(text.utf8))
+        }
+        metric("events_total", "counter", "Events that were stored.", [("", Double(first.lastEvent))])
         metric(
             "provider_usable", "gauge", "1: the speech engine is in use; 0: it failed and is resting.",
             services.statuses().map { ("engine=\"\($0.name)\"", $0.coolDownSeconds == 0 ? 1 : 0) })
-        metric("database_bytes", "gauge", "Size of the database.", [("", Double(counts.databaseBytes))])
+        metric("database_bytes", "gauge", "Size of the database.", [("", Double(first.databaseBytes))])
         metric("process_resident_memory_bytes", "gauge", "Memory of the server.", [("", Double(Self.residentBytes()))])
         metric(
             "sip_requests_dropped_total", "counter", "SIP requests above the rate that is taken in.",

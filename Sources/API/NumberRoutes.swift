@@ -47,7 +47,7 @@ struct NumberRoutes: Sendable {
 
     func doNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let wanted = try Self.page(request, of: .doNotCall)
-        let page = try await services.store.numbers.doNotCall(
+        let page = try await services.store(principal).numbers.doNotCall(
             search: wanted.search, limit: wanted.limit, cursor: wanted.cursor)
         // Whole for who may change the list; masked for who may only look.
         let isMasked = principal.role < .operator
@@ -69,15 +69,15 @@ struct NumberRoutes: Sendable {
         try fields.check()
         let reason = fields.text("reason") ?? ""
         let now = services.now()
-        let added = try await services.store.numbers.addDoNotCall(
-            numbers.map { DoNotCallEntry(number: $0, reason: reason, addedAt: now, addedBy: principal.name) })
+        let added = try await services.store(principal).numbers.addDoNotCall(
+            numbers.map { DoNotCallEntry(number: $0, reason: reason, addedAt: now, addedBy: principal.actor) })
         await services.audit(principal, "do_not_call.add", detail: "\(added) new of \(numbers.count)")
         return Routes.json(
             ["added": .number(Double(added)), "known": .number(Double(numbers.count - added))], status: 201)
     }
 
     func removeDoNotCall(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        try await services.store.numbers.removeDoNotCall(request.parameters["number"] ?? "")
+        try await services.store(principal).numbers.removeDoNotCall(request.parameters["number"] ?? "")
         await services.audit(principal, "do_not_call.remove")
         return HTTPResponse(status: 204)
     }
@@ -86,46 +86,49 @@ struct NumberRoutes: Sendable {
 
     func numbers(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let wanted = try Self.page(request, of: .numbers)
-        let page = try await services.store.numbers.callerNumbers(
+        let page = try await services.store(principal).numbers.callerNumbers(
             search: wanted.search, limit: wanted.limit, cursor: wanted.cursor)
-        let since = services.settings.policy.dayBegins(services.now())
+        let since = services.settings(principal).policy.dayBegins(services.now())
         var items: [JSONValue] = []
         for number in page.items {
             items.append(
                 Payloads.callerNumber(
-                    number, dialsToday: try await services.store.numbers.dials(showing: number.number, since: since)))
+                    number,
+                    dialsToday: try await services.store(principal).numbers.dials(showing: number.number, since: since))
+            )
         }
         // Those of the configuration cannot be changed here.
-        let configured = services.settings.routing.allowedCallers ?? []
+        let routing = services.settings(principal).routing
+        let configured = routing.allowedCallers ?? []
         return Routes.json([
             "items": .array(items), "next_cursor": .cursor(page.nextCursor, of: .numbers),
             "total": .number(Double(page.total)),
             "configured": .array(configured.map { .string($0) }),
             "any_allowed": .bool(
-                services.settings.routing.allowedCallers == nil && services.settings.routing.isBoundToLoopback),
+                routing.allowedCallers == nil && routing.isBoundToLoopback),
         ])
     }
 
     func addNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         var fields = try FieldReader(request.body, Self.form)
         let template = fields.text("template_id")
-        if let template, try await services.store.template(template) == nil {
+        if let template, try await services.store(principal).template(template) == nil {
             fields.fail("template_id", .unknownTemplate)
         }
         try fields.check()
         let stored = CallerNumber(
             number: fields.text("number") ?? "", label: fields.text("label") ?? "",
             dailyCap: fields.integer("daily_cap"), templateID: template, addedAt: services.now(),
-            addedBy: principal.name)
-        try await services.store.numbers.addCallerNumber(stored)
-        try await services.numbers.reload(from: services.store)
+            addedBy: principal.actor)
+        try await services.store(principal).numbers.addCallerNumber(stored)
+        try await services.reloadNumbers()
         await services.audit(principal, "number.add")
         return Routes.json(Payloads.callerNumber(stored, dialsToday: 0), status: 201)
     }
 
     func removeNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        try await services.store.numbers.removeCallerNumber(request.parameters["number"] ?? "")
-        try await services.numbers.reload(from: services.store)
+        try await services.store(principal).numbers.removeCallerNumber(request.parameters["number"] ?? "")
+        try await services.reloadNumbers()
         await services.audit(principal, "number.remove")
         return HTTPResponse(status: 204)
     }

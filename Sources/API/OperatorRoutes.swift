@@ -41,26 +41,26 @@ struct OperatorRoutes: Sendable {
 
     let services: Routes.Services
 
-    private func known(_ request: HTTPRequest) throws -> Operator {
-        guard let known = services.operators.with(id: request.parameters["id"] ?? "") else {
+    private func known(_ request: HTTPRequest, _ principal: Principal) throws -> Operator {
+        guard let known = services.operators.with(principal.company, id: request.parameters["id"] ?? "") else {
             throw APIError.notFound(.noOperator)
         }
         return known
     }
 
-    private func reload() async throws { services.operators.replace(try await services.store.operators()) }
+    private func reload() async throws { services.operators.replace(try await services.installation.operators()) }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        Routes.json(["items": .array(services.operators.all.map { payload($0, principal) })])
+        Routes.json(["items": .array(services.operators.all(principal.company).map { payload($0, principal) })])
     }
 
     func one(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        Routes.json(payload(try known(request), principal))
+        Routes.json(payload(try known(request, principal), principal))
     }
 
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let made = try read(request, Operator(name: "", sipUser: "", createdAt: services.now()))
-        try await services.store.save(made)
+        try await services.store(principal).save(made)
         try await reload()
         await services.audit(principal, "operator.create", target: made.id)
         var response = Routes.json(payload(made, principal), status: 201)
@@ -69,10 +69,10 @@ struct OperatorRoutes: Sendable {
     }
 
     func replace(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let old = try known(request)
+        let old = try known(request, principal)
         var changed = try read(request, old)
         changed.updatedAt = services.now()
-        try await services.store.save(changed)
+        try await services.store(principal).save(changed)
         if changed.sipUser != old.sipUser || changed.secret != old.secret {
             services.operators.registrar.forget(old.sipUser)
         }
@@ -83,21 +83,21 @@ struct OperatorRoutes: Sendable {
 
     /// `PUT …/status`: what operators change themselves, many times a day.
     func setStatus(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var changed = try known(request)
+        var changed = try known(request, principal)
         let fields = try FieldReader(request.body, Self.statusForm)
         try fields.check()
         changed.status = fields.choice("status", as: Operator.Status.self) ?? changed.status
         if fields.sent("away_message") != nil { changed.awayMessage = fields.text("away_message") }
         changed.updatedAt = services.now()
-        try await services.store.save(changed)
+        try await services.store(principal).save(changed)
         try await reload()
         await services.audit(principal, "operator.status", target: changed.id, detail: changed.status.rawValue)
         return Routes.json(payload(changed, principal))
     }
 
     func remove(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let gone = try known(request)
-        try await services.store.removeOperator(gone.id)
+        let gone = try known(request, principal)
+        try await services.store(principal).removeOperator(gone.id)
         try await reload()
         await services.audit(principal, "operator.delete", target: gone.id)
         return HTTPResponse(status: 204)

@@ -59,7 +59,7 @@ struct OrchestratorRoutes: Sendable {
                 fields.fail("user.phone", error.problem)
             }
         }
-        guard let caller = services.settings.callerNumber else {
+        guard let caller = services.settings(principal).callerNumber else {
             throw APIError.conflict(.noCallerNumber)
         }
         try fields.check()
@@ -76,8 +76,8 @@ struct OrchestratorRoutes: Sendable {
                 ["field": "user", "limit": .number(CallRequest.metadataLimit)])
         }
         let now = services.now()
-        let settings = services.settings
-        let call = Call(
+        let settings = services.settings(principal)
+        var call = Call(
             localNumber: caller, remoteNumber: phone,
             brief: Brief(
                 purpose: String(purpose.prefix(CallRequest.purposeLimit)), questions: questions,
@@ -87,11 +87,16 @@ struct OrchestratorRoutes: Sendable {
             maxDuration: settings.maxCallDuration, maxRetries: settings.retry.maxRetries, metadata: metadata,
             requestedBy: principal.name,
             createdAt: now)
-        let audit = AuditEntry(at: now, actor: principal.name, action: "call.create", target: call.id)
-        if case .blocked(let rule, let problem) = try await services.dialler.create(call, audit: audit) {
+        call.company = principal.company
+        let audit = services.entry(principal, "call.create", target: call.id)
+        switch try await services.dialler.create(call, audit: audit) {
+        case .blocked(let rule, let problem):
             await services.audit(principal, "dial.blocked", detail: rule.rawValue)
             throw APIError.blocked(by: rule, problem, field: "user.phone")
+        case .overQuota(let use): throw APIError.overQuota(use, at: now)
+        case .stored, .known, .keyIsTaken: break
         }
+        await services.auditHome(principal, "call.create", target: call.id)
         return Routes.json(
             [
                 "outbound_id": .string(call.id), "state": "queued", "created_at": Payloads.time(now),
@@ -142,7 +147,7 @@ struct OrchestratorRoutes: Sendable {
         guard let analyst = services.analyst else { throw APIError.conflict(.noCallbackUrl) }
         var id = given
         if id == nil, let callID { id = Self.id(in: callID) }
-        guard let id else { throw APIError.notFound(.noCall) }
+        guard let id, try await services.store(principal).call(id) != nil else { throw APIError.notFound(.noCall) }
         try await analyst.postBack(id)
         services.wakeWebhooks()
         await services.audit(principal, "result.resend", target: id)

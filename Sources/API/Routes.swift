@@ -13,7 +13,7 @@ internal import Store
 /// The whole API on one screen. Handlers are in one file a resource; they decide nothing themselves.
 public struct Routes: Sendable {
     public struct Services: Sendable {
-        public var store: CallStore
+        private let calls: CallStore
         public var dialler: Dialler
         public var authenticator: Authenticator
         public var settings: CallSettings
@@ -61,7 +61,7 @@ public struct Routes: Sendable {
             wakeWebhooks: @escaping @Sendable () -> Void = {},
             analyst: CallAnalyst? = nil, hosts: Set<String>? = nil, now: @escaping @Sendable () -> Date = { Date() }
         ) {
-            self.store = store
+            calls = store
             numbers = NumberDirectory(plan: settings.routing.plan)
             operators = OperatorDirectory(realm: "trunkline", algorithms: [.md5], plan: settings.routing.plan)
             self.dialler = dialler
@@ -83,13 +83,41 @@ public struct Routes: Sendable {
             self.now = now
         }
 
+        /// What the principal's company has: whatever is asked for by id, list or search is read from it.
+        func store(_ principal: Principal) -> CompanyStore { calls.of(principal.company) }
+        /// For the server's own work, not for what somebody asks for.
+        var installation: InstallationStore { calls.installation }
+        var companies: CompanyDirectory { calls.companies }
+        /// The settings as they are for the principal's company.
+        func settings(_ principal: Principal) -> CallSettings { settings.of(companies.known(principal.company)) }
+
+        /// After a change of numbers or templates.
+        func reloadNumbers() async throws(StoreError) { try await numbers.reload(from: calls) }
+        /// After a change of keys.
+        func reloadKeys() async throws(StoreError) { try await authenticator.refresh(from: calls) }
+
+        func entry(_ principal: Principal, _ action: String, target: String = "", detail: String = "") -> AuditEntry {
+            AuditEntry(at: now(), actor: principal.actor, action: action, target: target, detail: detail)
+        }
+
         /// Keeps who did what. The deed stands even where this cannot be written: it is then in the log.
         func audit(_ principal: Principal, _ action: String, target: String = "", detail: String = "") async {
-            do {
-                try await store.audit.append(
-                    AuditEntry(at: now(), actor: principal.name, action: action, target: target, detail: detail))
-            } catch {
-                logger.error("the audit log cannot be written: \(error)", metadata: ["action": "\(action)"])
+            await append(entry(principal, action, target: target, detail: detail), to: principal.company)
+            await auditHome(principal, action, target: target)
+        }
+
+        /// Who acts for another company stands in the log of `default` too.
+        func auditHome(_ principal: Principal, _ action: String, target: String) async {
+            guard principal.isActing else { return }
+            await append(
+                AuditEntry(
+                    at: now(), actor: principal.name, action: action, target: target,
+                    detail: "for the company \(principal.company)"), to: .default)
+        }
+
+        private func append(_ entry: AuditEntry, to company: CompanyID) async {
+            do { try await calls.of(company).audit.append(entry) } catch {
+                logger.error("the audit log cannot be written: \(error)", metadata: ["action": "\(entry.action)"])
             }
         }
     }
@@ -200,16 +228,26 @@ public struct Routes: Sendable {
         add("GET", "/api/retention", .admin, admin.retention)
         add("GET", "/metrics", .viewer, Metrics(services: services).answer)
 
+        let companies = CompanyRoutes(services: services)
+        add("GET", "/api/companies", .viewer, companies.list)
+        add("POST", "/api/companies", .viewer, companies.create)
+        add("GET", "/api/companies/{slug}", .viewer, companies.one)
+        add("PATCH", "/api/companies/{slug}", .viewer, companies.change)
+        add("DELETE", "/api/companies/{slug}", .viewer, companies.remove)
+        add("GET", "/api/companies/{slug}/usage", .viewer, companies.usage)
+
         let knowledge = KnowledgeRoutes(services: services)
         add("POST", "/api/knowledge", .operator, knowledge.create)
         add("GET", "/api/knowledge", .viewer, knowledge.list)
         add("DELETE", "/api/knowledge/{id}", .operator, knowledge.remove)
         add("POST", "/api/knowledge/search", .viewer, knowledge.search)
 
-        add("GET", "/api/providers", .viewer) { _, _ in
-            Self.json([
+        add("GET", "/api/providers", .viewer) { _, principal in
+            // The trunks are the installation's: another company need not know whose they are.
+            let trunks = principal.company == .default ? services.trunks() : []
+            return Self.json([
                 "items": .array(services.statuses().map(Payloads.status)),
-                "trunks": .array(services.trunks().map(Payloads.trunk)),
+                "trunks": .array(trunks.map(Payloads.trunk)),
             ])
         }
 
@@ -217,10 +255,10 @@ public struct Routes: Sendable {
         add("POST", "/receive", .operator, orchestrator.receive)
         add("POST", "/send_llm_result", .operator, orchestrator.sendResult)
 
-        add("GET", "/api/forms/{name}", .viewer) { request, _ in
+        add("GET", "/api/forms/{name}", .viewer) { request, principal in
             let path = request.parameters["name"] ?? ""
             guard let form = OpenAPI.forms.first(where: { $0.path == path }) else { throw APIError.notFound(.noForm) }
-            return Self.json(form.schema(services.settings))
+            return Self.json(form.schema(services.settings(principal)))
         }
         add("GET", "/openapi.json", .viewer) { _, _ in Self.json(OpenAPI.document) }
         add("GET", "/docs", .viewer) { _, _ in
@@ -245,17 +283,20 @@ public struct Routes: Sendable {
             do {
                 var principal = Principal(name: "", key: "", role: .viewer, isSession: false)
                 if let role {
-                    guard let known = services.authenticator.principal(of: request) else {
+                    guard var known = services.authenticator.principal(of: request) else {
                         try Self.limit(services, request.peer)
                         throw APIError.unauthorized
                     }
-                    try Self.limit(services, request.peer + " " + known.name)
+                    let owner = known.company == .default ? "" : " of \(known.company)"
+                    try Self.limit(services, request.peer + " " + known.name + owner)
+                    known = try CompanyChoice.acting(known, request.headers, services.companies)
                     guard known.role >= role else {
                         throw APIError(403, "forbidden", .roleNeeded, ["role": .text(role.rawValue)])
                     }
                     if known.isSession, method != "GET", !Authenticator.isSameOrigin(request) {
                         throw APIError(403, "cross_origin", .otherOrigin)
                     }
+                    try CompanyChoice.checkState(known, "\(method) \(pattern)", services.companies)
                     principal = known
                 } else {
                     try Self.limit(services, request.peer)
@@ -316,7 +357,7 @@ public struct Routes: Sendable {
     }
 
     /// Against DNS rebinding: a page elsewhere may point its own name at us, but not ask us by one of ours.
-    private func isOurs(host: String?) -> Bool {
+    func isOurs(host: String?) -> Bool {
         guard let hosts = services.hosts, let host else { return true }
         var name = host.lowercased()[...]
         if let colon = name.lastIndex(of: ":"), !name.hasSuffix("]") { name = name[..<colon] }
@@ -325,41 +366,6 @@ public struct Routes: Sendable {
 
     /// Whether a request has a valid key or login, whatever it asks for.
     public func proves(_ request: HTTPRequest) -> Bool { services.authenticator.principal(of: request) != nil }
-
-    /// Whether a WebSocket may be opened: 0, or the status to refuse with.
-    public func refusal(of request: HTTPRequest) -> Int {
-        let call = ListenSocket.call(in: request.path)
-        guard request.path == EventSocket.path || request.path == LevelSocket.path || call != nil else { return 404 }
-        guard isOurs(host: request.headers["host"]) else { return 421 }
-        guard let principal = services.authenticator.principal(of: request) else { return 401 }
-        if principal.isSession, !Authenticator.isSameOrigin(request) { return 403 }
-        guard request.path == EventSocket.path ? EventSocket.accepts(request.query) : request.query.isEmpty else {
-            return 422
-        }
-        return call == nil || principal.role >= .operator ? 0 : 403
-    }
-
-    public func open(_ socket: WebSocket) -> Bool {
-        let handshake = socket.handshake
-        let request = HTTPRequest(
-            method: "GET", path: handshake.path, query: handshake.query, headers: handshake.headers,
-            peer: handshake.peer)
-        guard let principal = services.authenticator.principal(of: request) else { return false }
-        let isAllowed: @Sendable () -> Bool = { [authenticator = services.authenticator] in
-            authenticator.isCurrent(principal)
-        }
-        if let call = ListenSocket.call(in: handshake.path) {
-            ListenSocket.serve(socket, call: call, services, principal, isAllowed: isAllowed)
-            return true
-        }
-        if handshake.path == LevelSocket.path {
-            LevelSocket.serve(socket, levels: services.levels, isAllowed: isAllowed)
-            return true
-        }
-        guard handshake.path == EventSocket.path else { return false }
-        EventSocket.serve(socket, store: services.store, isAllowed: isAllowed)
-        return true
-    }
 
     static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
         HTTPResponse(status: status, contentType: "application/json", value.bytes)

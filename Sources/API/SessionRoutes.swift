@@ -35,7 +35,7 @@ struct SessionRoutes: Sendable {
         }
         let session: (token: String, principal: Principal)?
         if let name, let password {
-            session = try await services.store.accounts.user(name, password: password).flatMap {
+            session = try await services.installation.accounts.user(name, password: password).flatMap {
                 services.authenticator.logIn($0)
             }
         } else {
@@ -50,7 +50,7 @@ struct SessionRoutes: Sendable {
         await services.audit(session.principal, "session.begin")
         if let stored = services.authenticator.stored(session.token) {
             // Without it the login is good until the next restart.
-            do { try await services.store.accounts.insert(stored, at: services.now()) } catch {
+            do { try await services.installation.accounts.insert(stored, at: services.now()) } catch {
                 services.logger.error("a login cannot be kept: \(error)")
             }
         }
@@ -68,14 +68,18 @@ struct SessionRoutes: Sendable {
 
     func current(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         // From there on `WS /api/events?after=` leaves nothing out of what is read next.
-        Routes.json([
+        var members: [String: JSONValue] = [
             "name": .string(principal.name), "role": .string(principal.role.rawValue),
-            "last_event_id": .number(Double(try await services.store.latestEventID())),
-        ])
+            "last_event_id": .number(Double(try await services.store(principal).latestEventID())),
+        ]
+        if services.companies.areSeveral { members["company"] = .string(principal.company.rawValue) }
+        return Routes.json(.object(members))
     }
 
     func logOut(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        if let ended = services.authenticator.logOut(request) { try await services.store.accounts.removeSession(ended) }
+        if let ended = services.authenticator.logOut(request) {
+            try await services.installation.accounts.removeSession(ended)
+        }
         var response = HTTPResponse(status: 204)
         response.headers.append(
             ("set-cookie", "\(Authenticator.cookie)=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))

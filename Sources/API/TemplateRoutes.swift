@@ -21,28 +21,28 @@ struct TemplateRoutes: Sendable {
 
     let services: Routes.Services
 
-    private func template(_ request: HTTPRequest) async throws -> CallTemplate {
+    private func template(_ request: HTTPRequest, _ principal: Principal) async throws -> CallTemplate {
         let id = request.parameters["id"] ?? ""
-        guard let template = try await services.store.template(id) else {
+        guard let template = try await services.store(principal).template(id) else {
             throw APIError.notFound(.noTemplate)
         }
         return template
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        Routes.json(["items": .array(try await services.store.templates().map(Payloads.template))])
+        Routes.json(["items": .array(try await services.store(principal).templates().map(Payloads.template))])
     }
 
     func one(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        Routes.json(Payloads.template(try await template(request)))
+        Routes.json(Payloads.template(try await template(request, principal)))
     }
 
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let now = services.now()
         let template = try Self.read(
             request, CallTemplate(name: "", purpose: "", questions: [], createdAt: now, updatedAt: now))
-        try await services.store.save(template)
-        try await services.numbers.reload(from: services.store)
+        try await services.store(principal).save(template)
+        try await services.reloadNumbers()
         await services.audit(principal, "template.create", target: template.id)
         var response = Routes.json(Payloads.template(template), status: 201)
         response.headers.append(("location", "/api/templates/\(template.id)"))
@@ -50,18 +50,18 @@ struct TemplateRoutes: Sendable {
     }
 
     func replace(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        var template = try Self.read(request, try await template(request))
+        var template = try Self.read(request, try await template(request, principal))
         template.updatedAt = services.now()
-        try await services.store.save(template)
-        try await services.numbers.reload(from: services.store)
+        try await services.store(principal).save(template)
+        try await services.reloadNumbers()
         await services.audit(principal, "template.change", target: template.id)
         return Routes.json(Payloads.template(template))
     }
 
     func remove(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let id = request.parameters["id"] ?? ""
-        try await services.store.removeTemplate(id)
-        try await services.numbers.reload(from: services.store)
+        try await services.store(principal).removeTemplate(id)
+        try await services.reloadNumbers()
         await services.audit(principal, "template.delete", target: id)
         return HTTPResponse(status: 204)
     }

@@ -13,7 +13,7 @@ struct WebhookRoutes: Sendable {
         var query = QueryReader(request.query, ListQuery.deliveries)
         let cursor = query.cursor(of: .deliveries)
         try query.check()
-        let page = try await services.store.deliveries.page(
+        let page = try await services.store(principal).deliveries.page(
             state: query.choice("state", as: Delivery.State.self), of: query.text("outbound_id"),
             limit: query.integer("limit") ?? 0, cursor: cursor)
         return Routes.json([
@@ -27,14 +27,15 @@ struct WebhookRoutes: Sendable {
         guard let text = request.parameters["id"], text.hasPrefix("msg_"), let id = Int64(text.dropFirst(4)) else {
             throw APIError.notFound(.noDelivery)
         }
-        let count = try await services.store.deliveries.replay(id, at: services.now())
+        let count = try await services.store(principal).deliveries.replay(id, at: services.now())
         if count == 0 { throw APIError.notFound(.noDeliveryToRepeat) }
         return await replayed(count, principal, target: text)
     }
 
     /// All that were given up.
     func replayDead(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        await replayed(try await services.store.deliveries.replay(nil, at: services.now()), principal, target: "")
+        await replayed(
+            try await services.store(principal).deliveries.replay(nil, at: services.now()), principal, target: "")
     }
 
     private func replayed(_ count: Int, _ principal: Principal, target: String) async -> HTTPResponse {

@@ -15,6 +15,17 @@ public struct Call: Sendable, Equatable, Codable {
         public var reason: String?
     }
 
+    /// nil: `default`, as in records from before there were companies.
+    private var owner: CompanyID?
+    /// Whose the call is. Set when it is made, and never changed.
+    public var company: CompanyID {
+        get { owner ?? .default }
+        set {
+            owner = newValue == .default ? nil : newValue
+            brief.company = owner?.rawValue
+        }
+    }
+
     // What was asked for.
     /// `ob-` or `in-` and 8 hex digits.
     public var id: String
@@ -23,7 +34,7 @@ public struct Call: Sendable, Equatable, Codable {
     public var localNumber: String
     /// The other party's.
     public var remoteNumber: String
-    public var brief: Brief
+    public var brief: Brief { didSet { brief.company = owner?.rawValue } }
     public var maxDuration: Int
     public var priority: Int
     public var scheduledAt: Date?
@@ -141,6 +152,8 @@ public struct Call: Sendable, Equatable, Codable {
         self.localNumber = localNumber
         self.remoteNumber = remoteNumber
         self.brief = brief
+        // Whose knowledge answers is for `company` to say, not for a brief from elsewhere.
+        self.brief.company = nil
         self.maxDuration = maxDuration
         self.priority = priority
         self.scheduledAt = scheduledAt

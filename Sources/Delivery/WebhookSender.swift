@@ -52,6 +52,8 @@ public actor WebhookSender {
         public var allowsPrivateAddresses = false
         /// `http:` to loopback is allowed while we are bound to loopback.
         public var isBoundToLoopback = true
+        /// The secret of a company of its own; nil: `secret`, which is `default`'s, signs.
+        public var companySecret: @Sendable (CompanyID) -> WebhookSecret? = { _ in nil }
         public init(secret: WebhookSecret) { self.secret = secret }
     }
 
@@ -69,7 +71,7 @@ public actor WebhookSender {
     /// Of what the receiver said.
     private static let errorLimit = 200
 
-    private let outbox: Deliveries
+    private let outbox: Outbox
     private let feed: EventFeed
     private let client: HTTPClient
     private let settings: Settings
@@ -82,7 +84,7 @@ public actor WebhookSender {
     private var tasks: [Task<Void, Never>] = []
 
     public init(
-        _ settings: Settings, outbox: Deliveries, feed: EventFeed, client: HTTPClient, logger: Logger,
+        _ settings: Settings, outbox: Outbox, feed: EventFeed, client: HTTPClient, logger: Logger,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.settings = settings
@@ -98,7 +100,7 @@ public actor WebhookSender {
         tasks.append(
             Task { [feed, alarm] in
                 while !Task.isCancelled {
-                    for await _ in feed.watch() { alarm.ring() }
+                    for await _ in feed.watchInstallation() { alarm.ring() }
                     // Cut off while it was busy: nothing is lost, the outbox is on disk.
                     alarm.ring()
                 }
@@ -159,8 +161,10 @@ public actor WebhookSender {
 
     private func post(_ delivery: Delivery) async {
         let id = "msg_\(delivery.id)"
+        var signing = settings
+        signing.secret = settings.companySecret(delivery.company) ?? settings.secret
         let request = Self.request(
-            id: id, body: delivery.body, to: delivery.url, settings: settings, at: now(), timeoutMs: Self.timeoutMs)
+            id: id, body: delivery.body, to: delivery.url, settings: signing, at: now(), timeoutMs: Self.timeoutMs)
         var status: Int?
         var failure: String?
         var wanted: TimeInterval?

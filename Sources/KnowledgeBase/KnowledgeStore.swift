@@ -3,7 +3,7 @@ internal import Problems
 public import Realtime
 public import Store
 
-/// Knowledge in the store, searched by words (BM25) and, where there are embeddings, by vectors.
+/// Knowledge of companies in the store, searched by words (BM25) and, where there are embeddings, by vectors.
 public struct KnowledgeStore: Knowledge {
     /// Bytes of a request that brings a document.
     public static let bodyLimit = 4 << 20
@@ -16,30 +16,34 @@ public struct KnowledgeStore: Knowledge {
     /// Likeness of vectors below which a piece says nothing.
     private static let vectorMinimum: Float = 0.3
 
-    private let items: KnowledgeItems
+    private let storage: Storage
     private let embeddings: Embeddings?
     private let report: EngineReport
 
-    public init(_ items: KnowledgeItems, embeddings: Embeddings?, report: @escaping EngineReport) {
-        self.items = items
+    public init(_ storage: Storage, embeddings: Embeddings?, report: @escaping EngineReport) {
+        self.storage = storage
         self.embeddings = embeddings
         self.report = report
     }
 
     // MARK: Keeping
 
-    public func addPair(question: String, answer: String, at date: Date) async throws(StoreError) -> KnowledgeItem {
-        try await add(.pair, title: question, answer: answer, chunks: [question + "\n" + answer], at: date)
-    }
-
-    public func addDocument(title: String, text: String, at date: Date) async throws(StoreError) -> KnowledgeItem {
-        try await add(.document, title: title, answer: nil, chunks: KnowledgeChunks.split(text), at: date)
-    }
-
-    private func add(_ kind: KnowledgeItem.Kind, title: String, answer: String?, chunks: [String], at date: Date)
-        async throws(StoreError)
-        -> KnowledgeItem
+    public func addPair(_ company: CompanyID, question: String, answer: String, at date: Date)
+        async throws(StoreError) -> KnowledgeItem
     {
+        try await add(company, .pair, title: question, answer: answer, chunks: [question + "\n" + answer], at: date)
+    }
+
+    public func addDocument(_ company: CompanyID, title: String, text: String, at date: Date)
+        async throws(StoreError) -> KnowledgeItem
+    {
+        try await add(company, .document, title: title, answer: nil, chunks: KnowledgeChunks.split(text), at: date)
+    }
+
+    private func add(
+        _ company: CompanyID, _ kind: KnowledgeItem.Kind, title: String, answer: String?, chunks: [String],
+        at date: Date
+    ) async throws(StoreError) -> KnowledgeItem {
         var vectors: [[Float]] = []
         if let embeddings {
             do { vectors = try await embeddings.vectors(of: chunks) } catch {
@@ -48,29 +52,33 @@ public struct KnowledgeStore: Knowledge {
         }
         let item = KnowledgeItem(
             kind: kind, title: title, answer: answer, createdAt: date, chunkCount: chunks.count)
-        try await items.add(item, chunks: chunks, vectors: vectors)
+        try await storage.knowledge(company).add(item, chunks: chunks, vectors: vectors)
         return item
     }
 
-    public func remove(_ id: String) async throws(StoreError) { try await items.remove(id) }
+    public func remove(_ company: CompanyID, _ id: String) async throws(StoreError) {
+        try await storage.knowledge(company).remove(id)
+    }
 
-    public func list(limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {
-        try await items.items(limit: limit)
+    public func list(_ company: CompanyID, limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {
+        try await storage.knowledge(company).items(limit: limit)
     }
 
     // MARK: Searching
 
-    public func search(_ question: String, limit: Int) async -> [KnowledgeHit] {
-        do { return try await find(question, limit: limit) } catch {
+    public func search(_ question: String, of company: String?, limit: Int) async -> [KnowledgeHit] {
+        let company = company.map { CompanyID(rawValue: $0) } ?? .default
+        do { return try await find(company, question, limit: limit) } catch {
             report("knowledge: \(error)")
             return []
         }
     }
 
-    public func find(_ question: String, limit: Int) async throws(StoreError) -> [KnowledgeHit] {
+    public func find(_ company: CompanyID, _ question: String, limit: Int) async throws(StoreError) -> [KnowledgeHit] {
+        let items = storage.knowledge(company)
         let words = KnowledgeWords.telling(question).sorted().prefix(Self.wordLimit)
-        let byWords = try await byWords(Array(words))
-        let byMeaning = try await byMeaning(question)
+        let byWords = try await items.pieces(withAnyOf: Array(words), limit: Self.candidates)
+        let byMeaning = try await byMeaning(question, in: items)
         // Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009).
         var scores: [Int64: Double] = [:]
         for list in [byWords, byMeaning] {
@@ -91,11 +99,7 @@ public struct KnowledgeStore: Knowledge {
         return Array(((best.map { [$0] } ?? []) + hits.filter { $0 != best }).prefix(limit))
     }
 
-    private func byWords(_ words: [String]) async throws(StoreError) -> [KnowledgePiece] {
-        try await items.pieces(withAnyOf: words, limit: Self.candidates)
-    }
-
-    private func byMeaning(_ question: String) async throws(StoreError) -> [KnowledgePiece] {
+    private func byMeaning(_ question: String, in items: KnowledgeItems) async throws(StoreError) -> [KnowledgePiece] {
         guard let embeddings else { return [] }
         let asked: [Float]
         do { asked = try await embeddings.vectors(of: [question], timeoutMs: Self.vectorTimeoutMs).first ?? [] } catch {

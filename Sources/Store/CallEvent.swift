@@ -12,6 +12,8 @@ public struct CallEvent: Sendable, Equatable {
     public var direction: CallDirection
     /// The payload's members as a JSON object.
     public var payload: String
+    /// Of the call; set where it is stored.
+    public internal(set) var company = CompanyID.default
 
     public init(
         id: Int64 = 0, name: String, at: Date, callID: String, direction: CallDirection, payload: String

@@ -8,3 +8,8 @@ public struct CompanyID: RawRepresentable, Hashable, Sendable, Codable, CustomSt
 
     public var description: String { rawValue }
 }
+
+extension CompanyID: Storable {
+    var stored: Value { .text(rawValue) }
+    init(stored: Value) throws { self.init(rawValue: try String(stored: stored)) }
+}

@@ -33,13 +33,15 @@ struct EncryptedColumn: Sendable {
             "deliveries", table: "deliveries", column: "message", keys: ["id"],
             row: "'deliveries/' || call_id || '/' || event || '/' || id"),
         EncryptedColumn(
-            "do_not_call", table: "do_not_call", column: "entry", keys: ["key"], row: "'do_not_call/' || key"),
+            "do_not_call", table: "do_not_call", column: "entry", keys: ["company", "key"],
+            row: "'do_not_call/' || CASE company WHEN 'default' THEN '' ELSE company || '/' END || key"),
         EncryptedColumn(
             "caller_numbers", table: "caller_numbers", column: "entry", keys: ["key"], row: "'caller_numbers/' || key"),
         EncryptedColumn("templates", table: "templates", column: "entry", keys: ["id"], row: "'templates/' || id"),
         EncryptedColumn(
             "sip_traces", table: "sip_traces", column: "entry", keys: ["call_id"], row: "'sip_traces/' || call_id"),
         EncryptedColumn("operators", table: "operators", column: "entry", keys: ["id"], row: "'operators/' || id"),
+        EncryptedColumn("companies", table: "companies", column: "entry", keys: ["slug"], row: "'companies/' || slug"),
         EncryptedColumn("meta", table: "meta", column: "value", keys: ["name"], row: "'meta/' || name"),
     ]
 

@@ -42,8 +42,10 @@ protocol Dialect: Sendable {
     func index(call position: Int64, words: [String], _ transaction: any Transaction) throws
 
     func index(chunk id: Int64, words: [String], _ transaction: any Transaction) throws
-    /// Pieces of knowledge (`c`, of the item `k`) that hold one of the words, best first.
-    func chunks(_ columns: SQL, withAnyOf words: [String], limit: Int, _ transaction: any Transaction) throws -> [Row]
+    /// Pieces of a company's knowledge (`c`, of the item `k`) that hold one of the words, best first.
+    func chunks(
+        _ columns: SQL, _ company: CompanyID, withAnyOf words: [String], limit: Int, _ transaction: any Transaction
+    ) throws -> [Row]
 
     func bytes(_ transaction: any Transaction) throws -> Int
 }

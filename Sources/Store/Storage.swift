@@ -46,6 +46,8 @@ public struct Work {
     public var events: EventRows { EventRows(transaction: transaction, context: context) }
     public var outbox: OutboxRows { OutboxRows(transaction: transaction, context: context) }
     public var audit: AuditRows { AuditRows(transaction: transaction) }
+    public var usage: UsageRows { UsageRows(transaction: transaction) }
+    public var companies: CompanyRows { CompanyRows(transaction: transaction, context: context) }
 }
 
 /// The data of one server: what was acknowledged survives a power cut.
@@ -58,12 +60,19 @@ public final class Storage: Sendable {
 
     public var vault: Vault { context.vault }
     public var accounts: Accounts { Accounts(storage: self) }
-    public var numbers: NumberLists { NumberLists(storage: self) }
-    public var audit: AuditLog { AuditLog(storage: self) }
-    public var deliveries: Deliveries { Deliveries(storage: self) }
-    public var knowledge: KnowledgeItems { KnowledgeItems(storage: self) }
-    public var templates: Documents { Documents(storage: self, kind: .templates) }
-    public var operators: Documents { Documents(storage: self, kind: .operators) }
+    public var outbox: Outbox { Outbox(storage: self) }
+
+    // What is kept for one company can only be had with its name.
+    public func numbers(_ company: CompanyID) -> NumberLists { NumberLists(storage: self, company: company) }
+    public func audit(_ company: CompanyID) -> AuditLog { AuditLog(storage: self, company: company) }
+    public func deliveries(_ company: CompanyID) -> Deliveries { Deliveries(storage: self, company: company) }
+    public func knowledge(_ company: CompanyID) -> KnowledgeItems { KnowledgeItems(storage: self, company: company) }
+    public func templates(_ company: CompanyID) -> Documents {
+        Documents(storage: self, company: company, kind: .templates)
+    }
+    public func operators(_ company: CompanyID) -> Documents {
+        Documents(storage: self, company: company, kind: .operators)
+    }
 
     /// Opens or creates `calls.sqlite` in a folder and brings its schema up to date.
     public init(folder: String, vault: Vault, reading: Reading) throws(StoreError) {

@@ -35,7 +35,9 @@ struct Backup: AsyncParsableCommand {
         try? files.removeItem(atPath: partial)
         try files.createDirectory(
             atPath: partial + "/recordings", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        do { try store.storage.backUp(to: partial + "/calls.sqlite") } catch { throw ValidationError(error.message) }
+        do { try store.installation.storage.backUp(to: partial + "/calls.sqlite") } catch {
+            throw ValidationError(error.message)
+        }
         var recordings = 0
         for name in (try? files.contentsOfDirectory(atPath: settings.calls.recordingsFolder)) ?? [] {
             try files.copyItem(
@@ -92,8 +94,11 @@ struct Restore: AsyncParsableCommand {
         do throws(StoreError) {
             // Opens it with our key, and brings its schema up to date.
             let store = try settings.openStore(in: partial)
-            try await store.storage.check()
-            total = try await store.page(CallFilter()).total
+            try await store.installation.storage.check()
+            try await store.installation.reloadCompanies()
+            var calls = 0
+            for company in store.companies.ids { calls += try await store.of(company).page(CallFilter()).total }
+            total = calls
             store.close()
         } catch { throw ValidationError("the backup cannot be used: \(error.message)") }
         try files.createDirectory(

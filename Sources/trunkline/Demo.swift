@@ -74,13 +74,13 @@ struct Demo: AsyncParsableCommand {
                 purpose: DemoScript.purpose, callerDisplayName: DemoScript.callerName,
                 questions: questions),
             maxDuration: 120, requestedBy: "demo", createdAt: Date())
-        let events = server.store.feed.watch()
+        let events = server.store.of(.default).watch()
         _ = try await server.dialler.create(call)
         let ended = await show(events, of: call.id)
-        guard ended, let final = try await server.store.call(call.id) else {
+        guard ended, let final = try await server.store.of(.default).call(call.id) else {
             throw fail("the call did not end within \(Int(Self.limit)) s")
         }
-        let transcript = try await server.store.transcript(of: call.id)
+        let transcript = try await server.store.of(.default).transcript(of: call.id)
 
         tell("")
         tell("state \(final.state.rawValue), end reason \(final.endReason?.rawValue ?? "-"), \(final.summary ?? "")")
@@ -116,8 +116,8 @@ struct Demo: AsyncParsableCommand {
     /// - Returns: the key to log in with; nil where the configuration names it.
     private func prepare(_ server: Server, _ questions: [Question], isKeyless: Bool) async throws -> String? {
         let now = Date()
-        if try await server.store.templates().isEmpty {
-            try await server.store.save(
+        if try await server.store.of(.default).templates().isEmpty {
+            try await server.store.of(.default).save(
                 CallTemplate(
                     name: Self.templateName, purpose: DemoScript.purpose, questions: questions,
                     callerDisplayName: DemoScript.callerName,
@@ -125,12 +125,13 @@ struct Demo: AsyncParsableCommand {
                     updatedAt: now))
         }
         guard isKeyless, server.newKey == nil else { return server.newKey }
-        for old in try await server.store.accounts.keys() where old.createdBy == Self.keyMaker && old.revokedAt == nil {
-            try await server.store.accounts.revokeKey(old.id, at: now)
+        let store = server.store.of(.default)
+        for old in try await store.keys() where old.createdBy == Self.keyMaker && old.revokedAt == nil {
+            try await store.revokeKey(old.id, at: now)
         }
         let (key, stored) = Authenticator.makeKey(
             name: "demo", role: .admin, by: Self.keyMaker, at: now, expires: now.addingTimeInterval(86_400))
-        try await server.store.accounts.insert(stored)
+        try await store.insert(stored)
         return key
     }
 

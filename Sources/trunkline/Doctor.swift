@@ -58,17 +58,20 @@ struct Doctor: AsyncParsableCommand {
         }
         do {
             let store = try settings.openStore()
-            try await store.storage.check()
-            let counts = try await store.storage.counts()
+            try await store.installation.storage.check()
+            try await store.installation.reloadCompanies()
+            var dead = 0
+            for company in store.companies.ids {
+                dead += try await store.installation.storage.counts(company).deliveries[.dead] ?? 0
+            }
             var findings: [Finding] = [.good("the database \(path) is whole")]
-            for (table, rows) in try await store.storage.damage() {
+            for (table, rows) in try await store.installation.storage.damage() {
                 findings.append(
                     .bad(
                         "\(rows) rows of \(table) cannot be opened: they were changed, or "
                             + "their key is missing: restore a backup"
                     ))
             }
-            let dead = counts.deliveries[.dead] ?? 0
             if dead > 0 {
                 findings.append(
                     .advice(
@@ -76,7 +79,9 @@ struct Doctor: AsyncParsableCommand {
                             + "POST …/replay sends them again"
                     ))
             }
-            if try await store.accounts.keys().allSatisfy({ $0.revokedAt != nil }), settings.access.adminKey == nil {
+            if try await store.installation.accounts.keysOfAll().allSatisfy({ $0.revokedAt != nil }),
+                settings.access.adminKey == nil
+            {
                 findings.append(.bad("every key is revoked: `trunkline keys create --name … --role admin` makes one"))
             }
             return findings

@@ -18,8 +18,9 @@ struct Encrypt: AsyncParsableCommand {
     func run() async throws {
         do {
             let store = try options.store()
-            let rows = try await store.storage.reencrypt()
-            let recordings = try await store.reencryptRecordings(in: try options.read().calls.recordingsFolder)
+            let rows = try await store.installation.storage.reencrypt()
+            let recordings = try await store.installation.reencryptRecordings(
+                in: try options.read().calls.recordingsFolder)
             print("\(rows.encrypted) rows and \(recordings.encrypted) recordings are encrypted anew")
             if rows.failed + recordings.failed > 0 {
                 print(

@@ -25,10 +25,10 @@ struct SIPCommand: AsyncParsableCommand {
             let messages: [SIPTrace.Message]
             do {
                 let store = try options.store()
-                guard try await store.call(id) != nil else {
+                guard let company = try await store.installation.company(ofCall: id) else {
                     throw StoreError(.notFound, .noCallNamed, ["id": .text(id)])
                 }
-                messages = try await store.trace(of: id)
+                messages = try await store.of(company).trace(of: id)
                 store.close()
             } catch {
                 FileHandle.standardError.write(Data("trunkline: \(error)\n".utf8))

@@ -34,7 +34,7 @@ final class Server: Sendable {
     let newKey: String?
     let newWebhookSecret: String?
     private let keyWatch: Task<Void, Never>
-    private let retention: Task<Void, Never>?
+    private let retention: Task<Void, Never>
     private let watchdog: LoopWatchdog
     private let erasure: Task<Void, Never>
     private let housekeeping: Task<Void, Never>
@@ -74,17 +74,22 @@ final class Server: Sendable {
             operators = OperatorDirectory(
                 realm: settings.digest.realm, algorithms: settings.digest.algorithms, plan: settings.calls.routing.plan)
             numbers = NumberDirectory(plan: settings.calls.routing.plan)
-            let found = try await store.storage.secret(named: "webhooks") { WebhookSecret.random().text }
+            let found = try await store.installation.storage.secret(named: "webhooks") { WebhookSecret.random().text }
             guard let secret = settings.webhooks.secret ?? WebhookSecret(found.text) else {
                 throw StoreError(.cannotOpen, .webhookSecretDamaged)
             }
             newWebhookSecret = found.isNew && settings.webhooks.secret == nil ? found.text : nil
-            webhooks = settings.webhooks.sender(
+            try await store.installation.reloadCompanies()
+            var sender = settings.webhooks.sender(
                 secret: secret, isBoundToLoopback: settings.http.isBoundToLoopback)
+            sender.companySecret = { [companies = store.companies] in
+                companies.known($0).flatMap { WebhookSecret($0.webhookSecret) }
+            }
+            webhooks = sender
             newKey = try await Self.key(settings, store)
-            authenticator.adopt(try await store.accounts.sessions(at: Date()))
+            authenticator.adopt(try await store.installation.accounts.sessions(at: Date()))
             try await authenticator.refresh(from: store)
-            operators.replace(try await store.operators())
+            operators.replace(try await store.installation.operators())
             try await numbers.reload(from: store)
         }
 
@@ -94,15 +99,15 @@ final class Server: Sendable {
                 guard key.count >= 16 else {
                     throw ConfigurationError("TRUNKLINE_API_KEY must have at least 16 characters")
                 }
-                try await store.accounts.insert(
+                try await store.installation.accounts.insert(
                     .init(
                         hash: Authenticator.hash(key), name: "admin", role: "admin", createdAt: Date(),
                         createdBy: "TRUNKLINE_API_KEY"))
                 return nil
             }
-            guard try await store.accounts.keys().isEmpty else { return nil }
+            guard try await store.of(.default).keys().isEmpty else { return nil }
             let (key, stored) = Authenticator.makeKey(name: "admin", role: .admin, by: "first start", at: Date())
-            try await store.accounts.insert(stored)
+            try await store.installation.accounts.insert(stored)
             return key
         }
     }
@@ -132,7 +137,7 @@ final class Server: Sendable {
         workers = speech.workers
         let operators = kept.operators, numbers = kept.numbers, webhookSettings = kept.webhooks
         keyWatch = Self.watchKeys(kept.authenticator, store)
-        store.subscribe(settings.webhooks.endpoint.map { [$0] } ?? [])
+        store.installation.subscribe(settings.webhooks.endpoint.map { [$0] } ?? [])
         retention = Self.keepRetention(settings, store, logger: logger)
         erasure = Self.finishErasures(store, logger: logger)
 
@@ -148,7 +153,9 @@ final class Server: Sendable {
         web.caFile = settings.http.caFile
         let client = HTTPClient(web)
         self.client = client
-        let threads: [any WatchedThread] = [SIPHeartbeat(userAgent), client.watched, store.storage.watched]
+        let threads: [any WatchedThread] = [
+            SIPHeartbeat(userAgent), client.watched, store.installation.storage.watched,
+        ]
         watchdog = Self.watch((loops as [any WatchedThread]) + threads, logger: logger)
         guardian.onBlock = { [userAgent, logger] addresses, newest in
             if let newest { logger.warning("a source of SIP is blocked", metadata: ["source": "\(newest)"]) }
@@ -157,12 +164,13 @@ final class Server: Sendable {
         guardian.onTrust = { [userAgent] in userAgent.favour($0) }
         registrations = Task { [logger] in await Self.watch(operators, guardian, logger: logger) }
         let sender = WebhookSender(
-            webhookSettings, outbox: store.deliveries, feed: store.feed, client: client, logger: logger)
+            webhookSettings, outbox: store.installation.outbox, feed: store.installation.feed, client: client,
+            logger: logger)
         webhooks = sender
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
         let knowledge = KnowledgeStore(
-            store.storage.knowledge, embeddings: Embeddings(settings.speech.embeddings, network: network),
+            store.installation.storage, embeddings: Embeddings(settings.speech.embeddings, network: network),
             report: report)
         let local = try LocalEngines(settings.speech, folder: settings.local.packFolder, workers: speech.workers)
         let catalog = SpeechCatalog(
@@ -307,6 +315,7 @@ final class Server: Sendable {
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(keyWatchSeconds))
                 try? await authenticator.refresh(from: store)
+                try? await store.installation.reloadCompanies()
             }
         }
     }
@@ -314,7 +323,7 @@ final class Server: Sendable {
     private static func finishErasures(_ store: CallStore, logger: Logger) -> Task<Void, Never> {
         Task {
             while !Task.isCancelled {
-                do throws(StoreError) { try await store.storage.finishErasure() } catch {
+                do throws(StoreError) { try await store.installation.storage.finishErasure() } catch {
                     logger.error("an erasure cannot be finished yet: \(error)")
                 }
                 try? await Task.sleep(for: .seconds(erasureSeconds))
@@ -322,18 +331,17 @@ final class Server: Sendable {
         }
     }
 
-    private static func keepRetention(_ settings: Configuration, _ store: CallStore, logger: Logger) -> Task<
-        Void, Never
-    >? {
-        settings.store.retentionDays.map { days in
-            let retention = Retention(store, recordings: settings.calls.recordingsFolder, days: days)
-            return Task {
-                await retention.run { result in
-                    switch result {
-                    case .success(let count):
-                        logger.notice("calls are erased, for their time is over", metadata: ["count": "\(count)"])
-                    case .failure(let error): logger.error("calls whose time is over cannot be erased: \(error)")
-                    }
+    private static func keepRetention(_ settings: Configuration, _ store: CallStore, logger: Logger)
+        -> Task<Void, Never>
+    {
+        let retention = Retention(
+            store, recordings: settings.calls.recordingsFolder, days: settings.store.retentionDays)
+        return Task {
+            await retention.run { result in
+                switch result {
+                case .success(let count):
+                    logger.notice("calls are erased, for their time is over", metadata: ["count": "\(count)"])
+                case .failure(let error): logger.error("calls whose time is over cannot be erased: \(error)")
                 }
             }
         }
@@ -443,7 +451,7 @@ final class Server: Sendable {
         keeper.stop()
         keyWatch.cancel()
         registrations.cancel()
-        retention?.cancel()
+        retention.cancel()
         erasure.cancel()
         housekeeping.cancel()
         watchdog.stop()

@@ -15,8 +15,11 @@ struct UsersCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run() async throws {
-            for user in try await options.store().accounts.users() {
-                print("\(user.name)  \(user.role)  since \(user.createdAt.formatted(.iso8601)) by \(user.createdBy)")
+            let store = try options.store()
+            for user in try await store.installation.accounts.usersOfAll() {
+                print(
+                    "\(user.name)  \(user.role)  since \(user.createdAt.formatted(.iso8601)) by \(user.createdBy)"
+                        + CompanyOption.suffix(user.company))
             }
         }
     }
@@ -30,6 +33,7 @@ struct UsersCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
         @Argument(help: "The name to log in with.") var name: String
         @Option(help: "viewer, operator or admin.") var role = "operator"
+        @OptionGroup var company: CompanyOption
 
         func run() async throws {
             guard let role = Role(rawValue: role) else {
@@ -42,9 +46,9 @@ struct UsersCommand: AsyncParsableCommand {
             guard let password = readLine(strippingNewline: true) else {
                 throw ValidationError("no password on standard input")
             }
-            let store = try options.store()
+            let store = try await company.store(options)
             do {
-                try await store.accounts.saveUser(
+                try await store.saveUser(
                     name, password: password, role: role.rawValue, by: "command line", at: Date())
             } catch {
                 throw ValidationError(error.message)
@@ -58,10 +62,11 @@ struct UsersCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Removes a user. Logins of the user end within 5 s.")
         @OptionGroup var options: ServerOptions
         @Argument(help: "The name.") var name: String
+        @OptionGroup var company: CompanyOption
 
         func run() async throws {
-            let store = try options.store()
-            do { try await store.accounts.removeUser(name) } catch { throw ValidationError(error.message) }
+            let store = try await company.store(options)
+            do { try await store.removeUser(name) } catch { throw ValidationError(error.message) }
             try await store.audit.append(
                 AuditEntry(at: Date(), actor: "command line", action: "user.remove", target: name))
         }

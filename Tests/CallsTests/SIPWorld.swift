@@ -133,7 +133,7 @@ final class SIPWorld {
     func hire(_ name: String) -> Operator {
         var known = Operator(name: name, sipUser: name, createdAt: Date())
         known.address = "sip:\(name)@127.0.0.1:5090"
-        operators.replace(operators.all + [known])
+        operators.replace(operators.all(.default) + [known])
         return known
     }
 

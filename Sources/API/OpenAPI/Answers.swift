@@ -165,8 +165,9 @@ extension OpenAPI {
         "Session": Schema.object(
             [
                 "name": Schema.text, "role": Schema.choice(["viewer", "operator", "admin"]),
-                "last_event_id": Schema.count,
+                "last_event_id": Schema.count, "company": Schema.text,
             ], required: ["name", "role"]),
+        "Company": company,
     ]
 
     /// `GET …/{id}/graph`.

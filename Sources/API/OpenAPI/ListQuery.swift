@@ -29,6 +29,7 @@ enum ListQuery {
         limit(ActiveFilter().limit), cursor,
     ]
     static let numbers = [limit(), cursor, search("a whole number")]
+    static let usage = [Field("month", .text(wordLimit), "e.g. 2026-11, UTC; without it the current one")]
     static let audit = [limit(), cursor, Field("action", .text(wordLimit), "e.g. call.create")]
     static let deliveries = [
         limit(), cursor, Field("state", .choice(Delivery.State.allCases.map(\.rawValue)), "in this state"),

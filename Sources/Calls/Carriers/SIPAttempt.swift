@@ -350,7 +350,7 @@ actor SIPAttempt: CallAttempt, GraphCall {
 
     /// Blind: the far end is asked to call another address instead of us.
     private func refer(_ choice: TransferChoice) -> Bool {
-        guard let leg, let route = line.referral(settings, choice) else { return false }
+        guard let leg, let route = line.referral(call.company, settings, choice) else { return false }
         return leg.refer(to: route.requestURI, by: "sip:\(caller)@\(line.userAgent.advertised)")
     }
 

@@ -66,7 +66,7 @@ actor StreamedCall: CarriedConversation, GraphCall {
             switch choice {
             case .anyOperator: settings.operatorNumber
             case .number(let number): number
-            case .operator(let id): line.operators?.with(id: id)?.address
+            case .operator(let id): line.operators?.with(call.company, id: id)?.address
             }
         guard let api = carrier?.api(for: providerCallID), api.canTransfer, let number, settings.mayBeDialled(number)
         else { return nil }

@@ -1,4 +1,5 @@
 internal import Foundation
+public import Store
 internal import Synchronization
 
 /// How loud the two sides of a call are now, 0 to 100: 0 is -60 dBFS or less, 100 full scale. Written by the call, read
@@ -28,18 +29,22 @@ public final class CallLevels: Sendable {
 
 /// The levels of all connected calls.
 public final class LiveLevels: Sendable {
-    private let calls = Mutex<[String: CallLevels]>([:])
+    private let calls = Mutex<[String: (company: CompanyID, levels: CallLevels)]>([:])
 
     public init() {}
 
-    func begin(_ id: String) -> CallLevels {
-        let levels = CallLevels()
-        calls.withLock { $0[id] = levels }
+    func begin(_ call: Call) -> CallLevels {
+        let levels = CallLevels(), id = call.id, company = call.company
+        calls.withLock { $0[id] = (company, levels) }
         return levels
     }
     func end(_ id: String) { calls.withLock { $0[id] = nil } }
 
-    public var current: [(id: String, far: Int, own: Int)] {
-        calls.withLock { $0.map { ($0.key, $0.value.far, $0.value.own) } }
+    public func current(_ company: CompanyID) -> [(id: String, far: Int, own: Int)] {
+        calls.withLock { calls in
+            calls.compactMap { id, call in
+                call.company == company ? (id, call.levels.far, call.levels.own) : nil
+            }
+        }
     }
 }

@@ -43,8 +43,9 @@ final class ConversationHost {
     func start(_ stream: any MediaStream, ended: @escaping (EndReason) -> Void) {
         let graph = CallGraph(
             loop: loop, stream: stream, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
-            settings: settings.conversation(of: call, canTransfer: carrier.canTransfer || line.hasTargets(settings)),
-            usage: journal.usage, levels: line.levels.begin(call.id), recording: journal.beginRecording()
+            settings: settings.conversation(
+                of: call, canTransfer: carrier.canTransfer || line.hasTargets(call.company, settings)),
+            usage: journal.usage, levels: line.levels.begin(call), recording: journal.beginRecording()
         ) { [journal, carrier, weak transfer = self.transfer] event in
             if case .transfer = event { transfer?.announced() }
             guard let outcome = journal.took(event) else { return }

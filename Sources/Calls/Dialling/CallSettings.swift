@@ -78,6 +78,22 @@ public struct CallSettings: Sendable {
     }
     public init() {}
 
+    /// As they are for a company: the configuration's numbers and prompts are `default`'s, and nobody else's.
+    /// - Parameter company: nil: `default`.
+    public func of(_ company: Company?) -> CallSettings {
+        guard let company else { return self }
+        var settings = self
+        settings.greetingTemplate = nil
+        settings.closingTemplate = nil
+        settings.callerNumber = nil
+        settings.operatorNumber = nil
+        settings.voicemail = VoicemailPolicy()
+        settings.inbound.brief = InboundSettings.messageTaking
+        settings.routing.allowedCallers = company.allowedCallers
+        if let zone = company.timeZone.flatMap({ TimeZone(identifier: $0) }) { settings.policy.homeZone = zone }
+        return settings
+    }
+
     /// Of a call: its longest duration is its own.
     func conversation(of call: Call, canTransfer: Bool) -> CallGraph.Settings {
         var settings = conversation

@@ -20,11 +20,20 @@ public actor Dialler {
     private let settings: CallSettings
     private let now: @Sendable () -> Date
     private var queue: DialQueue
-    private var live: [String: (attempt: any CallAttempt, callee: String, loop: Int?)] = [:]
+    private struct Live {
+        var attempt: any CallAttempt
+        var company: CompanyID
+        var callee: String
+        /// Place of its event loop in `loops`.
+        var loop: Int?
+    }
+    private var live: [String: Live] = [:]
     private var runner: Task<Void, Never>?
     private let alarm = Alarm()
     /// When the next dial may begin (`callsPerSecond`).
     private var mayDialAt = ContinuousClock.now
+    /// The same of companies with a quota of their own.
+    private var companyMayDialAt: [CompanyID: ContinuousClock.Instant] = [:]
     private var isStopping = false
 
     public init(
@@ -36,10 +45,13 @@ public actor Dialler {
         self.settings = settings
         self.now = now
         queue = DialQueue(priorityAgeing: settings.priorityAgeing)
+        store.companies.onChange { [alarm] in alarm.ring() }
     }
 
+    /// Of all companies: for the server's own work.
     public var liveCount: Int { live.count }
-    public var queuedCount: Int { queue.count }
+    public func liveCount(_ company: CompanyID) -> Int { live.values.count { $0.company == company } }
+    public func queuedCount(_ company: CompanyID) -> Int { queue.count(company) }
 
     /// Begins to dial; `recover` comes first.
     public func start() { runner = Task { await self.dialLoop() } }
@@ -86,7 +98,7 @@ public actor Dialler {
     private func enqueue(_ call: Call) {
         queue.add(
             DialQueue.Entry(
-                callID: call.id, priority: call.priority, createdAt: call.createdAt,
+                callID: call.id, company: call.company, priority: call.priority, createdAt: call.createdAt,
                 notBefore: call.nextAttemptAt,
                 callee: store.calleeKey(call.remoteNumber)))
         alarm.ring()
@@ -132,6 +144,11 @@ public actor Dialler {
         }
     }
 
+    /// Gives up all calls of a company that wait.
+    public func cancelQueue(_ company: CompanyID) async throws(StoreError) {
+        for id in queue.callIDs(company) { try await cancel(id) }
+    }
+
     /// Dials an ended call anew.
     public func retry(_ callID: String) async throws(StoreError) -> Call {
         let at = now()
@@ -164,10 +181,7 @@ public actor Dialler {
         guard let call = try await store.call(callID) else {
             throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
-        guard call.state == .connected else {
-            throw StoreError(.conflict, .cannotHangUp, ["state": .text(call.state.rawValue)])
-        }
-        guard let live = inProgress(callID) else {
+        guard call.state == .connected, let live = inProgress(callID) else {
             throw StoreError(.conflict, .cannotHangUp, ["state": .text(call.state.rawValue)])
         }
         await live.hangUp(.operatorHangup)
@@ -202,8 +216,12 @@ public actor Dialler {
     }
 
     /// The operators to whom a call can be transferred now.
-    public nonisolated func canHand(to choice: TransferChoice) -> Bool {
-        !line.targets(settings, choice: choice).isEmpty
+    public nonisolated func canHand(_ call: Call, to choice: TransferChoice) -> Bool {
+        !line.targets(call.company, settings(of: call), choice: choice).isEmpty
+    }
+
+    private nonisolated func settings(of call: Call) -> CallSettings {
+        settings.of(store.companies.known(call.company))
     }
 
     /// Whether a call waits to be answered in this user's browser.
@@ -255,14 +273,27 @@ public actor Dialler {
     private func dialLoop() async {
         while !Task.isCancelled {
             while settings.isEnabled, !isStopping, live.count < settings.maxConcurrentCalls,
-                let entry = queue.next(at: now(), busyCallees: Set(live.values.map(\.callee)))
+                let entry = queue.next(
+                    at: now(), busyCallees: Set(live.values.map(\.callee)), isHeld: { self.isHeld($0) })
             {
                 await keepPace()
                 await dial(entry)
             }
             let due = queue.nextDue(after: now()).map { max(0.05, $0.timeIntervalSince(now())) } ?? Self.longestNap
-            await alarm.wait(seconds: min(due, Self.longestNap))
+            let paced = companyMayDialAt.values.map { ($0 - .now) / .seconds(1) }.filter { $0 > 0 }.min()
+            await alarm.wait(seconds: min(due, paced ?? Self.longestNap, Self.longestNap))
         }
+    }
+
+    /// A company that may dial nothing now: its calls wait, and take no other company's turn.
+    private func isHeld(_ company: CompanyID) -> Bool {
+        store.companies.isSuspended(company) || !store.companies.hasPlace(company)
+            || companyMayDialAt[company].map { $0 > .now } ?? false
+    }
+
+    private func paceCompany(_ company: CompanyID) {
+        let perSecond = store.companies.known(company)?.quotas.callsPerSecond
+        companyMayDialAt[company] = perSecond.map { .now + .seconds(1 / Double(max(1, $0))) }
     }
 
     /// No more dials in a second than the trunk bears.
@@ -273,34 +304,45 @@ public actor Dialler {
     }
 
     private func dial(_ entry: DialQueue.Entry) async {
+        // A call that came in may have taken the last one meanwhile.
+        guard store.companies.takePlace(entry.company) else { return queue.add(entry) }
+        if await !begin(entry) { store.companies.freePlace(entry.company) }
+    }
+
+    /// False: no attempt was begun.
+    private func begin(_ entry: DialQueue.Entry) async -> Bool {
         let call: Call, route: Routing.Route
         do {
             switch try await store.admit(entry.callID, by: settings.policy, at: now()) {
             case .dial(let admitted, let way): (call, route) = (admitted, way)
             case .held(let held):
-                log(held.blocks?.last, of: held)
-                return enqueue(held)
+                enqueue(held)
+                return log(held.blocks?.last, of: held)
             case .ended(let ended): return log(ended.blocks?.last, of: ended)
-            case .gone: return
+            case .gone: return false
             }
         } catch {
             line.logger.error("cannot read a queued call: \(error)", metadata: ["call": "\(entry.callID)"])
             var later = entry
             later.notBefore = now().addingTimeInterval(Self.longestNap)
             queue.add(later)
-            return
+            return false
         }
+        paceCompany(call.company)
         guard let (attempt, loop) = attempt(of: call, by: route) else { return await cannotCarry(call) }
-        live[call.id] = (attempt, entry.callee, loop)
+        live[call.id] = Live(attempt: attempt, company: call.company, callee: entry.callee, loop: loop)
         Task {
             await attempt.run()
+            store.companies.freePlace(call.company)
             await self.ended(call.id)
         }
+        return true
     }
 
     /// nil: no carrier for this route is configured.
     /// - Returns: also the place of its event loop in `loops`, where the attempt has one.
     private func attempt(of call: Call, by route: Routing.Route) -> (any CallAttempt, loop: Int?)? {
+        let settings = settings(of: call)
         switch route {
         case .browser: return (BrowserAttempt(call: call, line: line, settings: settings, now: now), nil)
         case .carrier(let name, let number):
@@ -319,7 +361,8 @@ public actor Dialler {
         }
     }
 
-    private func cannotCarry(_ call: Call) async {
+    /// - Returns: false: no attempt was begun.
+    private func cannotCarry(_ call: Call) async -> Bool {
         let at = now(), retry = RetryPolicy(settings.retry)
         do {
             try await store.update(call.id) { call in
@@ -329,13 +372,16 @@ public actor Dialler {
             }
         } catch { line.logger.error("cannot end a call: \(error)", metadata: ["call": "\(call.id)"]) }
         await ended(call.id)
+        return false
     }
 
-    private func log(_ block: Call.Block?, of call: Call) {
-        guard let block else { return }
+    /// - Returns: false: no attempt was begun.
+    private func log(_ block: Call.Block?, of call: Call) -> Bool {
+        guard let block else { return false }
         line.logger.notice(
             "a rule stands in the way of a dial",
             metadata: ["call": "\(call.id)", "rule": "\(block.rule.rawValue)"])
+        return false
     }
 
     // MARK: What a carrier tells of the calls it places for us

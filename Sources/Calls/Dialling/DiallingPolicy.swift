@@ -39,6 +39,13 @@ public struct DiallingPolicy: Sendable {
     public var callsPerSecond: Double = 5
     public init() {}
 
+    /// As it is for a company: its day begins in its own time zone.
+    func of(_ company: Company) -> DiallingPolicy {
+        var policy = self
+        if let zone = company.timeZone.flatMap({ TimeZone(identifier: $0) }) { policy.homeZone = zone }
+        return policy
+    }
+
     /// What the store knows.
     struct History: Sendable, Equatable {
         var isOnDoNotCallList = false

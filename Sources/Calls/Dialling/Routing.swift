@@ -58,6 +58,9 @@ public struct Routing: Sendable, Equatable {
             self.problem = Problem(problem, params)
         }
         public var message: String { problem.message }
+
+        /// The caller number is another company's.
+        public static let notAllowed = Refusal(.callerNotAllowed, .callerNotAllowed)
     }
 
     public enum Route: Sendable, Equatable {

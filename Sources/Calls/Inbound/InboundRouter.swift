@@ -1,6 +1,7 @@
 public import Foundation
 public import Net
 internal import Realtime
+internal import Store
 internal import Synchronization
 
 /// Decides what is done with a call that comes in, by SIP or by a provider: whose number it is for, what the AI is to
@@ -45,14 +46,22 @@ public final class InboundRouter: Sendable {
         case unknownNumber
         /// There is no room, or nothing is answered yet or any more: 503 in SIP, busy elsewhere.
         case busy
+        /// The number's company is suspended: 480 in SIP.
+        case suspended
     }
 
     /// What is done with the callers of a number.
     struct Destination {
         /// Whom the number belongs to; nil: it is the AI's.
         var person: Operator?
+        /// The number's; of one that is in the configuration alone, `default`.
+        var company = CompanyID.default
         /// What the AI is to do.
         var brief: Brief
+    }
+
+    private func settings(of company: CompanyID) -> CallSettings {
+        settings.of(state.withLock { $0.line }?.store.companies.known(company))
     }
 
     /// - Parameter number: as dialled; nil: the carrier does not tell it, and the settings for all numbers hold.
@@ -61,22 +70,24 @@ public final class InboundRouter: Sendable {
         guard inbound.isEnabled else { throw .unknownNumber }
         guard let number else { return Destination(brief: inbound.brief) }
         let known = operators.with(number: number)
-        let own = numbers.brief(for: number, base: inbound.brief)
+        let company = known?.company ?? numbers.owner(of: number) ?? .default
+        let base = settings(of: company).inbound.brief
+        let own = numbers.brief(for: number, base: base)
         if known == nil, own == nil, let listed = inbound.numbers {
             let plan = settings.routing.plan
             let key = plan.key(number)
             guard listed.contains(where: { plan.key($0) == key }) else { throw .unknownNumber }
         }
-        var brief = own ?? inbound.brief
+        var brief = own ?? base
         if let known {
             brief.greetingTemplate =
                 known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language)
         }
-        return Destination(person: known, brief: brief)
+        return Destination(person: known, company: company, brief: brief)
     }
 
     /// Takes a place for a call, which `release` gives back.
-    func admit() throws(Refusal) -> (line: CallLine, loop: EventLoop) {
+    func admit(_ company: CompanyID) throws(Refusal) -> (line: CallLine, loop: EventLoop) {
         let admitted = state.withLock { state -> (CallLine, EventLoop)? in
             guard let line = state.line, !state.isStopping, state.live < settings.inbound.maxConcurrentCalls,
                 !loops.isEmpty
@@ -86,8 +97,23 @@ public final class InboundRouter: Sendable {
             return (line, loops[state.next])
         }
         guard let admitted else { throw .busy }
+        let companies = admitted.0.store.companies
+        guard !companies.isSuspended(company) else {
+            state.withLock { $0.live -= 1 }
+            throw .suspended
+        }
+        guard companies.takePlace(company) else {
+            state.withLock { $0.live -= 1 }
+            throw .busy
+        }
         return admitted
     }
 
-    func release() { state.withLock { $0.live -= 1 } }
+    func release(_ company: CompanyID) {
+        let line = state.withLock { state in
+            state.live -= 1
+            return state.line
+        }
+        line?.store.companies.freePlace(company)
+    }
 }

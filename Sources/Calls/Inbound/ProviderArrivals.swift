@@ -45,18 +45,19 @@ public final class ProviderArrivals: Sendable {
             let destination: InboundRouter.Destination, line: CallLine
             do throws(InboundRouter.Refusal) {
                 destination = try router.destination(of: to)
-                line = try router.admit().line
+                line = try router.admit(destination.company).line
             } catch { return .refused(error) }
             let record = Call(
                 arrivalOf: providerCallID, from: from ?? Self.unknown, to: to ?? Self.unknown, at: destination,
                 maxDuration: router.settings.maxCallDuration, createdAt: router.now())
-            let call = ArrivedCall(record, by: carrier, line: line, settings: router.settings, now: router.now)
+            let settings = router.settings.of(line.store.companies.known(record.company))
+            let call = ArrivedCall(record, by: carrier, line: line, settings: settings, now: router.now)
             call.expect()
             if carrier != nil { state.calls[providerCallID] = call }
             Task {
                 await call.run()
                 if carrier != nil { self.forget(providerCallID) }
-                router.release()
+                router.release(record.company)
             }
             return .taken(record.id)
         }

@@ -82,7 +82,7 @@ public final class SIPArrivals: Sendable {
         if isTrustedSource { return .trunk }
         guard inbound.trustedSources != nil else { return .unproven }
         // The answer is the same for every number, so that none can be probed.
-        guard !inbound.accounts.isEmpty || operators.all.contains(where: { $0.secret != nil }) else {
+        guard !inbound.accounts.isEmpty || operators.havePasswords else {
             throw Refusal(status: 403)
         }
         throw Refusal(
@@ -109,7 +109,9 @@ public final class SIPArrivals: Sendable {
             if let type = call.contentType, type.lowercased() != "application/sdp" {
                 throw Refusal(status: 415, headers: [("Accept", "application/sdp")])
             }
-            do throws(InboundRouter.Refusal) { (line, loop) = try router.admit() } catch { throw refusal(error) }
+            do throws(InboundRouter.Refusal) { (line, loop) = try router.admit(destination.company) } catch {
+                throw refusal(error)
+            }
         } catch {
             if error.status == 404 || error.status == 403 || error.status == 401 && call.authorization != nil {
                 onFailure()
@@ -127,6 +129,7 @@ public final class SIPArrivals: Sendable {
             arrivalOf: call.dialog.callID, from: named.from, to: call.to, at: destination,
             maxDuration: settings.maxCallDuration,
             createdAt: router.now())
+        let settings = settings.of(line.store.companies.known(record.company))
         let person = destination.person.flatMap { line.target($0, settings) }
         let attempt = SIPAttempt(
             loop: loop, call: record, way: .incoming(named, person: person), line: line, settings: settings,
@@ -136,7 +139,7 @@ public final class SIPArrivals: Sendable {
         Task {
             await attempt.run()
             line.calls.remove(id)
-            router.release()
+            router.release(record.company)
         }
         return { _ in }
     }
@@ -144,6 +147,7 @@ public final class SIPArrivals: Sendable {
     private func refusal(_ refusal: InboundRouter.Refusal) -> Refusal {
         switch refusal {
         case .unknownNumber: Refusal(status: 404)
+        case .suspended: Refusal(status: 480)
         case .busy: Refusal(status: 503, headers: [("Retry-After", String(settings.inbound.retryAfterSeconds))])
         }
     }
@@ -168,6 +172,7 @@ extension Call {
             brief: destination.brief, maxDuration: maxDuration,
             retryOnNoAnswer: false, maxRetries: 0,
             requestedBy: "caller", createdAt: createdAt)
+        company = destination.company
         self.providerCallID = String(providerCallID.prefix(256))
         brief.callerDisplayName = ""
         brief.isIncoming = true

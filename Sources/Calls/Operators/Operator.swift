@@ -31,6 +31,13 @@ public struct Operator: Sendable, Equatable, Codable {
     public var order = 0
     public var createdAt: Date
     public var updatedAt: Date
+    /// nil: `default`.
+    private var owner: CompanyID?
+    /// Whose calls the operator is handed.
+    public var company: CompanyID {
+        get { owner ?? .default }
+        set { owner = newValue == .default ? nil : newValue }
+    }
 
     public init(
         id: String = "op-" + ShortID.random(), name: String, number: String? = nil, sipUser: String,

@@ -1,5 +1,6 @@
 public import Bridge
 public import Foundation
+public import Store
 internal import Synchronization
 
 /// The operators as the SIP thread and the calls need them: in memory, with where their phones are.
@@ -52,11 +53,18 @@ public final class OperatorDirectory: Sendable {
         for user in gone { registrar.forget(user) }
     }
 
-    public var all: [Operator] { state.withLock { $0.operators } }
+    /// Whether phones of any company prove who they are.
+    var havePasswords: Bool { state.withLock { $0.operators.contains { $0.secret != nil } } }
+    public func all(_ company: CompanyID) -> [Operator] {
+        state.withLock { $0.operators.filter { $0.company == company } }
+    }
     func secret(of user: String) -> DigestAuthenticator.Secret? {
         state.withLock { $0.operators.first { $0.sipUser == user }?.secret }
     }
-    public func with(id: String) -> Operator? { state.withLock { $0.operators.first { $0.id == id } } }
+    public func with(_ company: CompanyID, id: String) -> Operator? {
+        state.withLock { $0.operators.first { $0.id == id && $0.company == company } }
+    }
+    /// A user name belongs to one operator of the installation, as a dialled number does.
     public func with(user: String) -> Operator? { state.withLock { $0.operators.first { $0.sipUser == user } } }
 
     /// Whom a dialled number or user belongs to.
@@ -75,7 +83,7 @@ public final class OperatorDirectory: Sendable {
     }
 
     /// Those who may take a call now, in the order in which they are tried.
-    public var available: [Operator] { all.filter(canRing) }
+    public func available(_ company: CompanyID) -> [Operator] { all(company).filter(canRing) }
 
     // MARK: Who is in a call
 

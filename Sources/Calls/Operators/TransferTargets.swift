@@ -1,4 +1,5 @@
 internal import Bridge
+internal import Store
 
 /// Whom a caller is to be handed to.
 public enum TransferChoice: Sendable, Equatable {
@@ -30,9 +31,9 @@ struct TransferTarget: Equatable {
 
 extension CallLine {
     /// Whether the call can be transferred at all, now or later.
-    func hasTargets(_ settings: CallSettings) -> Bool {
-        operators?.all.isEmpty == false
-            || !targets(settings, choice: settings.operatorNumber.map { .number($0) } ?? .anyOperator).isEmpty
+    func hasTargets(_ company: CompanyID, _ settings: CallSettings) -> Bool {
+        operators?.all(company).isEmpty == false
+            || !targets(company, settings, choice: settings.operatorNumber.map { .number($0) } ?? .anyOperator).isEmpty
     }
 
     /// How an operator is rung; nil: the operator is unavailable, or has no phone.
@@ -55,33 +56,36 @@ extension CallLine {
     }
 
     /// Those who may be asked to take a call, in the order in which they are tried.
-    func targets(_ settings: CallSettings, choice: TransferChoice = .anyOperator) -> [TransferTarget] {
+    func targets(_ company: CompanyID, _ settings: CallSettings, choice: TransferChoice = .anyOperator)
+        -> [TransferTarget]
+    {
         switch choice {
-        case .operator(let id): return operators?.with(id: id).flatMap { target($0, settings) }.map { [$0] } ?? []
+        case .operator(let id):
+            return operators?.with(company, id: id).flatMap { target($0, settings) }.map { [$0] } ?? []
         case .number(let number):
             guard let route = settings.routing.sipRoute(to: number) else { return [] }
             return [
                 TransferTarget(operatorID: nil, name: number, routes: [route], ringSeconds: Int(settings.ringTimeout))
             ]
         case .anyOperator:
-            var found = operators?.available.compactMap { target($0, settings) } ?? []
-            if let number = settings.operatorNumber { found += targets(settings, choice: .number(number)) }
+            var found = operators?.available(company).compactMap { target($0, settings) } ?? []
+            if let number = settings.operatorNumber { found += targets(company, settings, choice: .number(number)) }
             return found
         }
     }
 
     /// Where a caller's phone is asked to call; nil: nowhere.
-    func referral(_ settings: CallSettings, _ choice: TransferChoice) -> Routing.SIPRoute? {
+    func referral(_ company: CompanyID, _ settings: CallSettings, _ choice: TransferChoice) -> Routing.SIPRoute? {
         var choice = choice
         if choice == .anyOperator, let number = settings.operatorNumber { choice = .number(number) }
-        return targets(settings, choice: choice).first?.routes.first
+        return targets(company, settings, choice: choice).first?.routes.first
     }
 
     /// The target of a person's REFER: a colleague only, because calls through trunks cost money. In an attended
     /// transfer the referrer's call with the colleague is replaced (RFC 5589 §7).
-    func target(of referral: Referral, _ settings: CallSettings) -> TransferTarget? {
+    func target(_ company: CompanyID, of referral: Referral, _ settings: CallSettings) -> TransferTarget? {
         let user = referral.target.drop { $0 != ":" }.dropFirst().prefix { $0 != "@" && $0 != ";" && $0 != "?" }
-        let colleague = operators?.with(number: String(user))
+        let colleague = operators?.with(number: String(user)).flatMap { $0.company == company ? $0 : nil }
         guard let replaces = referral.replaces else { return colleague.flatMap { self.target($0, settings) } }
         var target = TransferTarget(
             operatorID: colleague?.id, name: colleague?.name ?? String(user), routes: [],

@@ -23,6 +23,7 @@ final class WarmTransfer {
     private let settings: CallSettings
     private let journal: CallJournal
     private let callerNumber: String
+    private let company: CompanyID
     /// Transfers the call by the carrier's own means, which reports the result by `carrier`. False: it cannot.
     private let ownWay: (TransferChoice) -> Bool
     weak var graph: CallGraph?
@@ -42,6 +43,7 @@ final class WarmTransfer {
         self.settings = settings
         self.journal = journal
         callerNumber = call.remoteNumber
+        company = call.company
         self.ownWay = ownWay
         machine = TransferMachine(
             mode: settings.transferMode, askLimitMs: UInt64(max(1, settings.ringTimeout) * 1_000))
@@ -85,7 +87,7 @@ final class WarmTransfer {
     }
 
     /// The caller has been told.
-    func announced() { handle(.announced(targets: line.targets(settings, choice: machine.choice))) }
+    func announced() { handle(.announced(targets: line.targets(company, settings, choice: machine.choice))) }
 
     // MARK: Before the answer
 
@@ -211,7 +213,7 @@ final class WarmTransfer {
         case .held(let isHeld): handle(.held(number, isHeld))
         case .referralRequested(let referral):
             handle(
-                .referral(number, reference: referral.reference, to: line.target(of: referral, settings)))
+                .referral(number, reference: referral.reference, to: line.target(company, of: referral, settings)))
         case .mediaFailed, .ended: handle(.left(number))
         }
     }

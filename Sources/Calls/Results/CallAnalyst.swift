@@ -52,7 +52,8 @@ public actor CallAnalyst {
         tasks.append(
             Task { [store, alarm] in
                 while !Task.isCancelled {
-                    for await event in store.feed.watch() where CallEvent.terminalNames.contains(event.name) {
+                    for await event in store.feed.watchInstallation() where CallEvent.terminalNames.contains(event.name)
+                    {
                         alarm.ring()
                     }
                     alarm.ring()
@@ -116,7 +117,10 @@ public actor CallAnalyst {
             call.sentiment = review.sentiment
             return [CallEvent.analyzed(call, at: at)]
         }
-        if let url = settings.callbackURL, call.state.isTerminal { try await post(call, to: url, at: at) }
+        // The older orchestrator is the configuration's, and so the company `default`'s.
+        if let url = settings.callbackURL, call.state.isTerminal, call.company == .default {
+            try await post(call, to: url, at: at)
+        }
         try await store.forgetEnded(callID)
     }
 
@@ -125,7 +129,7 @@ public actor CallAnalyst {
     /// Posts a call's result to `result_callback_url`, again if it has been posted before.
     public func postBack(_ callID: String) async throws(StoreError) {
         guard let url = settings.callbackURL else { throw StoreError(.conflict, .noCallbackUrl) }
-        guard let call = try await store.call(callID) else {
+        guard let call = try await store.of(.default).call(callID) else {
             throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
         }
         guard call.state.isTerminal else {
@@ -138,7 +142,7 @@ public actor CallAnalyst {
         let transcript = try await store.transcript(of: call.id)
         try await store.enqueue(
             body: OrchestratorResult.body(of: call, transcript: transcript), named: "result_callback", to: url,
-            of: call.id, at: at)
+            of: call, at: at)
     }
 }
 

@@ -1,9 +1,11 @@
-public import Foundation
+internal import Foundation
+internal import Problems
 public import Store
 internal import Synchronization
 
 /// The webhook endpoints for the events of all calls. A call may name another one.
 public struct WebhookSubscribers: Sendable, Equatable {
+    /// Of the configuration; they are the company `default`'s.
     public var endpoints: [WebhookEndpoint] = []
     /// Calls that end are put on a list.
     var wantsEndedCalls = false
@@ -38,35 +40,33 @@ extension CallStore {
     /// Stores an event, and a message for each of its webhook endpoints.
     /// - Parameter call: whose event it is, where its webhook is to be told; nil: it is looked up where it must be.
     func append(_ event: CallEvent, of call: Call?, _ work: Work) throws -> CallEvent {
-        let stored = try work.events.append(event)
-        var urls = subscribers.withLock { $0.endpoints }.filter { $0.events?.contains(event.name) ?? true }.map(\.url)
-        let own = try call.map(\.webhookURL) ?? work.calls.webhook(of: event.callID)
+        let told = try call.map { ($0.company, $0.webhookURL) } ?? work.calls.audience(of: event.callID)
+        guard let (company, own) = told else {
+            throw StoreError(.notFound, .noCallNamed, ["id": .text(event.callID)])
+        }
+        let stored = try work.events.append(company, event)
+        var urls = endpoints(of: company).filter { $0.events?.contains(event.name) ?? true }.map(\.url)
         if let own { urls.append(own) }
         for url in Set(urls) {
             try work.outbox.enqueue(
-                url: url, body: stored.envelope, named: event.name, of: event.callID, at: event.at)
+                company, url: url, body: stored.envelope, named: event.name, of: event.callID, at: event.at)
         }
         return stored
     }
 
-    /// Of the latest event; 0: there has been none.
-    public func latestEventID() async throws(StoreError) -> Int64 {
-        try await storage.read { try $0.events.latest() }
-    }
-
-    /// Events after an id, oldest first, at most `limit`; of one call where one is named.
-    public func events(after id: Int64, of callID: String? = nil, limit: Int = 1_000) async throws(StoreError)
-        -> [CallEvent]
-    {
-        try await storage.read { try $0.events.events(after: id, of: callID, limit: limit) }
+    /// The configuration's endpoints are told of the events of `default` alone.
+    private func endpoints(of company: CompanyID) -> [WebhookEndpoint] {
+        guard company != .default else { return subscribers.withLock { $0.endpoints } }
+        return companies.known(company)?.webhookURL.map { [WebhookEndpoint(url: $0)] } ?? []
     }
 
     // MARK: The outbox
 
     /// Posts a text to an address of a call's own, in the order of its events.
-    public func enqueue(body: String, named name: String, to url: String, of callID: String, at: Date)
+    func enqueue(body: String, named name: String, to url: String, of call: Call, at: Date)
         async throws(StoreError)
     {
-        try await storage.write { try $0.outbox.enqueue(url: url, body: body, named: name, of: callID, at: at) }
+        let company = call.company, id = call.id
+        try await storage.write { try $0.outbox.enqueue(company, url: url, body: body, named: name, of: id, at: at) }
     }
 }

@@ -57,29 +57,29 @@ struct AnswerSample: Sendable {
     }
 }
 
-extension CallStore {
+extension CompanyStore {
     /// Ended calls looked at for the distribution of answers.
     private static let answerSampleLimit = 200
 
     /// A page of calls. What is searched is found in purposes by words, in ids by their beginning, and in numbers whole
     /// or by the last four digits.
     public func page(_ filter: CallFilter) async throws(StoreError) -> CallPage {
-        try await storage.read { try CallPage(try $0.calls.page(filter)) }
+        try await storage.read { [company] in try CallPage(try $0.calls.page(company, filter)) }
     }
 
     /// Those that have not ended: however long the queue is, a page of them.
     public func active(_ filter: ActiveFilter) async throws(StoreError) -> ActiveCalls {
-        try await storage.read { work in
-            let active = try work.calls.active(filter)
+        try await storage.read { [company] work in
+            let active = try work.calls.active(company, filter)
             return ActiveCalls(page: try CallPage(active.page), states: active.states)
         }
     }
 
     public func statistics() async throws(StoreError) -> CallStatistics {
-        try await storage.read { [self] work in
-            var result = CallStatistics(totals: try work.calls.totals())
-            let known = samples.withLock { $0 }
-            let found = try Storage.opened(try work.calls.answered(limit: Self.answerSampleLimit)) {
+        try await storage.read { [company, store] work in
+            var result = CallStatistics(totals: try work.calls.totals(company))
+            let known = store.samples.withLock { $0[company] ?? [:] }
+            let found = try Storage.opened(try work.calls.answered(company, limit: Self.answerSampleLimit)) {
                 record -> (String, AnswerSample) in
                 if let known = known[record.id], known.record == record.encrypted { return (record.id, known) }
                 return (record.id, AnswerSample(record.encrypted, of: try StoredCall.call(record)))
@@ -91,7 +91,7 @@ extension CallStore {
                     result.answers[answer.question, default: [:]][answer.label, default: 0] += 1
                 }
             }
-            samples.withLock { $0 = sample }
+            store.samples.withLock { $0[company] = sample }
             return result
         }
     }

@@ -1,7 +1,7 @@
-public import Foundation
+internal import Foundation
 public import Problems
-public import Realtime
-public import Store
+internal import Realtime
+internal import Store
 internal import Synchronization
 
 extension CallStore {
@@ -15,6 +15,8 @@ extension CallStore {
         case keyIsTaken
         /// The rule that forbids it.
         case blocked(DialRule, Problem)
+        /// The company has used up what it may use.
+        case overQuota(QuotaUse)
     }
 
     /// Stores a new call with its first events, unless a rule forbids it; on return all is on disk.
@@ -23,36 +25,40 @@ extension CallStore {
     ///   - window: seconds between two calls to one number; 0: any number of calls may wait for it; nil: the call came
     ///     by itself, and no rule is asked.
     ///   - audit: the entry of the audit log, stored with it.
-    public func insert(
+    func insert(
         _ call: Call, events: [CallEvent], request: RepeatableRequest? = nil, window: TimeInterval? = nil,
         audit: AuditEntry? = nil, at now: Date = Date()
     ) async throws(StoreError) -> Insertion {
         try await write { [self] work in
-            if let request, let known = try work.requests.known(request.key, at: now) {
+            if let request, let known = try work.requests.known(call.company, request.key, at: now) {
                 return (known.request == request.request ? .known(answer: known.answer) : .keyIsTaken, [])
             }
             if let window, let blocked = try Self.block(on: call, window: window, at: now, work) {
                 return (blocked, [])
             }
+            let uses = try quotaUses(of: call, at: now, work)
+            if let over = uses.first(where: \.isUsedUp) { return (.overQuota(over), []) }
             try work.calls.insert(try StoredCall.row(call))
-            if let request { try work.requests.keep(request, at: now) }
-            if let audit { try work.audit.append(audit) }
-            return (.stored, try events.map { try append($0, of: call, work) })
+            if let request { try work.requests.keep(call.company, request, at: now) }
+            if let audit { try work.audit.append(call.company, audit) }
+            let warnings = uses.filter(\.isNearWithOneMore).map { $0.event(of: call, at: now) }
+            return (.stored, try (events + warnings).map { try append($0, of: call, work) })
         }
     }
 
     /// Checks the do-not-call list and calls to the same number before the request is stored.
     private static func block(on call: Call, window: TimeInterval, at now: Date, _ work: Work) throws -> Insertion? {
         let number = call.remoteNumber
-        if try work.dials.isOnDoNotCallList(number) {
+        if try work.dials.isOnDoNotCallList(call.company, number) {
             return .blocked(.doNotCall, Problem(.onDoNotCallList))
         }
         guard window > 0 else { return nil }
         let due = call.scheduledAt ?? now
-        if let other = try work.calls.open(to: number, dueWithin: window, of: due, at: now) {
+        if let other = try work.calls.open(call.company, to: number, dueWithin: window, of: due, at: now) {
             return .blocked(.duplicate, Problem(.calleeTaken, ["id": .text(other)]))
         }
-        guard let last = try work.dials.lastCall(to: number, after: due.addingTimeInterval(-window)) else { return nil }
+        let before = try work.dials.lastCall(call.company, to: number, after: due.addingTimeInterval(-window))
+        guard let last = before else { return nil }
         return .blocked(
             .duplicate, Problem(.calleeCalledBefore, ["id": .text(last), "seconds": .number(Int(window))]))
     }
@@ -79,12 +85,14 @@ extension CallStore {
             var call = try StoredCall.call(record)
             guard call.state == .queued else { return (.gone, []) }
             // By the number as it is read now: an older version may have stored another key.
-            let number = call.remoteNumber, localKey = record.localKey
+            let number = call.remoteNumber, localKey = record.localKey, company = call.company
+            let policy = companies.known(company).map { policy.of($0) } ?? policy
             let history = DiallingPolicy.History(
-                isOnDoNotCallList: try work.dials.isOnDoNotCallList(number),
-                calleeDialledAt: try work.dials.last(to: number, notBy: callID, until: now),
-                callerDialsToday: try work.dials.count(from: localKey, since: policy.dayBegins(now), until: now),
-                callerCap: try work.dials.dailyCap(of: localKey))
+                isOnDoNotCallList: try work.dials.isOnDoNotCallList(company, number),
+                calleeDialledAt: try work.dials.last(company, to: number, notBy: callID, until: now),
+                callerDialsToday: try work.dials.count(
+                    company, from: localKey, since: policy.dayBegins(now), until: now),
+                callerCap: try work.dials.dailyCap(company, of: localKey))
             var events: [CallEvent] = []
             let admission: Admission
             switch policy.verdict(on: call, history: history, at: now) {
@@ -93,7 +101,7 @@ extension CallStore {
                 try work.texts.clear(callID)
                 try work.dials.remove(before: now.addingTimeInterval(-DiallingPolicy.historySeconds))
                 // A browser's call dials no number.
-                if !call.isForBrowser { try work.dials.insert(callID, at: now, to: number, from: localKey) }
+                if !call.isForBrowser { try work.dials.insert(company, callID, at: now, to: number, from: localKey) }
                 admission = .dial(call, route)
             case .hold(let rule, let until, let detail):
                 events = call.hold(by: rule, until: until, detail: detail, at: now)
@@ -101,6 +109,7 @@ extension CallStore {
             case .block(let rule, let detail):
                 events = try call.block(by: rule, detail: detail, at: now)
                 try noteEnded(callID, work)
+                try countUsage(from: nil, to: call, at: now, work)
                 admission = .ended(call)
             }
             try work.calls.update(try StoredCall.row(call))
@@ -110,7 +119,7 @@ extension CallStore {
 
     /// Changes a call and stores the events that tell of it, in one transaction. Returns the call as stored.
     @discardableResult
-    public func update(_ callID: String, _ change: @escaping @Sendable (inout Call) throws -> [CallEvent])
+    func update(_ callID: String, _ change: @escaping @Sendable (inout Call) throws -> [CallEvent])
         async throws(StoreError) -> Call
     {
         try await write { [self] work in
@@ -118,7 +127,7 @@ extension CallStore {
                 throw StoreError(.notFound, .noCallNamed, ["id": .text(callID)])
             }
             var call = try StoredCall.call(record)
-            let wasOver = call.state.isTerminal
+            let before = call, wasOver = call.state.isTerminal
             let events: [CallEvent]
             do { events = try change(&call) } catch let error as CallStateMachine.ImpossibleTransition {
                 throw StoreError(
@@ -126,16 +135,18 @@ extension CallStore {
             }
             try work.calls.update(try StoredCall.row(call))
             if call.state.isTerminal, !wasOver { try noteEnded(callID, work) }
-            return (call, try events.map { try append($0, of: call, work) })
+            let warnings = try countUsage(from: before, to: call, at: Date(), work)
+            return (call, try (events + warnings).map { try append($0, of: call, work) })
         }
     }
 
-    public func call(_ callID: String) async throws(StoreError) -> Call? {
+    /// Whosever it is: for the server's own work on a call that it knows.
+    func call(_ callID: String) async throws(StoreError) -> Call? {
         try await storage.read { try $0.calls.record(callID).map { try StoredCall.call($0) } }
     }
 
-    /// Calls in one of these states, oldest first.
-    public func calls(in states: [CallState]) async throws(StoreError) -> [Call] {
+    /// Calls of all companies in one of these states, oldest first.
+    func calls(in states: [CallState]) async throws(StoreError) -> [Call] {
         try await storage.read { try Storage.opened(try $0.calls.records(in: states)) { try StoredCall.call($0) } }
     }
 
@@ -147,7 +158,8 @@ extension CallStore {
         try await storage.read { work in
             try work.calls.waiting().map {
                 DialQueue.Entry(
-                    callID: $0.id, priority: $0.priority, createdAt: $0.createdAt, notBefore: $0.dueAt,
+                    callID: $0.id, company: $0.company, priority: $0.priority, createdAt: $0.createdAt,
+                    notBefore: $0.dueAt,
                     callee: $0.remoteKey)
             }
         }
@@ -155,7 +167,7 @@ extension CallStore {
 
     // MARK: Transcript
 
-    public func append(_ entry: TranscriptEntry, at position: Int, to callID: String, event: CallEvent)
+    func append(_ entry: TranscriptEntry, at position: Int, to callID: String, event: CallEvent)
         async throws(StoreError)
     {
         try await write { [self] work in
@@ -164,7 +176,7 @@ extension CallStore {
         }
     }
 
-    public func transcript(of callID: String) async throws(StoreError) -> [TranscriptEntry] {
+    func transcript(of callID: String) async throws(StoreError) -> [TranscriptEntry] {
         try await storage.read { try $0.texts.transcript(of: callID) }
     }
 

@@ -83,13 +83,13 @@ public struct EncryptedRecording: ByteSource {
 
 extension CallStore {
     /// The source of a recording's bytes; nil if the recording does not exist.
-    public func recording(_ name: String, in folder: String) -> (any ByteSource)? {
+    func recording(_ name: String, in folder: String) -> (any ByteSource)? {
         name.hasSuffix(EncryptedRecording.suffix)
             ? EncryptedRecording(folder: folder, name: name, vault: vault) : FileSource(path: folder + "/" + name)
     }
 
     /// Encrypts recordings with today's key. A call in progress keeps the one it is writing.
-    public func reencryptRecordings(in folder: String) async throws(StoreError) -> (encrypted: Int, failed: Int) {
+    func reencryptRecordings(in folder: String) async throws(StoreError) -> (encrypted: Int, failed: Int) {
         var count = (encrypted: 0, failed: 0)
         let live = Set(try await calls(in: CallState.allCases.filter { !$0.isTerminal }).compactMap(\.recording))
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []

@@ -13,7 +13,11 @@ enum StoredCall {
         "outboundID": "id", "callID": "providerCallID", "callerNumber": "localNumber", "calleeNumber": "remoteNumber",
     ]
 
-    static func call(_ record: CallRecord) throws -> Call { try call(json: Data(try record.open().utf8)) }
+    static func call(_ record: CallRecord) throws -> Call {
+        var call = try call(json: Data(try record.open().utf8))
+        call.company = record.company
+        return call
+    }
 
     static func call(json: Data) throws -> Call {
         do { return try JSONDecoder().decode(Call.self, from: json) } catch DecodingError.keyNotFound(let key, _)
@@ -39,7 +43,7 @@ enum StoredCall {
 
     static func row(_ call: Call) throws -> CallRow {
         CallRow(
-            id: call.id, direction: call.direction, state: call.state, createdAt: call.createdAt,
+            id: call.id, company: call.company, direction: call.direction, state: call.state, createdAt: call.createdAt,
             answeredAt: call.answeredAt, completedAt: call.completedAt, dueAt: call.nextAttemptAt ?? call.createdAt,
             localNumber: call.localNumber, remoteNumber: call.remoteNumber, priority: call.priority,
             purpose: call.brief.purpose, webhook: call.webhookURL,

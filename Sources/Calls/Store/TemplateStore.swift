@@ -31,34 +31,34 @@ public struct CallTemplate: Sendable, Equatable, Codable {
     }
 }
 
-extension CallStore {
-    /// Stores a template under its id. Its name must be its own.
+extension CompanyStore {
+    /// Stores a template under its id. Its name must be its own in the company.
     public func save(_ template: CallTemplate) async throws(StoreError) {
-        try await storage.templates.saveTemplate(
+        try await storage.templates(company).saveTemplate(
             template, id: template.id, name: template.name, createdAt: template.createdAt,
             updatedAt: template.updatedAt)
     }
 
     /// By name.
-    public func templates() async throws(StoreError) -> [CallTemplate] { try await storage.templates.all() }
+    public func templates() async throws(StoreError) -> [CallTemplate] { try await storage.templates(company).all() }
 
     public func template(_ id: String) async throws(StoreError) -> CallTemplate? {
-        try await storage.templates.one(id)
+        try await storage.templates(company).one(id)
     }
 
-    public func removeTemplate(_ id: String) async throws(StoreError) { try await storage.templates.remove(id) }
+    public func removeTemplate(_ id: String) async throws(StoreError) {
+        try await storage.templates(company).remove(id)
+    }
 
-    /// The numbers that have a template, with their templates.
-    func assignments() async throws(StoreError) -> [String: CallTemplate] {
+    /// The company's own numbers, with the templates of those that have one.
+    func assignments() async throws(StoreError) -> [String: CallTemplate?] {
         let templates = Dictionary(try await templates().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        var found: [String: CallTemplate] = [:]
+        var found: [String: CallTemplate?] = [:]
         var cursor: Int64?
         repeat {
-            let page = try await storage.numbers.callerNumbers(limit: 500, cursor: cursor)
+            let page = try await numbers.callerNumbers(limit: 500, cursor: cursor)
             for number in page.items {
-                if let template = number.templateID.flatMap({ templates[$0] }) {
-                    found[plan.key(number.number)] = template
-                }
+                found.updateValue(number.templateID.flatMap { templates[$0] }, forKey: store.plan.key(number.number))
             }
             cursor = page.nextCursor
         } while cursor != nil

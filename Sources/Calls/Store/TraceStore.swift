@@ -1,5 +1,5 @@
-public import Bridge
-public import Store
+internal import Bridge
+internal import Store
 
 extension CallStore {
     /// SIP messages of one call that are kept, all its attempts together.
@@ -12,7 +12,7 @@ extension CallStore {
     }
 
     /// What was sent and received for a call that has ended, oldest first.
-    public func trace(of callID: String) async throws(StoreError) -> [SIPTrace.Message] {
+    func trace(of callID: String) async throws(StoreError) -> [SIPTrace.Message] {
         try await storage.read { try $0.texts.trace(of: callID) }
     }
 }

@@ -21,7 +21,8 @@ public struct InformedLanguageModel: LanguageModel {
             KnowledgeWords.telling(question).count >= Self.wordMinimum
         else { return try await model.respond(to: conversation, tell) }
         let hits =
-            Self.known(question, conversation.brief) + (await knowledge.search(question, limit: Self.pieceLimit))
+            Self.known(question, conversation.brief)
+            + (await knowledge.search(question, of: conversation.brief.company, limit: Self.pieceLimit))
         try Task.checkCancellation()
         if let best = hits.first, let answer = best.answer, best.likeness >= Self.answerLikeness {
             try await tell(.source(best.source))

@@ -18,7 +18,8 @@ public struct KnowledgeHit: Sendable, Equatable {
 /// The search in the knowledge before a model is asked.
 public protocol Knowledge: Sendable {
     /// The best first; empty where there is nothing, or the search failed.
-    func search(_ question: String, limit: Int) async -> [KnowledgeHit]
+    /// - Parameter company: the slug of whose knowledge is searched; nil: the installation's own.
+    func search(_ question: String, of company: String?, limit: Int) async -> [KnowledgeHit]
 }
 
 /// Words as they are indexed and searched: lower case, without diacritics. For Korean, Chinese and Japanese all pairs

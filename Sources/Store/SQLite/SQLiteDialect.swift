@@ -32,13 +32,15 @@ struct SQLiteDialect: Dialect {
             "INSERT INTO knowledge_index (rowid, tokens) VALUES (?, ?)", id, words.joined(separator: " "))
     }
 
-    func chunks(_ columns: SQL, withAnyOf words: [String], limit: Int, _ transaction: any Transaction) throws -> [Row] {
+    func chunks(
+        _ columns: SQL, _ company: CompanyID, withAnyOf words: [String], limit: Int, _ transaction: any Transaction
+    ) throws -> [Row] {
         try transaction.rows(
             """
             SELECT \(columns) FROM knowledge_index i
             JOIN knowledge_chunks c ON c.id = i.rowid JOIN knowledge k ON k.id = c.knowledge_id
-            WHERE knowledge_index MATCH ? ORDER BY bm25(knowledge_index), c.id LIMIT ?
-            """, words.map { "\"\($0)\"" }.joined(separator: " OR "), limit)
+            WHERE knowledge_index MATCH ? AND k.company = ? ORDER BY bm25(knowledge_index), c.id LIMIT ?
+            """, words.map { "\"\($0)\"" }.joined(separator: " OR "), company, limit)
     }
 
     func bytes(_ transaction: any Transaction) throws -> Int {

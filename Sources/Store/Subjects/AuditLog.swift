@@ -31,20 +31,21 @@ public struct AuditRows {
 
     let transaction: any Transaction
 
-    public func append(_ entry: AuditEntry) throws {
+    public func append(_ company: CompanyID, _ entry: AuditEntry) throws {
         let id: Int64? = try transaction.value(
-            "INSERT INTO audit (at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?) RETURNING id", entry.at,
-            entry.actor, entry.action, entry.target, String(entry.detail.prefix(Self.detailLimit)))
+            "INSERT INTO audit (company, at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            company, entry.at, entry.actor, entry.action, entry.target, String(entry.detail.prefix(Self.detailLimit)))
         if let id, id % Self.sweep == 0 { try transaction.run("DELETE FROM audit WHERE id <= ?", id - Self.limit) }
     }
 }
 
-/// The audit log.
+/// The audit log of a company.
 public struct AuditLog: Sendable {
     let storage: Storage
+    let company: CompanyID
 
     public func append(_ entry: AuditEntry) async throws(StoreError) {
-        try await storage.write { try $0.audit.append(entry) }
+        try await storage.write { [company] in try $0.audit.append(company, entry) }
     }
 
     /// Newest first.
@@ -52,14 +53,16 @@ public struct AuditLog: Sendable {
         items: [AuditEntry], nextCursor: Int64?
     ) {
         let before = cursor ?? .max
-        return try await storage.read { work in
+        return try await storage.read { [company] work in
             let rows =
                 try action.map {
                     try work.transaction.rows(
-                        "SELECT * FROM audit WHERE id < ? AND action = ? ORDER BY id DESC LIMIT ?", before, $0,
-                        limit + 1)
+                        "SELECT * FROM audit WHERE company = ? AND action = ? AND id < ? ORDER BY id DESC LIMIT ?",
+                        company, $0, before, limit + 1)
                 }
-                ?? work.transaction.rows("SELECT * FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", before, limit + 1)
+                ?? work.transaction.rows(
+                    "SELECT * FROM audit WHERE company = ? AND id < ? ORDER BY id DESC LIMIT ?", company, before,
+                    limit + 1)
             let items = try rows.prefix(limit).map { row in
                 var entry = AuditEntry(
                     at: try row["at"], actor: try row["actor"], action: try row["action"], target: try row["target"],

@@ -111,12 +111,12 @@ extension CallRows {
 
     /// A page of calls. What is searched is found in purposes by words, in ids by their beginning, and in numbers whole
     /// or by the last four digits.
-    public func page(_ filter: CallFilter) throws -> RecordPage {
-        let branches = branches(filter)
+    public func page(_ company: CompanyID, _ filter: CallFilter) throws -> RecordPage {
+        let branches = try branches(company, filter)
         let isByTime = filter.from != nil || filter.to != nil
         let isUnfiltered = !isByTime && !filter.isByWay && (filter.search ?? "").isEmpty
         var found: Set<Int64> = []
-        var total = isUnfiltered ? try counted(filter) : 0
+        var total = isUnfiltered ? try counted(company, filter) : 0
         var isCapped = false
         for branch in branches {
             var areFew = false
@@ -170,20 +170,20 @@ extension CallRows {
     }
 
     /// From the counters by state.
-    private func counted(_ filter: CallFilter) throws -> Int {
-        let sum: SQL = "SELECT COALESCE(SUM(n), 0) FROM call_counts WHERE direction = ?"
-        guard let state = filter.state else { return try transaction.count(sum, filter.direction) }
-        return try transaction.count(sum + " AND state = ?", filter.direction, state)
+    private func counted(_ company: CompanyID, _ filter: CallFilter) throws -> Int {
+        let sum: SQL = "SELECT COALESCE(SUM(n), 0) FROM call_counts WHERE company = ? AND direction = ?"
+        guard let state = filter.state else { return try transaction.count(sum, company, filter.direction) }
+        return try transaction.count(sum + " AND state = ?", company, filter.direction, state)
     }
 
-    private func branches(_ filter: CallFilter) -> [Branch] {
+    private func branches(_ company: CompanyID, _ filter: CallFilter) throws -> [Branch] {
         // An index by time, number or id is better than that of all calls of a direction.
         let unindexed = context.dialect.unindexed
         let isByDirection = filter.from == nil && filter.to == nil
         func base(isByDirection: Bool, isByState: Bool = true) -> Branch {
             var branch = Branch()
-            branch.conditions = [isByDirection ? "direction = ?" : "\(unindexed)direction = ?"]
-            branch.arguments = [filter.direction]
+            branch.conditions = ["company = ?", isByDirection ? "direction = ?" : "\(unindexed)direction = ?"]
+            branch.arguments = [company, filter.direction]
             if let state = filter.state {
                 branch.conditions.append(isByState ? "state = ?" : "\(unindexed)state = ?")
                 branch.arguments.append(state)
@@ -210,20 +210,24 @@ extension CallRows {
             return [base(isByDirection: isByDirection)]
         }
         var branches: [Branch] = []
-        func add(_ condition: SQL, _ arguments: any Storable...) {
+        func add(_ condition: SQL, isByID: Bool = false, _ arguments: any Storable...) {
             var branch = base(isByDirection: false, isByState: false)
+            if isByID { branch.conditions[0] = "\(unindexed)company = ?" }
             branch.conditions.append(condition)
             branch.arguments += arguments
             branches.append(branch)
         }
         if search.lowercased().hasPrefix(filter.direction.idPrefix) {
             let id = search.lowercased()
-            add("id >= ? AND id < ?", id, id + "~")
+            add("id >= ? AND id < ?", isByID: true, id, id + "~")
             return branches
         }
         // Words lead to calls that we placed alone.
         let words = filter.direction == .inbound ? [] : Array(context.reading.words(search).prefix(Self.wordLimit))
-        if !words.isEmpty { branches.append(byWords(words, base(isByDirection: isByDirection), filter)) }
+        if !words.isEmpty {
+            let isAlone = try !transaction.exists("SELECT 1 FROM companies LIMIT 1")
+            branches.append(byWords(words, base(isByDirection: isByDirection), filter, isAlone: isAlone))
+        }
         // As numbers are read that are given: full-width digits are digits.
         let digits = context.reading.number(search).filter { $0.isASCII && $0.isNumber }
         let key = context.key(search)
@@ -237,14 +241,23 @@ extension CallRows {
         return branches.isEmpty ? [Branch(conditions: ["1 = 0"])] : branches
     }
 
-    /// - Parameter base: the conditions beside the words, the direction first.
-    private func byWords(_ words: [String], _ base: Branch, _ filter: CallFilter) -> Branch {
+    /// - Parameters:
+    ///   - base: the conditions beside the words, company and direction first.
+    ///   - isAlone: there is no other company than `default`.
+    private func byWords(_ words: [String], _ base: Branch, _ filter: CallFilter, isAlone: Bool) -> Branch {
         var branch = base
         let isByState = filter.state != nil && filter.from == nil && filter.to == nil && !filter.isByWay
         if !isByState {
-            // All calls with words are outbound. The index of states alone begins with the direction.
-            branch.conditions.removeFirst()
-            branch.arguments.removeFirst()
+            // All calls with words are outbound. The index of states alone begins with company and direction.
+            branch.conditions.remove(at: 1)
+            branch.arguments.remove(at: 1)
+            if isAlone {
+                branch.conditions.removeFirst()
+                branch.arguments.removeFirst()
+            } else {
+                // Found by its position, not by the index of all calls of the company.
+                branch.conditions[0] = "\(context.dialect.unindexed)company = ?"
+            }
         }
         // The table of calls is only needed for what else is asked of them, and for the state its index will do: a look
         // into that for each word's match costs a tenth of one into the rows.

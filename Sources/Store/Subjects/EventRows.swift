@@ -11,11 +11,13 @@ public struct EventRows {
     let transaction: any Transaction
     let context: Context
 
+    /// - Parameter company: of the event's call.
     /// - Returns: the event with its id.
-    public func append(_ event: CallEvent) throws -> CallEvent {
+    public func append(_ company: CompanyID, _ event: CallEvent) throws -> CallEvent {
         let id: Int64? = try transaction.value(
-            "INSERT INTO events (name, at, call_id, direction, payload) VALUES (?, ?, ?, ?, ?) RETURNING id",
-            event.name, event.at, event.callID, event.direction, Data())
+            """
+            INSERT INTO events (company, name, at, call_id, direction, payload) VALUES (?, ?, ?, ?, ?, ?) RETURNING id
+            """, company, event.name, event.at, event.callID, event.direction, Data())
         guard let id else { throw StoreError(.unavailable, .databaseGaveNoId) }
         try transaction.run(
             "UPDATE events SET payload = ? WHERE id = ?",
@@ -25,6 +27,7 @@ public struct EventRows {
         }
         var stored = event
         stored.id = id
+        stored.company = company
         return stored
     }
 
@@ -32,18 +35,23 @@ public struct EventRows {
     public func latest() throws -> Int64 { try transaction.value(context.dialect.latestEvent) ?? 0 }
 
     /// Events after an id, oldest first, at most `limit`; of one call where one is named.
-    public func events(after id: Int64, of call: String?, limit: Int) throws -> [CallEvent] {
+    public func events(_ company: CompanyID, after id: Int64, of call: String?, limit: Int) throws -> [CallEvent] {
         let rows =
             try call.map {
                 try transaction.rows(
-                    "SELECT * FROM events WHERE id > ? AND call_id = ? ORDER BY id LIMIT ?", id, $0, limit)
-            } ?? transaction.rows("SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", id, limit)
+                    "SELECT * FROM events WHERE id > ? AND call_id = ? AND company = ? ORDER BY id LIMIT ?", id, $0,
+                    company, limit)
+            }
+            ?? transaction.rows(
+                "SELECT * FROM events WHERE company = ? AND id > ? ORDER BY id LIMIT ?", company, id, limit)
         return try Storage.opened(rows) { row in
             let call: String = try row["call_id"], name: String = try row["name"]
             let id: Int64 = try row["id"]
-            return CallEvent(
+            var event = CallEvent(
                 id: id, name: name, at: try row["at"], callID: call, direction: try row["direction"],
                 payload: try context.vault.open(row["payload"], row: Self.row(id, call, name)))
+            event.company = try row["company"]
+            return event
         }
     }
 

@@ -45,27 +45,31 @@ public struct KnowledgePiece: Sendable {
     }
 }
 
-/// Knowledge, found by words and by vectors.
+/// A company's knowledge, found by words and by vectors.
 public struct KnowledgeItems: Sendable {
-    /// Items, and pieces of all of them.
+    /// Items of one company, and pieces of all of them.
     public static let itemLimit = 10_000
     public static let chunkLimit = 50_000
 
     let storage: Storage
+    let company: CompanyID
 
     /// - Parameter vectors: one a chunk, or none.
     public func add(_ item: KnowledgeItem, chunks: [String], vectors: [[Float]]) async throws(StoreError) {
         let blobs = vectors.map { vector in vector.withUnsafeBytes { Data($0) } }
-        try await storage.write { work in
-            let items = try work.transaction.count("SELECT COUNT(*) FROM knowledge")
-            let pieces = try work.transaction.count("SELECT COUNT(*) FROM knowledge_chunks")
+        try await storage.write { [company] work in
+            let items = try work.transaction.count("SELECT COUNT(*) FROM knowledge WHERE company = ?", company)
+            let pieces = try work.transaction.count(
+                """
+                SELECT COUNT(*) FROM knowledge_chunks c JOIN knowledge k ON k.id = c.knowledge_id WHERE k.company = ?
+                """, company)
             guard items < Self.itemLimit, pieces + chunks.count <= Self.chunkLimit else {
                 throw StoreError(
                     .conflict, .knowledgeFull, ["items": .number(Self.itemLimit), "pieces": .number(Self.chunkLimit)])
             }
             try work.transaction.run(
-                "INSERT INTO knowledge (id, kind, title, answer, created_at) VALUES (?, ?, ?, ?, ?)", item.id,
-                item.kind.rawValue, item.title, item.answer, item.createdAt)
+                "INSERT INTO knowledge (id, kind, title, answer, created_at, company) VALUES (?, ?, ?, ?, ?, ?)",
+                item.id, item.kind.rawValue, item.title, item.answer, item.createdAt, company)
             for (position, chunk) in chunks.enumerated() {
                 let id: Int64? = try work.transaction.value(
                     """
@@ -79,8 +83,8 @@ public struct KnowledgeItems: Sendable {
     }
 
     public func remove(_ id: String) async throws(StoreError) {
-        try await storage.write { work in
-            if try work.transaction.run("DELETE FROM knowledge WHERE id = ?", id) == 0 {
+        try await storage.write { [company] work in
+            if try work.transaction.run("DELETE FROM knowledge WHERE company = ? AND id = ?", company, id) == 0 {
                 throw StoreError(.notFound, .noKnowledgeNamed, ["id": .text(id)])
             }
             try Storage.noteErasure(work)
@@ -90,12 +94,12 @@ public struct KnowledgeItems: Sendable {
 
     /// Newest first.
     public func items(limit: Int) async throws(StoreError) -> [KnowledgeItem] {
-        try await storage.read { work in
+        try await storage.read { [company] work in
             try work.transaction.rows(
                 """
                 SELECT k.*, (SELECT COUNT(*) FROM knowledge_chunks c WHERE c.knowledge_id = k.id) AS chunks
-                FROM knowledge k ORDER BY k.created_at DESC, k.id LIMIT ?
-                """, limit
+                FROM knowledge k WHERE k.company = ? ORDER BY k.created_at DESC, k.id LIMIT ?
+                """, company, limit
             ).map { row in
                 KnowledgeItem(
                     id: try row["id"], kind: KnowledgeItem.Kind(rawValue: try row["kind"]) ?? .document,
@@ -111,9 +115,9 @@ public struct KnowledgeItems: Sendable {
     /// - Parameter words: letters and digits only.
     public func pieces(withAnyOf words: [String], limit: Int) async throws(StoreError) -> [KnowledgePiece] {
         guard !words.isEmpty else { return [] }
-        return try await storage.read { work in
+        return try await storage.read { [company] work in
             try work.context.dialect.chunks(
-                KnowledgePiece.columns, withAnyOf: words, limit: limit, work.transaction
+                KnowledgePiece.columns, company, withAnyOf: words, limit: limit, work.transaction
             ).map { try KnowledgePiece($0) }
         }
     }
@@ -121,9 +125,14 @@ public struct KnowledgeItems: Sendable {
     /// Pieces whose vectors are like one, best first.
     /// - Parameter minimum: likeness below which a piece says nothing.
     public func pieces(like vector: [Float], minimum: Float, limit: Int) async throws(StoreError) -> [KnowledgePiece] {
-        try await storage.read { work in
+        try await storage.read { [company] work in
             var best: [(id: Int64, likeness: Float)] = []
-            try work.transaction.each("SELECT id, vector FROM knowledge_chunks WHERE vector IS NOT NULL") { row in
+            try work.transaction.each(
+                """
+                SELECT c.id AS id, c.vector AS vector FROM knowledge_chunks c JOIN knowledge k ON k.id = c.knowledge_id
+                WHERE k.company = ? AND c.vector IS NOT NULL
+                """, company
+            ) { row in
                 let data: Data = try row["vector"]
                 guard data.count == vector.count * MemoryLayout<Float>.size else { return }
                 let likeness = data.withUnsafeBytes { bytes -> Float in

@@ -44,7 +44,8 @@ public struct NumberPage<Item: Sendable>: Sendable {
     public var total: Int
 }
 
-/// Numbers that must not be called, and our own. Each stands under its keyed hash.
+/// A company's numbers that must not be called, and its own. Each stands under its keyed hash. A number of ours belongs
+/// to one company: a call to it says no other name.
 public struct NumberLists: Sendable {
     public static let doNotCallLimit = 1_000_000
     public static let callerNumberLimit = 10_000
@@ -53,18 +54,26 @@ public struct NumberLists: Sendable {
         case doNotCall, callerNumbers
         var table: SQL { self == .doNotCall ? "do_not_call" : "caller_numbers" }
         var limit: Int { self == .doNotCall ? doNotCallLimit : callerNumberLimit }
+        /// What no two rows have alike.
+        var unique: SQL { self == .doNotCall ? "company, key" : "key" }
         /// The name by which a row is encrypted.
-        func row(_ key: String) -> String { (self == .doNotCall ? "do_not_call/" : "caller_numbers/") + key }
+        func row(_ company: CompanyID, _ key: String) -> String {
+            switch self {
+            case .callerNumbers: "caller_numbers/" + key
+            case .doNotCall: "do_not_call/" + (company == .default ? "" : "\(company)/") + key
+            }
+        }
     }
 
     let storage: Storage
+    let company: CompanyID
 
     /// One that is there is replaced. Returns how many are new.
     private func add<Item: Codable & Sendable>(_ items: [(number: String, item: Item)], to list: List)
         async throws(StoreError) -> Int
     {
-        try await storage.write { work in
-            let before = try work.transaction.count("SELECT COUNT(*) FROM \(list.table)")
+        try await storage.write { [company] work in
+            let before = try work.transaction.count("SELECT COUNT(*) FROM \(list.table) WHERE company = ?", company)
             guard before + items.count <= list.limit else {
                 throw StoreError(.conflict, .listFull, ["limit": .number(list.limit)])
             }
@@ -72,20 +81,23 @@ public struct NumberLists: Sendable {
             for (number, item) in items {
                 let key = work.context.key(number)
                 position += 1
+                if list == .callerNumbers, let owner = try Self.owner(key, work), owner != company {
+                    throw StoreError(.conflict, .numberOfAnother)
+                }
                 try work.transaction.run(
                     """
-                    INSERT INTO \(list.table) (key, position, entry) VALUES (?, ?, ?)
-                    ON CONFLICT (key) DO UPDATE SET entry = excluded.entry
-                    """, key, position, try work.context.encrypt(item, row: list.row(key)))
+                    INSERT INTO \(list.table) (company, key, position, entry) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (\(list.unique)) DO UPDATE SET entry = excluded.entry
+                    """, company, key, position, try work.context.encrypt(item, row: list.row(company, key)))
             }
-            return try work.transaction.count("SELECT COUNT(*) FROM \(list.table)") - before
+            return try work.transaction.count("SELECT COUNT(*) FROM \(list.table) WHERE company = ?", company) - before
         }
     }
 
     private func remove(_ number: String, from list: List) async throws(StoreError) {
-        try await storage.write { work in
+        try await storage.write { [company] work in
             let changed = try work.transaction.run(
-                "DELETE FROM \(list.table) WHERE key = ?", work.context.key(number))
+                "DELETE FROM \(list.table) WHERE company = ? AND key = ?", company, work.context.key(number))
             if changed == 0 { throw StoreError(.notFound, .numberNotListed) }
         }
     }
@@ -95,28 +107,29 @@ public struct NumberLists: Sendable {
     {
         let before = cursor ?? .max
         let search = search.flatMap { $0.isEmpty ? nil : $0 }
-        return try await storage.read { work in
+        return try await storage.read { [company] work in
             let rows =
                 try search.map {
                     try work.transaction.rows(
-                        "SELECT * FROM \(list.table) WHERE position < ? AND key = ? ORDER BY position DESC LIMIT ?",
-                        before, work.context.key($0), limit + 1)
+                        """
+                        SELECT * FROM \(list.table) WHERE company = ? AND position < ? AND key = ?
+                        ORDER BY position DESC LIMIT ?
+                        """, company, before, work.context.key($0), limit + 1)
                 }
                 ?? work.transaction.rows(
-                    "SELECT * FROM \(list.table) WHERE position < ? ORDER BY position DESC LIMIT ?", before, limit + 1)
+                    "SELECT * FROM \(list.table) WHERE company = ? AND position < ? ORDER BY position DESC LIMIT ?",
+                    company, before, limit + 1)
             return NumberPage(
                 items: try Storage.opened(rows.prefix(limit)) { row -> Item in
-                    try work.context.open(row["entry"], row: list.row(row["key"]))
+                    try work.context.open(row["entry"], row: list.row(company, row["key"]))
                 },
                 nextCursor: rows.count > limit ? try rows[limit - 1]["position"] : nil,
-                total: try work.transaction.count("SELECT COUNT(*) FROM \(list.table)"))
+                total: try work.transaction.count("SELECT COUNT(*) FROM \(list.table) WHERE company = ?", company))
         }
     }
 
-    private func contains(_ number: String, _ list: List) async throws(StoreError) -> Bool {
-        try await storage.read { work in
-            try work.transaction.exists("SELECT 1 FROM \(list.table) WHERE key = ?", work.context.key(number))
-        }
+    private static func owner(_ key: String, _ work: Work) throws -> CompanyID? {
+        try work.transaction.value("SELECT company FROM caller_numbers WHERE key = ?", key)
     }
 
     // MARK: Do not call
@@ -127,9 +140,10 @@ public struct NumberLists: Sendable {
     public func removeDoNotCall(_ number: String) async throws(StoreError) {
         try await remove(number, from: .doNotCall)
     }
+    /// Also by the installation's own list.
     /// - Parameter callee: a number, or a SIP address that may stand for one.
     public func isOnDoNotCallList(_ callee: String) async throws(StoreError) -> Bool {
-        try await contains(callee, .doNotCall)
+        try await storage.read { [company] in try $0.dials.isOnDoNotCallList(company, callee) }
     }
     public func doNotCall(search: String? = nil, limit: Int = 50, cursor: Int64? = nil) async throws(StoreError)
         -> NumberPage<DoNotCallEntry>
@@ -150,14 +164,19 @@ public struct NumberLists: Sendable {
     {
         try await page(.callerNumbers, search: search, limit: limit, cursor: cursor)
     }
-    public func isCallerNumber(_ number: String) async throws(StoreError) -> Bool {
-        try await contains(number, .callerNumbers)
+    /// Whose a number of ours is.
+    public enum Ownership: Sendable { case own, another, nobody }
+
+    public func ownership(of number: String) async throws(StoreError) -> Ownership {
+        try await storage.read { [company] work in
+            try Self.owner(work.context.key(number), work).map { $0 == company ? .own : .another } ?? .nobody
+        }
     }
 
     /// Calls in which a number was shown, since a time.
     public func dials(showing number: String, since: Date) async throws(StoreError) -> Int {
-        try await storage.read { work in
-            try work.dials.count(from: work.context.key(number), since: since, until: .distantFuture)
+        try await storage.read { [company] work in
+            try work.dials.count(company, from: work.context.key(number), since: since, until: .distantFuture)
         }
     }
 }

@@ -7,6 +7,8 @@ public struct Delivery: Sendable, Equatable {
     /// Of the list, `webhook-id` is `msg_` and it.
     public var id: Int64
     public var callID: String
+    /// Of the call: by its secret the message is signed.
+    public var company: CompanyID
     public var event: String
     public var state: State
     public var attempts: Int
@@ -44,13 +46,15 @@ public struct OutboxRows {
     let context: Context
 
     /// Puts a message behind those of the same call to the same endpoint.
-    public func enqueue(url: String, body: String, named name: String, of call: String, at: Date) throws {
+    public func enqueue(
+        _ company: CompanyID, url: String, body: String, named name: String, of call: String, at: Date
+    ) throws {
         let id: Int64? = try transaction.value(
             """
-            INSERT INTO deliveries (stream, call_id, event, state, created_at, next_at, message)
-            VALUES (?, ?, ?, 'pending', ?, ?, ?) RETURNING id
+            INSERT INTO deliveries (company, stream, call_id, event, state, created_at, next_at, message)
+            VALUES (?, ?, ?, ?, 'pending', ?, ?, ?) RETURNING id
             """,
-            context.numbers.hash("stream \(url) \(call)"), call, name, at, at, Data())
+            company, context.numbers.hash("stream \(url) \(call)"), call, name, at, at, Data())
         guard let id else { throw StoreError(.unavailable, .databaseGaveNoId) }
         try transaction.run(
             "UPDATE deliveries SET message = ? WHERE id = ?",
@@ -74,7 +78,8 @@ public struct OutboxRows {
         let id: Int64 = try row["id"], call: String = try row["call_id"], event: String = try row["event"]
         let message: Message = try context.open(row["message"], row: Self.row(id, call, event))
         return Delivery(
-            id: id, callID: call, event: event, state: Delivery.State(rawValue: try row["state"]) ?? .dead,
+            id: id, callID: call, company: try row["company"], event: event,
+            state: Delivery.State(rawValue: try row["state"]) ?? .dead,
             attempts: try row["attempts"], createdAt: try row["created_at"], nextAt: try row["next_at"],
             deliveredAt: try row["delivered_at"], lastStatus: try row["last_status"], lastError: try row["last_error"],
             url: message.url, body: message.body)
@@ -123,9 +128,11 @@ public struct OutboxRows {
     }
 
     /// Newest first.
-    public func page(state: Delivery.State?, of call: String?, limit: Int, cursor: Int64?) throws -> DeliveryPage {
-        var conditions: [SQL] = ["id < ?"]
-        var arguments: [any Storable] = [cursor ?? .max]
+    public func page(_ company: CompanyID, state: Delivery.State?, of call: String?, limit: Int, cursor: Int64?) throws
+        -> DeliveryPage
+    {
+        var conditions: [SQL] = ["company = ?", "id < ?"]
+        var arguments: [any Storable] = [company, cursor ?? .max]
         if let state {
             conditions.append("state = ?")
             arguments.append(state.rawValue)
@@ -143,10 +150,10 @@ public struct OutboxRows {
     }
 
     /// Sends messages again, with all their tries: one, or all that were given up. Returns how many.
-    public func replay(_ id: Int64?, at now: Date) throws -> Int {
-        let change: SQL = "UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ? WHERE "
-        guard let id else { return try transaction.run(change + "state = 'dead'", now) }
-        return try transaction.run(change + "id = ? AND state <> 'pending'", now, id)
+    public func replay(_ company: CompanyID, _ id: Int64?, at now: Date) throws -> Int {
+        let change: SQL = "UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ? WHERE company = ? AND "
+        guard let id else { return try transaction.run(change + "state = 'dead'", now, company) }
+        return try transaction.run(change + "id = ? AND state <> 'pending'", now, company, id)
     }
 }
 
@@ -161,8 +168,8 @@ public struct WebhookEndpoint: Sendable, Equatable {
     }
 }
 
-/// The messages of the outbox, each step a transaction of its own.
-public struct Deliveries: Sendable {
+/// The messages of all companies, for who sends them; each step is a transaction of its own.
+public struct Outbox: Sendable {
     let storage: Storage
 
     /// Messages to send now: of each call and endpoint only the first that waits, so that their order is kept.
@@ -187,15 +194,24 @@ public struct Deliveries: Sendable {
         }
     }
 
+}
+
+/// A company's messages.
+public struct Deliveries: Sendable {
+    let storage: Storage
+    let company: CompanyID
+
     /// Newest first.
     public func page(state: Delivery.State?, of callID: String?, limit: Int, cursor: Int64?)
         async throws(StoreError) -> DeliveryPage
     {
-        try await storage.read { try $0.outbox.page(state: state, of: callID, limit: limit, cursor: cursor) }
+        try await storage.read { [company] in
+            try $0.outbox.page(company, state: state, of: callID, limit: limit, cursor: cursor)
+        }
     }
 
     /// Sends messages again, with all their tries: one, or all that were given up. Returns how many.
     public func replay(_ id: Int64?, at now: Date) async throws(StoreError) -> Int {
-        try await storage.write { try $0.outbox.replay(id, at: now) }
+        try await storage.write { [company] in try $0.outbox.replay(company, id, at: now) }
     }
 }

@@ -83,14 +83,16 @@ struct BenchCalls: AsyncParsableCommand {
             while !round.isEmpty {
                 try? await Task.sleep(for: .milliseconds(200))
                 memoryPeak = max(memoryPeak, Self.residentKilobytes())
-                for id in round { if try await server.store.call(id)?.state.isTerminal == true { round.remove(id) } }
+                for id in round {
+                    if try await server.store.of(.default).call(id)?.state.isTerminal == true { round.remove(id) }
+                }
             }
         }
         let wall = begun.duration(to: .now) / .seconds(1)
         let cpu = Self.cpuSeconds() - cpuBefore
         let parts = Self.cpuByPart().merging(partsBefore) { $0 - $1 }
         var finished: [Call] = []
-        for id in ids { if let call = try await server.store.call(id) { finished.append(call) } }
+        for id in ids { if let call = try await server.store.of(.default).call(id) { finished.append(call) } }
         let lateness = await Self.lateness(of: server.loops)
         // A call's SIP messages are stored half a second after its end.
         try? await Task.sleep(for: .seconds(1))

@@ -1,0 +1,305 @@
+"""Companies: what is one company's is not there for another, whatever is asked (docs/companies.md)."""
+
+import concurrent.futures
+import json
+import time
+
+import pytest
+from api_client import GOOD, LISTS, EventSocket
+from conftest import KEY
+
+A, B = "alpha", "beta"
+SECRET = "Quetzalcoatl"
+OURS = "0255501001"
+
+
+class Member:
+    """Somebody with an admin key of a company."""
+
+    def __init__(self, server, slug):
+        self.server, self.slug = server, slug
+        status, made = server.request("POST", "/api/companies", {"slug": slug, "name": f"The {slug}"})
+        assert status == 201 and made["webhook_secret"].startswith("whsec_"), made
+        as_company = {"X-Company": slug}
+        status, key = server.request("POST", "/api/keys", {"name": "boss", "role": "admin"}, headers=as_company)
+        assert status == 201, key
+        self.key, self.key_id = key["key"], key["id"]
+
+    def request(self, method, path, body=None, **options):
+        return self.server.request(method, path, body, key=self.key, **options)
+
+    def get(self, path):
+        status, answer = self.request("GET", path)
+        assert status == 200, answer
+        return answer
+
+    def post(self, path, body):
+        status, answer = self.request("POST", path, body)
+        assert status in (201, 202), answer
+        return answer
+
+
+@pytest.fixture
+def pair(server):
+    return Member(server, A), Member(server, B)
+
+
+def furnish(member):
+    """One of everything that has an id, with a word that nobody else must see."""
+    member.post("/api/numbers", {"number": OURS, "label": SECRET})
+    call = {**GOOD, "caller_number": OURS, "purpose": SECRET, "scheduled_at": "2099-01-01T00:00:00Z"}
+    return {
+        "call": member.post("/api/outbound/", call)["outbound_id"],
+        "template": member.post("/api/templates", {"name": SECRET, "purpose": SECRET, "questions": ["A?"]})["id"],
+        "operator": member.post("/api/operators", {"name": SECRET, "sip_user": "alphadesk"})["id"],
+        "knowledge": member.post("/api/knowledge", {"question": f"Who is {SECRET}?", "answer": SECRET})["id"],
+        "do_not_call": member.post("/api/do-not-call", {"number": "01099990000", "reason": SECRET}) and "01099990000",
+        "number": OURS,
+        "key": member.key_id,
+    }
+
+
+def ids_of(path, owned):
+    """The paths of a route with one company's own ids; some routes have more than one kind."""
+    kinds = {
+        "/api/outbound/": "call",
+        "/api/inbound/": "call",
+        "/api/templates/": "template",
+        "/api/operators/": "operator",
+        "/api/knowledge/": "knowledge",
+        "/api/do-not-call/": "do_not_call",
+        "/api/numbers/": "number",
+        "/api/keys/": "key",
+    }
+    kind = next((kind for start, kind in kinds.items() if path.startswith(start)), None)
+    if kind is None:
+        return None
+    filled = path.replace("{id}", owned[kind]).replace("{number}", owned[kind])
+    return filled.replace("{qid}", "q1")
+
+
+BODIES = {
+    "PUT /api/templates/{id}": {"name": "x", "purpose": "x", "questions": ["A?"]},
+    "PUT /api/operators/{id}": {"name": "x", "sip_user": "x"},
+    "PUT /api/operators/{id}/status": {"status": "away"},
+    "POST /api/outbound/{id}/say": {"text": "x"},
+    "POST /api/inbound/{id}/say": {"text": "x"},
+}
+# Ids of another kind: the forms of the dashboard, messages of the outbox and companies have tests of their own.
+OTHER = ("/api/forms/", "/api/webhooks/", "/api/companies")
+
+
+def everything(member, owned):
+    """What the owner sees of it all."""
+    paths = ["/api/outbound/", "/api/templates", "/api/operators", "/api/knowledge", "/api/do-not-call", "/api/numbers"]
+    return [member.get(path)["items"] for path in paths] + [member.get(f"/api/outbound/{owned['call']}")]
+
+
+def test_anothers_ids_are_not_there_on_any_route(server, pair):
+    alpha, beta = pair
+    owned = furnish(alpha)
+    before = everything(alpha, owned)
+    paths = server.request("GET", "/openapi.json")[1]["paths"]
+    tried = 0
+    for path, methods in sorted(paths.items()):
+        if "{" not in path or path.startswith(OTHER):
+            continue
+        filled = ids_of(path, owned)
+        assert filled, f"the test does not know {path}"
+        for method in sorted(methods):
+            body = BODIES.get(f"{method.upper()} {path}", None if method in ("get", "delete") else {})
+            status, answer = beta.request(method.upper(), filled, body)
+            assert status == 404, (method, path, status, answer)
+            assert SECRET not in json.dumps(answer)
+            tried += 1
+    assert tried > 30
+    assert everything(alpha, owned) == before
+    assert alpha.get("/api/keys")["items"][0]["is_valid"]
+
+
+def test_lists_searches_figures_and_metrics_show_nothing_of_another(server, pair):
+    alpha, beta = pair
+    owned = furnish(alpha)
+    for path in [*LISTS, "/api/templates", "/api/operators", "/api/knowledge"]:
+        text = json.dumps(beta.get(path))
+        assert SECRET not in text and owned["call"] not in text and OURS not in text, path
+    for search in (SECRET, owned["call"], OURS, "01099990000", "1001"):
+        assert beta.get(f"/api/outbound/?q={search}")["items"] == []
+    assert beta.get("/api/outbound/")["total"] == 0
+    assert beta.get("/api/outbound/stats")["states"].get("queued", 0) == 0
+    status, found = beta.request("POST", "/api/knowledge/search", {"query": f"Who is {SECRET} please"})
+    assert status == 200 and found["items"] == []
+    status, metrics = beta.request("GET", "/metrics")
+    assert status == 200 and A not in metrics and "process_" not in metrics
+    assert f'trunkline_calls{{company="{B}",state="queued"}} 0' in metrics
+    status, metrics = server.request("GET", "/metrics")
+    assert f'trunkline_calls{{company="{A}",state="queued"}} 1' in metrics
+    assert [key["id"] for key in beta.get("/api/keys")["items"]] == [beta.key_id]
+    # The number is theirs: nobody else may show it, and only they may call the one they have not listed.
+    status, refused = beta.request("POST", "/api/outbound/", {**GOOD, "caller_number": OURS})
+    assert (status, refused["code"]) == (403, "caller_not_allowed")
+    status, refused = server.request("POST", "/api/outbound/", {**GOOD, "caller_number": OURS})
+    assert (status, refused["code"]) == (403, "caller_not_allowed")
+    status, refused = beta.request("POST", "/api/numbers", {"number": OURS})
+    assert status == 409 and A not in json.dumps(refused)
+
+
+def test_events_are_told_to_their_company_alone(server, pair):
+    alpha, beta = pair
+    sockets = {
+        member.slug: EventSocket(server.http_port, "/api/events?after=0", key=member.key) for member in (alpha, beta)
+    }
+    beta.post("/api/numbers", {"number": "0255502002"})
+    owned = furnish(alpha)
+    call = {**GOOD, "caller_number": "0255502002", "scheduled_at": "2099-01-01T00:00:00Z"}
+    own = beta.post("/api/outbound/", call)["outbound_id"]
+    assert sockets[A].receive()["outbound_id"] == owned["call"]
+    assert sockets[B].receive()["outbound_id"] == own
+
+
+def test_an_admin_of_the_installation_acts_for_another_and_both_know(server, pair):
+    alpha, _ = pair
+    acting = {"X-Company": A}
+    body = {"name": "made for them", "purpose": "p", "questions": ["A?"]}
+    status, made = server.request("POST", "/api/templates", body, headers=acting)
+    assert status == 201
+    assert alpha.get(f"/api/templates/{made['id']}")["name"] == "made for them"
+    assert server.request("GET", f"/api/templates/{made['id']}")[0] == 404
+    ours = [entry for entry in alpha.get("/api/audit?action=template.create")["items"]]
+    assert [entry["actor"] for entry in ours] == ["admin (default)"]
+    theirs = server.request("GET", "/api/audit?action=template.create")[1]["items"]
+    assert [entry["detail"] for entry in theirs] == [f"for the company {A}"]
+    # Nobody else may, for no company, and a company that there is not is not there.
+    for key in (alpha.key, server.request("POST", "/api/keys", {"name": "o", "role": "operator"})[1]["key"]):
+        for slug in (A, B, "default", "nobody"):
+            assert server.request("GET", "/api/templates", key=key, headers={"X-Company": slug})[0] == 403
+    assert server.request("GET", "/api/templates", headers={"X-Company": "nobody"})[0] == 404
+    for method, path in [("GET", ""), ("POST", ""), ("GET", f"/{B}"), ("PATCH", f"/{A}"), ("DELETE", f"/{B}")]:
+        assert alpha.request(method, "/api/companies" + path, {} if method != "GET" else None)[0] == 404
+
+
+def test_a_suspended_company_reads_and_changes_nothing(server, pair, callee):
+    alpha, _ = pair
+    owned = furnish(alpha)
+    assert server.request("PATCH", f"/api/companies/{A}", {"state": "suspended"})[0] == 200
+    status, refused = alpha.request("POST", "/api/outbound/", {**GOOD, "caller_number": OURS})
+    assert (status, refused["code"]) == (403, "company_suspended")
+    assert alpha.request("DELETE", f"/api/templates/{owned['template']}")[0] == 403
+    assert alpha.get(f"/api/outbound/{owned['call']}")["state"] == "queued"
+    assert server.request("PATCH", f"/api/companies/{A}", {"state": "active"})[0] == 200
+    assert alpha.request("DELETE", f"/api/templates/{owned['template']}")[0] == 204
+
+
+def test_a_company_is_erased_with_all_that_is_its(server, pair):
+    alpha, beta = pair
+    furnish(alpha)
+    assert server.request("DELETE", f"/api/companies/{A}")[0] == 409
+    assert server.request("PATCH", f"/api/companies/{A}", {"state": "suspended"})[0] == 200
+    assert server.request("DELETE", f"/api/companies/{A}")[0] == 204
+    assert alpha.request("GET", "/api/outbound/")[0] == 401
+    assert server.request("GET", f"/api/companies/{A}")[0] == 404
+    assert [one["slug"] for one in server.request("GET", "/api/companies")[1]["items"]] == ["default", B]
+    # Its numbers and names are free, and nothing of it comes back with its name.
+    again = Member(server, A)
+    assert again.get("/api/outbound/")["total"] == 0 and again.get("/api/audit")["items"][0]["action"] == "key.create"
+    assert beta.request("POST", "/api/numbers", {"number": OURS})[0] == 201
+    for path in (server.folder / "data").glob("calls.sqlite*"):
+        assert SECRET.encode() not in path.read_bytes() and SECRET.lower().encode() not in path.read_bytes()
+
+
+def test_every_mistake_of_a_company_is_told_at_once(server):
+    body = {
+        "slug": "Bad Slug",
+        "quotas": {"concurrent_calls": 0, "agents": 5, "nonsense": 1},
+        "time_zone": "Mars/Base",
+        "webhook_url": "ftp://x",
+        "webhook_secret": "x" * 40,
+        "country": "KR",
+        "surplus": 1,
+        "retention_days": 0,
+    }
+    status, answer = server.request("POST", "/api/companies", body)
+    assert status == 422
+    wanted = [
+        "country",
+        "quotas.agents",
+        "quotas.concurrent_calls",
+        "quotas.nonsense",
+        "retention_days",
+        "slug",
+        "surplus",
+        "time_zone",
+        "webhook_secret",
+        "webhook_url",
+    ]
+    assert sorted(error["field"] for error in answer["errors"]) == wanted
+    assert len(server.request("GET", "/api/companies")[1]["items"]) == 1
+    assert server.request("PATCH", "/api/companies/default", {"name": "x"})[0] == 409
+    assert server.request("POST", "/api/companies", {"slug": "default"})[0] == 422
+
+
+def test_one_call_at_a_time_and_so_many_a_day(make_server, callee):
+    server = make_server(TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="20", TRUNKLINE_OUTBOUND_CALLS_PER_SECOND="0")
+    alpha = Member(server, A)
+    alpha.post("/api/numbers", {"number": OURS})
+    quotas = {"concurrent_calls": 1, "calls_per_day": 8}
+    assert server.request("PATCH", f"/api/companies/{A}", {"quotas": quotas})[0] == 200
+    far = [callee("silent") for _ in range(3)]
+    answers = [
+        alpha.request("POST", "/api/outbound/", {**GOOD, "caller_number": OURS, "callee_number": one.address})
+        for one in (far * 3)
+    ]
+    assert [status for status, _ in answers[:8]] == [202] * 8
+    status, refused = answers[8]
+    assert (status, refused["code"]) == (429, "quota_exceeded")
+    assert refused["params"] | {"resets_at": ""} == {"quota": "calls_per_day", "limit": 8, "used": 8, "resets_at": ""}
+    # The installation has room, the company has not: never more than one, and the next when it is over.
+    seen, deadline = set(), time.time() + 60
+    while len(seen) < 3 and time.time() < deadline:
+        active = alpha.get("/api/outbound/active")["items"]
+        live = [call["outbound_id"] for call in active if call["state"] != "queued"]
+        assert len(live) <= 1, live
+        seen.update(live)
+        for call in active:
+            if call["state"] == "connected":
+                alpha.request("POST", f"/api/outbound/{call['outbound_id']}/hangup", {})
+        time.sleep(0.02)
+    assert len(seen) >= 3
+    usage = server.request("GET", f"/api/companies/{A}/usage")[1]
+    assert usage["calls"] >= 2 and any(one["component"] == "telephony/sip" for one in usage["components"])
+    events = [event["event"] for event in alpha.get(f"/api/outbound/{answers[6][1]['outbound_id']}/events")["items"]]
+    assert "quota_near" in events
+
+
+def test_one_call_at_a_time_of_two_hundred_that_are_asked_for_at_once(make_server, callee):
+    server = make_server(TRUNKLINE_OUTBOUND_MAX_CONCURRENT_CALLS="20", TRUNKLINE_OUTBOUND_CALLS_PER_SECOND="0")
+    alpha = Member(server, A)
+    alpha.post("/api/numbers", {"number": OURS})
+    assert server.request("PATCH", f"/api/companies/{A}", {"quotas": {"concurrent_calls": 1}})[0] == 200
+    far = callee("busy")
+
+    def create(number):
+        address = far.address.replace("callee@", f"callee{number}@")
+        body = {**GOOD, "caller_number": OURS, "callee_number": address}
+        return alpha.request("POST", "/api/outbound/", body)[0]
+
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        creating = [pool.submit(create, number) for number in range(200)]
+        most, deadline = 0, time.time() + 120
+        while time.time() < deadline:
+            states = alpha.get("/api/outbound/active")["states"]
+            live = sum(count for state, count in states.items() if state != "queued")
+            most = max(most, live)
+            assert live <= 1, states
+            if all(one.done() for one in creating) and states["queued"] < 150:
+                break
+        assert [one.result() for one in creating] == [202] * 200
+    assert most == 1
+
+
+def test_nobody_notices_while_there_is_one(server):
+    assert "company" not in server.request("GET", "/api/session")[1]
+    assert "company" not in server.request("GET", "/metrics")[1]
+    call_id = server.create("sip:nobody@127.0.0.1:9", scheduled_at="2099-01-01T00:00:00Z")
+    assert "company" not in json.dumps(server.call(call_id))
+    assert KEY not in json.dumps(server.request("GET", "/api/companies")[1])
