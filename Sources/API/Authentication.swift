@@ -28,6 +28,11 @@ struct Principal: Sendable, Equatable {
     var company = CompanyID.default
     /// By cookie: then a changing request must come from our own pages.
     var isSession: Bool
+    /// Another door than the API's, for the audit log: `mcp`.
+    var via: String?
+
+    /// As the audit log names it.
+    var actor: String { via.map { "\(name) via \($0)" } ?? name }
 }
 
 /// API keys, hashed at rest, and dashboard sessions.

@@ -56,7 +56,7 @@ struct CallRoutes: Sendable {
         if !parsed.warnings.isEmpty { answer.merge(Self.warnings(parsed)) { $1 } }
         let text = JSONValue.object(answer).text
         let audit = AuditEntry(
-            at: services.now(), actor: principal.name, action: "call.create", target: parsed.call.id)
+            at: services.now(), actor: principal.actor, action: "call.create", target: parsed.call.id)
         switch try await services.dialler.create(
             parsed.call, request: try repeatable(request, principal, answer: text), audit: audit)
         {
@@ -72,7 +72,7 @@ struct CallRoutes: Sendable {
         }
     }
 
-    private func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
+    func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
         try CallRequest(
             request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name,
             now: services.now())
