@@ -16,7 +16,7 @@ FOR_VIEWERS = ["list_agents", "get_call", "get_transcript", "list_calls"]
 class Client:
     """A client of one of the two versions of `mcp`, which speaks one era or finds it out."""
 
-    def __init__(self, server, version="mcp-current", mode="auto", key=KEY):
+    def __init__(self, server, version="mcp-2026", mode="auto", key=KEY):
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "Tests/EndToEndTests/mcp_client.py"), server.url + "/mcp", key, mode],
             env={"PYTHONPATH": str(ROOT / ".build/test-venv" / version)},
@@ -75,9 +75,9 @@ def client():
 
 
 ERAS = [
-    pytest.param("mcp-current", "auto", "2026-07-28", id="current"),
-    pytest.param("mcp-current", "legacy", "2025-11-25", id="current-legacy"),
-    pytest.param("mcp-legacy", "legacy", "2025-11-25", id="legacy"),
+    pytest.param("mcp-2026", "auto", "2026-07-28", id="current"),
+    pytest.param("mcp-2026", "legacy", "2025-11-25", id="current-legacy"),
+    pytest.param("mcp-2025", "legacy", "2025-11-25", id="legacy"),
 ]
 
 
