@@ -173,8 +173,11 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
     }
     package.targets += [
         .target(
-            name: "API", dependencies: ["JSON"], path: "Sources/API", sources: ["ListCursor.swift", "Timestamp.swift"],
-            swiftSettings: strict),
+            name: "API", dependencies: ["JSON"], path: "Sources/API",
+            sources: [
+                "ListCursor.swift", "Timestamp.swift", "MCP/MCPHeader.swift", "MCP/MCPPost.swift",
+                "MCP/MCPRequest.swift", "MCP/MCPRevision.swift",
+            ], swiftSettings: strict),
         .target(
             name: "Calls", path: "Sources/Calls/Dialling", sources: ["CallAddress.swift", "NumberingPlan.swift"],
             swiftSettings: strict),

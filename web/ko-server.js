@@ -100,6 +100,7 @@ export default {
   other_origin: "대시보드의 페이지에서 온 요청이 아닙니다",
   other_host: "이 이름으로는 응답하지 않는 서버입니다 (http.hosts)",
   too_many_requests: "요청이 너무 많습니다",
+  too_many_waiting: "이 키의 요청 {limit}개가 이미 통화가 끝나기를 기다리고 있습니다",
   too_many_logins: "로그인 시도가 너무 많습니다",
   wrong_password: "이름이나 비밀번호가 틀립니다",
   unknown_key: "알 수 없는 키입니다",

@@ -71,7 +71,8 @@ struct APIError: Error, Sendable, Equatable {
         }
     }
 
-    var response: HTTPResponse {
+    /// Problem details, with all fields that are not acceptable.
+    var body: JSONValue {
         var body: [String: JSONValue] = [
             "type": .string("/problems/" + code), "title": .string(HTTPStatus.reason(status)),
             "status": .whole(status), "code": .string(code), "detail": .string(detail),
@@ -81,8 +82,12 @@ struct APIError: Error, Sendable, Equatable {
             body["errors"] = .array(
                 errors.map { .object($0.problem.json.merging(["field": .string($0.field)]) { $1 }) })
         }
+        return .object(body)
+    }
+
+    var response: HTTPResponse {
         var response = HTTPResponse(
-            status: status, contentType: "application/problem+json", Array(JSONValue.object(body).text.utf8))
+            status: status, contentType: "application/problem+json", body.bytes)
         response.headers += headers
         return response
     }

@@ -30,9 +30,14 @@ struct Principal: Sendable, Equatable {
     var isSession: Bool
     /// An admin of the company `default` acts as one of another company (`X-Company`).
     var isActing = false
+    /// Another door than the API's, for the audit log: `mcp`.
+    var via: String?
 
-    /// For the audit log of the company that it is about.
-    var actor: String { isActing ? "\(name) (\(CompanyID.default))" : name }
+    /// As the audit log of the company that it is about names it.
+    var actor: String {
+        let who = isActing ? "\(name) (\(CompanyID.default))" : name
+        return via.map { "\(who) via \($0)" } ?? who
+    }
 }
 
 /// API keys, hashed at rest, and dashboard sessions.

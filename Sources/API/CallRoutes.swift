@@ -83,7 +83,7 @@ struct CallRoutes: Sendable {
         }
     }
 
-    private func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
+    func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
         try CallRequest(
             request.body, of: principal.company, settings: services.settings(principal), webhooks: services.webhooks,
             requestedBy: principal.name, now: services.now())

@@ -51,6 +51,9 @@ public struct Routes: Sendable {
         public var loopDelays: @Sendable () -> [(loop: String, milliseconds: UInt64)] = { [] }
         /// Days after which ended calls are erased; nil: never.
         public var retentionDays: Int?
+        public var mcp = MCPSettings()
+        /// Of this program, as clients of the Model Context Protocol are told.
+        public var version = "0"
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -254,6 +257,8 @@ public struct Routes: Sendable {
         let orchestrator = OrchestratorRoutes(services: services)
         add("POST", "/receive", .operator, orchestrator.receive)
         add("POST", "/send_llm_result", .operator, orchestrator.sendResult)
+
+        if services.mcp.isEnabled { add("POST", "/mcp", .viewer, MCPRoutes(services: services).answer) }
 
         add("GET", "/api/forms/{name}", .viewer) { request, principal in
             let path = request.parameters["name"] ?? ""

@@ -112,6 +112,7 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case otherOrigin = "the request does not come from the dashboard's own pages"
     case otherHost = "this server does not answer under this name: http.hosts lists the names it has"
     case tooManyRequests = "too many requests"
+    case tooManyWaiting = "{limit} requests of this key are waiting for calls already"
     case tooManyLogins = "too many tries to log in"
     case wrongPassword = "name or password is wrong"
     case unknownKey = "the key is not known"

@@ -15,6 +15,7 @@ struct Configuration: Sendable {
     var process = ProcessSettings()
     var http = HTTPSettings()
     var access = AccessSettings()
+    var mcp = MCPSettings()
     var store = StoreSettings()
     var sip = UserAgent.Configuration()
     var digest = DigestSettings()
@@ -34,6 +35,7 @@ struct Configuration: Sendable {
     @SettingsBuilder<Self> static var keys: [Setting<Self>] {
         HTTPSettings.keys.under(\.http)
         AccessSettings.keys.under(\.access)
+        MCPSettings.keys.under(\.mcp)
         StoreSettings.keys.under(\.store)
         ProcessSettings.keys.under(\.process)
         UserAgent.Configuration.keys.under(\.sip)

@@ -235,6 +235,8 @@ final class Server: Sendable {
         services.problem = { [watchdog] in watchdog.problem }
         services.loopDelays = { [loops] in loops.map { ($0.name, $0.takeWorstDelayMs()) } }
         services.retentionDays = settings.store.retentionDays
+        services.mcp = settings.mcp
+        services.version = Trunkline.version
         let routes = Routes(services)
         let streams = StreamServer(
             line: line, calls: settings.calls, settings: settings.streams, tickets: tickets, arrivals: arrivals

@@ -22,6 +22,11 @@ struct FieldReader {
                 ["problem": .text(error.message), "place": .number(error.offset)])
         }
         guard case .object(let members) = json else { throw APIError(400, "invalid_json", .bodyNotObject) }
+        self.init(members, form)
+    }
+
+    /// For an object that is a part of a body.
+    init(_ members: [String: JSONValue], _ form: Form) {
         self.members = members
         values = read(form.fields, members, under: "", isClosed: true)
     }

@@ -5,7 +5,7 @@ internal import JSON
 /// What routes take and give stands in the tables beside this file; a test walks them and the router in both
 /// directions.
 enum OpenAPI {
-    static let operations: [String: Operation] = [server, outbound, inbound, kept, companies].reduce(into: [:]) {
+    static let operations: [String: Operation] = [server, outbound, inbound, kept, companies, mcp].reduce(into: [:]) {
         all, some in
         all.merge(some) { first, _ in first }
     }
@@ -78,6 +78,11 @@ enum OpenAPI {
             responses[good] = ["description": "done"]
         }
         if operation.contentType == "audio/wav" { responses["206"] = responses[good] }
+        for (status, schema) in operation.others {
+            var response: [String: JSONValue] = ["description": status < 400 ? "taken" : "what is wrong"]
+            if let schema { response["content"] = ["application/json": ["schema": schema]] }
+            responses[String(status)] = .object(response)
+        }
         // 422: a query parameter that the route does not know.
         for status in operation.problems + (isOpen ? [401, 429] : [401, 403, 422, 429]) {
             responses[String(status)] = [
@@ -89,10 +94,8 @@ enum OpenAPI {
             "summary": .string(operation.summary), "tags": [.string(operation.tag)], "parameters": .array(parameters),
             "responses": .object(responses),
         ]
-        if let body = operation.body {
-            description["requestBody"] = [
-                "required": true, "content": ["application/json": ["schema": Schema.reference(body.name)]],
-            ]
+        if let schema = operation.body.map({ Schema.reference($0.name) }) ?? operation.message {
+            description["requestBody"] = ["required": true, "content": ["application/json": ["schema": schema]]]
         }
         if isOpen { description["security"] = [] }
         return .object(description)

@@ -31,8 +31,8 @@ extension OpenAPI {
                         + parameters.map { "<dt><code>\(escaped($0.name))</code></dt><dd>\(escaped($0.help))</dd>" }
                         .joined() + "</dl>"
                 }
-                if let body = operation.body {
-                    text += "<details><summary>body</summary><pre>\(escaped(body.schema().text))</pre></details>"
+                if let schema = operation.body?.schema() ?? operation.message {
+                    text += "<details><summary>body</summary><pre>\(escaped(schema.text))</pre></details>"
                 }
                 text +=
                     "<p class=\"answers\">\(operation.status), "

@@ -22,6 +22,7 @@ enum Schema {
     }
     static func list(_ items: JSONValue) -> JSONValue { ["type": "array", "items": items] }
     static func nullable(_ schema: JSONValue) -> JSONValue { ["anyOf": [schema, ["type": "null"]]] }
+    static func either(_ schemas: JSONValue...) -> JSONValue { ["anyOf": .array(schemas)] }
     static func reference(_ name: String) -> JSONValue { ["$ref": .string("#/components/schemas/" + name)] }
     static func object(_ members: [String: JSONValue], required: [String] = [], isClosed: Bool = false) -> JSONValue {
         var object: [String: JSONValue] = ["type": "object", "properties": .object(members)]

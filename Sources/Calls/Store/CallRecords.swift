@@ -84,15 +84,9 @@ extension CallStore {
             guard let record = try work.calls.record(callID) else { return (.gone, []) }
             var call = try StoredCall.call(record)
             guard call.state == .queued else { return (.gone, []) }
-            // By the number as it is read now: an older version may have stored another key.
             let number = call.remoteNumber, localKey = record.localKey, company = call.company
             let policy = companies.known(company).map { policy.of($0) } ?? policy
-            let history = DiallingPolicy.History(
-                isOnDoNotCallList: try work.dials.isOnDoNotCallList(company, number),
-                calleeDialledAt: try work.dials.last(company, to: number, notBy: callID, until: now),
-                callerDialsToday: try work.dials.count(
-                    company, from: localKey, since: policy.dayBegins(now), until: now),
-                callerCap: try work.dials.dailyCap(company, of: localKey))
+            let history = try Self.history(of: call, localKey: localKey, by: policy, at: now, work)
             var events: [CallEvent] = []
             let admission: Admission
             switch policy.verdict(on: call, history: history, at: now) {

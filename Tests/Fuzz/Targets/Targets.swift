@@ -33,6 +33,8 @@ let targets: [FuzzTarget] =
         FuzzTarget("json", fuzzJSON),
         FuzzTarget("json-members", fuzzJSONMembers),
         FuzzTarget("telnyx-event", maximumLength: 2_048, fuzzTelnyxEvent),
+        FuzzTarget("mcp-post", fuzzMCPPost),
+        FuzzTarget("mcp-header", maximumLength: 256, fuzzMCPHeader),
         // Fields of the API
         FuzzTarget("timestamp", maximumLength: 128, fuzzTimestamp),
         FuzzTarget("list-cursor", maximumLength: 64, fuzzListCursor),
