@@ -2,11 +2,18 @@
 
 import concurrent.futures
 import json
+import signal
+import subprocess
 import time
 
 import pytest
 from api_client import GOOD, LISTS, EventSocket
-from conftest import KEY
+from conftest import KEY, TRUNKLINE, clean_environment, mocks
+from inbound_calls import FAST, Phone
+from test_webhooks import SECRET as SIGNED_WITH
+from test_webhooks import Receiver
+
+receiver = mocks(Receiver)
 
 A, B = "alpha", "beta"
 SECRET = "Quetzalcoatl"
@@ -276,7 +283,7 @@ def test_one_call_at_a_time_of_two_hundred_that_are_asked_for_at_once(make_serve
     alpha = Member(server, A)
     alpha.post("/api/numbers", {"number": OURS})
     assert server.request("PATCH", f"/api/companies/{A}", {"quotas": {"concurrent_calls": 1}})[0] == 200
-    far = callee("busy")
+    far = callee("rejects")
 
     def create(number):
         address = far.address.replace("callee@", f"callee{number}@")
@@ -295,6 +302,86 @@ def test_one_call_at_a_time_of_two_hundred_that_are_asked_for_at_once(make_serve
                 break
         assert [one.result() for one in creating] == [202] * 200
     assert most == 1
+
+
+def test_an_inbound_call_is_its_numbers_companys(make_server):
+    server = make_server(**FAST)
+    alpha, beta = Member(server, A), Member(server, B)
+    alpha.post("/api/numbers", {"number": OURS})
+    assert server.request("PATCH", f"/api/companies/{A}", {"quotas": {"concurrent_calls": 1}})[0] == 200
+    first, second, other = Phone(server, OURS), Phone(server, OURS), Phone(server, "0255509999")
+    assert first.invite() == 200
+    assert second.invite() == 503, "the company has one call already"
+    assert other.invite() == 200, "the others have room"
+    own = alpha.get("/api/inbound/")["items"]
+    assert [call["called_number"] if "called_number" in call else call["callee_number"] for call in own] == [OURS]
+    call_id = own[0]["inbound_id"]
+    assert alpha.get(f"/api/inbound/{call_id}")["state"] in ("ringing", "connected")
+    assert beta.get("/api/inbound/")["items"] == []
+    for method, path in [("GET", ""), ("POST", "/hangup"), ("GET", "/events"), ("DELETE", "")]:
+        assert beta.request(method, f"/api/inbound/{call_id}{path}", {} if method == "POST" else None)[0] == 404
+    assert [call["inbound_id"] for call in server.request("GET", "/api/inbound/")[1]["items"]] != [call_id]
+    assert (
+        server.request("PATCH", f"/api/companies/{A}", {"state": "suspended", "quotas": {"concurrent_calls": None}})[0]
+        == 200
+    )
+    assert Phone(server, OURS).invite() == 480
+    assert server.request("DELETE", f"/api/companies/{A}")[0] == 409, "a call of it is live, and goes on"
+
+
+def test_a_user_belongs_to_one_company_even_after_a_restart(server):
+    alpha = Member(server, A)
+
+    def users(*arguments):
+        return subprocess.run(
+            [TRUNKLINE, "users", *arguments],
+            cwd=server.folder,
+            env={**clean_environment(), **server.environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            input="correct horse battery\n",
+        )
+
+    assert users("save", "Mina", "--role", "admin", "--company", A).returncode == 0
+    assert users("save", "Mina", "--role", "admin").returncode != 0, "a name is one user's in the installation"
+    assert users("save", "Nina", "--company", "nobody").returncode != 0
+    assert "Mina  admin" in users("list").stdout and f"of {A}" in users("list").stdout
+    login = {"username": "Mina", "password": "correct horse battery"}
+    assert server.request("POST", "/api/session", login, key=None)[0] == 200
+    cookie = {"Cookie": server.last_headers["set-cookie"].split(";")[0], "Sec-Fetch-Site": "same-origin"}
+    body = {"name": "a", "purpose": "b", "questions": ["c"]}
+    for _ in range(2):
+        assert server.request("GET", "/api/session", key=None, headers=cookie)[1]["company"] == A
+        assert server.request("GET", "/api/companies", key=None, headers=cookie)[0] == 404
+        status, made = server.request("POST", "/api/templates", body, key=None, headers=cookie)
+        assert status == 201 and alpha.get(f"/api/templates/{made['id']}")["name"] == "a"
+        assert alpha.request("DELETE", f"/api/templates/{made['id']}")[0] == 204
+        server.kill(signal.SIGKILL)
+        server.start()
+    assert users("remove", "Mina").returncode != 0, "not the installation's"
+    assert users("remove", "Mina", "--company", A).returncode == 0
+
+
+def test_webhooks_go_to_their_company_signed_with_its_secret(make_server, receiver):
+    ours, theirs = receiver(), receiver()
+    server = make_server(TRUNKLINE_WEBHOOKS_URL=ours.url)
+    alpha = Member(server, A)
+    alpha.post("/api/numbers", {"number": OURS})
+    # The receivers believe one secret alone: what another signed is an error there.
+    hook = {"webhook_url": theirs.url, "webhook_secret": SIGNED_WITH}
+    assert server.request("PATCH", f"/api/companies/{A}", hook)[0] == 200
+    call = {**GOOD, "scheduled_at": "2099-01-01T00:00:00Z"}
+    own = alpha.post("/api/outbound/", {**call, "caller_number": OURS})["outbound_id"]
+    assert server.request("POST", "/api/outbound/", call)[0] == 202
+    told = theirs.wait_for(lambda events: len(events) == 1)
+    assert [event["outbound_id"] for event in told] == [own]
+    deliveries = alpha.get("/api/webhooks/deliveries")["items"]
+    assert [item["outbound_id"] for item in deliveries] == [own]
+    other = server.request("GET", "/api/webhooks/deliveries")[1]["items"]
+    assert len(other) == 1 and other[0]["outbound_id"] != own
+    # Another company cannot send it again.
+    assert server.request("POST", f"/api/webhooks/deliveries/{deliveries[0]['id']}/replay")[0] == 404
 
 
 def test_nobody_notices_while_there_is_one(server):
