@@ -32,7 +32,8 @@ import Testing
     @Test func aCallThatHasEndedIsToldAtOnce() async throws {
         let ending = Ending(after: 1)
         try await CallWaits().wait(
-            until: far, for: principal, events: { ending.feed.watch() }, of: "ob-1", isOver: { ending.isOver() })
+            until: far, for: principal, events: { ending.feed.watch(.default) }, of: "ob-1", isOver: { ending.isOver() }
+        )
         #expect(ending.looks.withLock { $0 } == 1)
     }
 
@@ -41,7 +42,7 @@ import Testing
         try await CallWaits().wait(
             until: far, for: principal,
             events: {
-                let live = ending.feed.watch()
+                let live = ending.feed.watch(.default)
                 ending.feed.publish([event("ob-2"), event("ob-1")])
                 return live
             }, of: "ob-1", isOver: { ending.isOver() })
@@ -51,7 +52,8 @@ import Testing
     @Test func aDeadlineThatHasPassedIsNotWaitedFor() async throws {
         let ending = Ending(after: 1_000)
         try await CallWaits().wait(
-            until: .now, for: principal, events: { ending.feed.watch() }, of: "ob-1", isOver: { ending.isOver() })
+            until: .now, for: principal, events: { ending.feed.watch(.default) }, of: "ob-1",
+            isOver: { ending.isOver() })
         #expect(ending.looks.withLock { $0 } == 0)
     }
 
@@ -64,7 +66,7 @@ import Testing
                     until: far, for: principal,
                     events: {
                         begun.yield()
-                        return feed.watch()
+                        return feed.watch(.default)
                     }, of: "ob-1", isOver: { false })
             }
         }
@@ -72,13 +74,13 @@ import Testing
         for _ in waiting { await iterator.next() }
         await #expect(throws: APIError.self) {
             try await waits.wait(
-                until: far, for: principal, events: { feed.watch() }, of: "ob-1", isOver: { true })
+                until: far, for: principal, events: { feed.watch(.default) }, of: "ob-1", isOver: { true })
         }
         // Another key has its own.
         let other = Principal(name: "k", key: "2", role: .viewer, isSession: false)
-        try await waits.wait(until: far, for: other, events: { feed.watch() }, of: "ob-1", isOver: { true })
+        try await waits.wait(until: far, for: other, events: { feed.watch(.default) }, of: "ob-1", isOver: { true })
         for task in waiting { task.cancel() }
         for task in waiting { _ = await task.result }
-        try await waits.wait(until: far, for: principal, events: { feed.watch() }, of: "ob-1", isOver: { true })
+        try await waits.wait(until: far, for: principal, events: { feed.watch(.default) }, of: "ob-1", isOver: { true })
     }
 }

@@ -35,7 +35,8 @@ import Testing
         try await withStore { store in
             let later = now.addingTimeInterval(7_200), past = now.addingTimeInterval(-7_200)
             for (scheduled, begins) in [(nil, now), (later, later), (past, now)] {
-                let outlook = try await store.of(.default).outlook(of: call(scheduledAt: scheduled), by: policy, at: now)
+                let outlook = try await store.of(.default).outlook(
+                    of: call(scheduledAt: scheduled), by: policy, at: now)
                 #expect(outlook == DialOutlook(at: begins))
             }
         }

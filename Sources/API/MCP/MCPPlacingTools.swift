@@ -94,7 +94,8 @@ struct MCPPlacingTools: Sendable {
         let request = try await request(call)
         var answer = try await calls.check(request, call.principal).members
         let outlook = try await services.store(call.principal).outlook(
-            of: calls.parsed(request, call.principal).call, by: services.settings(call.principal).policy, at: services.now())
+            of: calls.parsed(request, call.principal).call, by: services.settings(call.principal).policy,
+            at: services.now())
         answer["acceptable"] = true
         answer["next_permitted_at"] = Payloads.time(outlook.at)
         answer["held_by"] = .array(
