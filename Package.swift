@@ -67,7 +67,7 @@ let package = Package(
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine", "CSilero",
+                "Pipeline", "Net", "Problems", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine", "CSilero",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -166,7 +166,7 @@ let package = Package(
 // with libFuzzer, which would be linked into every program. Of API and Calls only what needs no database: a
 // parser's file is one more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
-    let parsers: Set = ["JSON", "Settings", "Pipeline", "Net", "Bridge", "Realtime"]
+    let parsers: Set = ["JSON", "Problems", "Settings", "Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
     package.targets.removeAll {
         $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name)

@@ -38,6 +38,10 @@ public struct Call: Sendable, Equatable, Codable {
     public var voicemail: VoicemailPolicy?
     /// Another server holds the conversation; nil: as `bridge.stream_url` says.
     public var stream: Stream?
+    /// The agent that holds it; nil: the configuration's.
+    public var agent: AgentReference?
+    /// What that agent's version says of the conversation, as it was when the call was made.
+    public var profile: AgentProfile?
 
     // What became of it.
     /// The Call-ID in SIP, or the id at the provider.

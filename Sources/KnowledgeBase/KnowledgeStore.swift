@@ -16,8 +16,15 @@ public struct KnowledgeStore: Knowledge {
     /// Likeness of vectors below which a piece says nothing.
     private static let vectorMinimum: Float = 0.3
 
+    /// Where knowledge is put that names no set, and where agents look that choose none.
+    public static let defaultSet = "default"
+    /// Characters of a set's name.
+    public static let setNameLimit = 40
+
     private let items: KnowledgeItems
-    private let embeddings: Embeddings?
+    private var embeddings: Embeddings?
+    /// Those that are searched; nil: all.
+    private var sets: [String]?
     private let report: EngineReport
 
     public init(_ items: KnowledgeItems, embeddings: Embeddings?, report: @escaping EngineReport) {
@@ -26,20 +33,39 @@ public struct KnowledgeStore: Knowledge {
         self.report = report
     }
 
+    /// The same, of which only some sets are searched.
+    /// - Parameter byWordsAlone: no server is asked for vectors.
+    public func limited(to sets: [String]?, byWordsAlone: Bool = false) -> KnowledgeStore {
+        var limited = self
+        limited.sets = sets
+        if byWordsAlone { limited.embeddings = nil }
+        return limited
+    }
+
+    /// Whether a set can have this name: `[a-z][a-z0-9-]{0,39}`.
+    public static func isSetName(_ name: String) -> Bool {
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "z"), digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        guard let first = name.utf8.first, letters.contains(first), name.utf8.count <= setNameLimit else { return false }
+        return name.utf8.allSatisfy { letters.contains($0) || digits.contains($0) || $0 == UInt8(ascii: "-") }
+    }
+
     // MARK: Keeping
 
-    public func addPair(question: String, answer: String, at date: Date) async throws(StoreError) -> KnowledgeItem {
-        try await add(.pair, title: question, answer: answer, chunks: [question + "\n" + answer], at: date)
-    }
-
-    public func addDocument(title: String, text: String, at date: Date) async throws(StoreError) -> KnowledgeItem {
-        try await add(.document, title: title, answer: nil, chunks: KnowledgeChunks.split(text), at: date)
-    }
-
-    private func add(_ kind: KnowledgeItem.Kind, title: String, answer: String?, chunks: [String], at date: Date)
-        async throws(StoreError)
-        -> KnowledgeItem
+    public func addPair(question: String, answer: String, to set: String = defaultSet, at date: Date)
+        async throws(StoreError) -> KnowledgeItem
     {
+        try await add(.pair, to: set, title: question, answer: answer, chunks: [question + "\n" + answer], at: date)
+    }
+
+    public func addDocument(title: String, text: String, to set: String = defaultSet, at date: Date)
+        async throws(StoreError) -> KnowledgeItem
+    {
+        try await add(.document, to: set, title: title, answer: nil, chunks: KnowledgeChunks.split(text), at: date)
+    }
+
+    private func add(
+        _ kind: KnowledgeItem.Kind, to set: String, title: String, answer: String?, chunks: [String], at date: Date
+    ) async throws(StoreError) -> KnowledgeItem {
         var vectors: [[Float]] = []
         if let embeddings {
             do { vectors = try await embeddings.vectors(of: chunks) } catch {
@@ -47,7 +73,7 @@ public struct KnowledgeStore: Knowledge {
             }
         }
         let item = KnowledgeItem(
-            kind: kind, title: title, answer: answer, createdAt: date, chunkCount: chunks.count)
+            kind: kind, set: set, title: title, answer: answer, createdAt: date, chunkCount: chunks.count)
         try await items.add(item, chunks: chunks, vectors: vectors)
         return item
     }
@@ -55,7 +81,21 @@ public struct KnowledgeStore: Knowledge {
     public func remove(_ id: String) async throws(StoreError) { try await items.remove(id) }
 
     public func list(limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {
-        try await items.items(limit: limit)
+        try await items.items(in: sets, limit: limit)
+    }
+
+    /// Every set that has an item, by name.
+    public func allSets() async throws(StoreError) -> [KnowledgeSet] { try await items.sets() }
+
+    public func pairs(limit: Int) async -> [Brief.Fact] {
+        do {
+            return try await items.items(in: sets, of: .pair, limit: limit).compactMap { item in
+                item.answer.map { Brief.Fact(question: item.title, answer: $0) }
+            }
+        } catch {
+            report("knowledge: \(error)")
+            return []
+        }
     }
 
     // MARK: Searching
@@ -92,7 +132,7 @@ public struct KnowledgeStore: Knowledge {
     }
 
     private func byWords(_ words: [String]) async throws(StoreError) -> [KnowledgePiece] {
-        try await items.pieces(withAnyOf: words, limit: Self.candidates)
+        try await items.pieces(withAnyOf: words, in: sets, limit: Self.candidates)
     }
 
     private func byMeaning(_ question: String) async throws(StoreError) -> [KnowledgePiece] {
@@ -103,6 +143,6 @@ public struct KnowledgeStore: Knowledge {
             return []
         }
         return try await items.pieces(
-            like: asked, minimum: Self.vectorMinimum, limit: Self.candidates)
+            like: asked, in: sets, minimum: Self.vectorMinimum, limit: Self.candidates)
     }
 }

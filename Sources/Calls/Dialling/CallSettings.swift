@@ -77,14 +77,4 @@ public struct CallSettings: Sendable {
         LanguageTag.primary($0) == "en" ? .understood : .keypad
     }
     public init() {}
-
-    /// Of a call: its longest duration is its own.
-    func conversation(of call: Call, canTransfer: Bool) -> CallGraph.Settings {
-        var settings = conversation
-        settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
-        settings.policy.canTransfer = canTransfer
-        settings.policy.detectsMachines = call.direction == .outbound
-        settings.policy.voicemailMessage = voicemailMessage(of: call)
-        return settings
-    }
 }

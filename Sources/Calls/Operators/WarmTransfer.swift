@@ -23,6 +23,7 @@ final class WarmTransfer {
     private let settings: CallSettings
     private let journal: CallJournal
     private let callerNumber: String
+    private let conversation: ConversationRequest
     /// Transfers the call by the carrier's own means, which reports the result by `carrier`. False: it cannot.
     private let ownWay: (TransferChoice) -> Bool
     weak var graph: CallGraph?
@@ -42,6 +43,7 @@ final class WarmTransfer {
         self.settings = settings
         self.journal = journal
         callerNumber = call.remoteNumber
+        conversation = ConversationRequest(call)
         self.ownWay = ownWay
         machine = TransferMachine(
             mode: settings.transferMode, askLimitMs: UInt64(max(1, settings.ringTimeout) * 1_000))
@@ -257,7 +259,7 @@ final class WarmTransfer {
     private func brief(_ person: TransferMachine.Person) {
         guard let briefing = graph?.briefing else { return handle(.briefed(person.leg)) }
         let me = Confined(self, to: loop)
-        let voice = line.voice(briefing.language, journal.usage)
+        let voice = line.voice(conversation, journal.usage)
         Task(executorPreference: loop) { [loop, journal, number = callerNumber] in
             let frames = await Announcement.frames(
                 briefing.sentences(number: number), language: briefing.language, voice: voice, usage: journal.usage,

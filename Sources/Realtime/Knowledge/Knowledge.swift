@@ -19,6 +19,8 @@ public struct KnowledgeHit: Sendable, Equatable {
 public protocol Knowledge: Sendable {
     /// The best first; empty where there is nothing, or the search failed.
     func search(_ question: String, limit: Int) async -> [KnowledgeHit]
+    /// Question/answer pairs, the newest first; empty where there are none, or they cannot be read.
+    func pairs(limit: Int) async -> [Brief.Fact]
 }
 
 /// Words as they are indexed and searched: lower case, without diacritics. For Korean, Chinese and Japanese all pairs

@@ -70,6 +70,8 @@ public struct OpenAIChat: LanguageModel {
                     "role": "tool", "tool_call_id": call.id, "content": decision.output(tracker, wantsGoodbye: true),
                 ])
             }
+            // The goodbye is said without the model.
+            if isEnding, conversation.character?.closing != nil { return }
         }
     }
 

@@ -32,13 +32,16 @@ struct SQLiteDialect: Dialect {
             "INSERT INTO knowledge_index (rowid, tokens) VALUES (?, ?)", id, words.joined(separator: " "))
     }
 
-    func chunks(_ columns: SQL, withAnyOf words: [String], limit: Int, _ transaction: any Transaction) throws -> [Row] {
-        try transaction.rows(
+    func chunks(
+        _ columns: SQL, withAnyOf words: [String], in sets: [String]?, limit: Int, _ transaction: any Transaction
+    ) throws -> [Row] {
+        let query = words.map { "\"\($0)\"" }.joined(separator: " OR ")
+        return try transaction.rows(
             """
             SELECT \(columns) FROM knowledge_index i
             JOIN knowledge_chunks c ON c.id = i.rowid JOIN knowledge k ON k.id = c.knowledge_id
-            WHERE knowledge_index MATCH ? ORDER BY bm25(knowledge_index), c.id LIMIT ?
-            """, words.map { "\"\($0)\"" }.joined(separator: " OR "), limit)
+            WHERE knowledge_index MATCH ? \(KnowledgeItems.isIn(sets)) ORDER BY bm25(knowledge_index), c.id LIMIT ?
+            """, arguments: [query] + (sets ?? []) + [limit])
     }
 
     func bytes(_ transaction: any Transaction) throws -> Int {
