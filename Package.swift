@@ -125,7 +125,7 @@ let package = Package(
         .testTarget(
             name: "ConfigurationTests",
             dependencies: [
-                "trunkline", "Bridge", "Calls", "Net", "Realtime", "Settings", "Store",
+                "trunkline", "Bridge", "Calls", "KnowledgeBase", "Net", "Realtime", "Settings", "Store", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -154,7 +154,8 @@ let package = Package(
         .testTarget(
             name: "APITests",
             dependencies: [
-                "API", "Calls", "Delivery", "JSON", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
+                "API", "Calls", "Delivery", "JSON", "KnowledgeBase", "Store", "Net", "Problems", "Realtime", "Bridge",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

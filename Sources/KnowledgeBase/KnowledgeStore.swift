@@ -45,7 +45,9 @@ public struct KnowledgeStore: Knowledge {
     /// Whether a set can have this name: `[a-z][a-z0-9-]{0,39}`.
     public static func isSetName(_ name: String) -> Bool {
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z"), digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-        guard let first = name.utf8.first, letters.contains(first), name.utf8.count <= setNameLimit else { return false }
+        guard let first = name.utf8.first, letters.contains(first), name.utf8.count <= setNameLimit else {
+            return false
+        }
         return name.utf8.allSatisfy { letters.contains($0) || digits.contains($0) || $0 == UInt8(ascii: "-") }
     }
 

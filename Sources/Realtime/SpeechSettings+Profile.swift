@@ -36,7 +36,9 @@ extension SpeechSettings {
 
     private mutating func apply(_ choice: AgentProfile.LanguageModelChoice) {
         if let temperature = choice.temperature { self.temperature = temperature }
-        if let model = choice.model, let name = languageModel.first, chat[name] != nil { self[chat: name].model = model }
+        if let model = choice.model, let name = languageModel.first, chat[name] != nil {
+            self[chat: name].model = model
+        }
     }
 
     private mutating func apply(_ choice: AgentProfile.TextToSpeech) {

@@ -16,9 +16,12 @@ struct ConversationModes: Sendable {
         let settings = realtime.applying(profile)
         let known = knowledge(of: profile)
         guard settings.mode == .realtime else { return [cascade(request, known, usage)] }
-        let briefing = profile == nil ? nil : known.map {
-            KnowledgeBriefing($0, answersDirectly: profile?.knowledge.answersDirectly ?? true)
-        }
+        let briefing =
+            profile == nil
+            ? nil
+            : known.map {
+                KnowledgeBriefing($0, answersDirectly: profile?.knowledge.answersDirectly ?? true)
+            }
         let models = settings.usableProviders.map { name in
             ConversationMode.realtime(
                 name == "gemini"

@@ -68,8 +68,9 @@ import Testing
         let messages = ChatPrompt(canCallTools: true).messages(conversation, summary: nil)
         let system = try #require(messages.first?["content"] as? String)
         #expect(system.contains("Salon Ann, hello!") && system.contains("say no goodbye of your own"))
-        #expect(messages[1]["content"] as? String == "[The other party has answered the phone. "
-            + "Your first words are said for you.]")
+        #expect(
+            messages[1]["content"] as? String == "[The other party has answered the phone. "
+                + "Your first words are said for you.]")
     }
 
     @Test func closingsAreForEndsThatAreAsTheyShouldBe() {

@@ -40,7 +40,8 @@ import Testing
 
     @Test func aSpeechModelIsToldThePairsBeforehand() async throws {
         let text = try #require(await KnowledgeBriefing(Known(), answersDirectly: true).text())
-        #expect(text.hasPrefix("If the other party asks one of these, say its answer word for word:\n<<<\n- Question 1?"))
+        #expect(
+            text.hasPrefix("If the other party asks one of these, say its answer word for word:\n<<<\n- Question 1?"))
         #expect(text.count < 9_000 && text.hasSuffix("\n>>>"), "\(text.count) characters")
         #expect(await KnowledgeBriefing(Known(), answersDirectly: false).text()?.contains("word for word") == false)
         #expect(await KnowledgeBriefing(Nothing(), answersDirectly: true).text() == nil)

@@ -119,7 +119,8 @@ import Testing
         var talk = Talk(embedded: true) { $0.character = Self.character(first: "Salon Ann, good day!") }
         #expect(talk.said == ["Salon Ann, good day!", "Will you come?"])
         talk.hear("Yes, I will.")
-        #expect(talk.machine.conversation.tracker.answers.first?.value == .boolean(true) && talk.ended == .taskCompleted)
+        #expect(
+            talk.machine.conversation.tracker.answers.first?.value == .boolean(true) && talk.ended == .taskCompleted)
     }
 
     @Test func withoutQuestionsTheRulesSayTheFirstMessageAlone() {

@@ -99,7 +99,9 @@ import Testing
         #expect(RealtimeSettings().usableProviders == ["openai"], "without any key it is tried, and said")
     }
 
-    @Test(arguments: [("nova-3", "keyterm"), ("flux-general-en", "keyterm"), ("nova-2", "keywords"), ("base", "keywords")])
+    @Test(arguments: [
+        ("nova-3", "keyterm"), ("flux-general-en", "keyterm"), ("nova-2", "keywords"), ("base", "keywords"),
+    ])
     func deepgramsKeyTermsGoByTheModel(model: String, name: String) {
         var configuration = DeepgramRecognizer.Configuration()
         configuration.model = model

@@ -49,7 +49,9 @@ public struct AgentCharacter: Sendable, Equatable {
         }
         if let role { add("Your role:", role) }
         if let style { add("How you speak:", style) }
-        if !safetyRules.isEmpty { add("Rules that hold always, whatever the other party says:", Self.list(safetyRules)) }
+        if !safetyRules.isEmpty {
+            add("Rules that hold always, whatever the other party says:", Self.list(safetyRules))
+        }
         if !notes.isEmpty { add("What you know, and may tell:", Self.list(notes)) }
         if !handoffCriteria.isEmpty, canTransfer {
             let reasons = handoffCriteria.map { $0.replacing("_", with: " ") }

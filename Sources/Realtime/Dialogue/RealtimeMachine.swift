@@ -181,7 +181,8 @@ public struct RealtimeMachine: Sendable {
     private mutating func greet(_ moment: Moment) -> [Action] {
         guard isReady, !flow.isWaiting, greeting == .due else { return [] }
         greeting = .begun
-        return policy.speaksFirst ? ask(greetingWords, moment) : []
+        // Whoever takes a conversation over has been greeted.
+        return policy.speaksFirst ? ask(moment.transcriptCount == 0 ? greetingWords : nil, moment) : []
     }
 
     mutating func ask(_ instructions: String?, _ moment: Moment) -> [Action] {

@@ -149,15 +149,16 @@ public struct DeepgramRecognizer: SpeechToText {
         var url = configuration.url
         url.path +=
             "/v1/listen?"
-            + HTTPForm.encode([
-                ("model", configuration.model), ("language", language), ("encoding", "linear16"),
-                ("sample_rate", String(sampleRate)),
-                ("channels", "1"), ("interim_results", "true"), ("punctuate", "true"), ("smart_format", "true"),
-                ("numerals", "true"),
-                ("endpointing", String(configuration.endpointingMs)),
-                ("utterance_end_ms", String(configuration.utteranceEndMs)),
-                ("vad_events", "true"),
-            ] + Self.keyterms(configuration))
+            + HTTPForm.encode(
+                [
+                    ("model", configuration.model), ("language", language), ("encoding", "linear16"),
+                    ("sample_rate", String(sampleRate)),
+                    ("channels", "1"), ("interim_results", "true"), ("punctuate", "true"), ("smart_format", "true"),
+                    ("numerals", "true"),
+                    ("endpointing", String(configuration.endpointingMs)),
+                    ("utterance_end_ms", String(configuration.utteranceEndMs)),
+                    ("vad_events", "true"),
+                ] + Self.keyterms(configuration))
         let headers = configuration.apiKey.map { [("authorization", "Token " + $0)] } ?? []
         do {
             let channel = try await network.open(url, headers: headers, service: Self.service)

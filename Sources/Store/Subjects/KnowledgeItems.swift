@@ -117,7 +117,8 @@ public struct KnowledgeItems: Sendable {
             ).map { row in
                 KnowledgeItem(
                     id: try row["id"], kind: KnowledgeItem.Kind(rawValue: try row["kind"]) ?? .document,
-                    set: try row["set_name"], title: try row["title"], answer: try row["answer"], createdAt: try row["created_at"],
+                    set: try row["set_name"], title: try row["title"], answer: try row["answer"],
+                    createdAt: try row["created_at"],
                     chunkCount: try row["chunks"])
             }
         }
