@@ -67,7 +67,8 @@ let package = Package(
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "Problems", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine", "CSilero",
+                "Pipeline", "Net", "Problems", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine",
+                "CSilero",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],

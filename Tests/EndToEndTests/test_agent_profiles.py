@@ -26,10 +26,10 @@ EMPTY = {
 }
 
 
-def call_with(server, callee, profile, questions=(ATTEND,)):
+def call_with(server, callee, profile):
     """A call that has this profile, from its request to its end."""
     due = (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
-    call_id = server.create(callee("load").address, questions, scheduled_at=due)
+    call_id = server.create(callee("load").address, [ATTEND], scheduled_at=due)
     server.kill()
     with sqlite3.connect(server.folder / "data" / "calls.sqlite") as database:
         (record,) = database.execute("SELECT record FROM calls WHERE id = ?", [call_id]).fetchone()
@@ -166,7 +166,6 @@ def test_gemini_with_its_own_voice(make_server, callee, gemini):
             "speechModel": {"provider": "gemini", "model": "gemini-live-x", "voice": "Kore"},
             "turns": {"finishedMs": 400},
         },
-        questions=(),
     )
     setup = mock.setups[0]
     assert setup["model"] == "models/gemini-live-x"

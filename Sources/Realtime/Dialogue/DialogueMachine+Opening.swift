@@ -1,7 +1,8 @@
 /// Our first turn: the disclosure, then the agent's first message, word for word. Where there is no first message the
 /// model greets.
 extension DialogueMachine {
-    /// It has something fixed, and is to begin now. An automatic assistant, a menu or a time that is up does not use it.
+    /// It has something fixed, and is to begin now. An automatic assistant, a menu or a time that is up does not use it
+    /// up.
     var isOpeningDue: Bool {
         guard !isOpened, policy.disclosure != nil || policy.character?.firstMessage != nil else { return false }
         switch conversation.items.last {
