@@ -169,6 +169,31 @@ import Testing
         #expect(call.loop.run { call.graph.interruptionCount } == (isInterrupted ? 1 : 0))
     }
 
+    // MARK: By turns
+
+    @Test func aCallByTurnsSaysThemToo() async throws {
+        let world = try SIPWorld { $0.savesRecording = false }
+        let script = ScriptedCascade()
+        let call = Self.call {
+            $0.firstMessage = "Salon Ann."
+            $0.closing = "Bye!"
+        }
+        _ = try await world.store.insert(call, events: [])
+        let journal = CallJournal(
+            call, carrier: "twilio", store: world.store, settings: world.settings, logger: world.line.logger,
+            now: { Date() })
+        let turns = TurnBasedCall(call: call, engines: script.engines, settings: world.settings, journal: journal) {}
+        // 40 ms a character, 16 bytes a millisecond, and the head of a WAV.
+        let first = await turns.begin()
+        #expect(first.audio.count == 44 + 16 * 40 * "Salon Ann.".count && script.conversations.isEmpty)
+        script.respond(.toolCall(name: "end_call", arguments: #"{"reason":"task_completed"}"#))
+        let last = await turns.turn(after: 1, heard: .keys("1"))
+        #expect(last.audio.count == 44 + 16 * 40 * "Bye!".count && last.isLast)
+        await turns.hangUp(.calleeHangup)
+        await journal.close()
+        #expect(try await world.store.transcript(of: call.id).first?.text == "Salon Ann.")
+    }
+
     // MARK: With a speech model
 
     @Test func aSpeechModelIsToldToSayThemExactly() throws {

@@ -3,12 +3,14 @@
 A call's profile is put into its record while the server is down: what makes profiles is tested elsewhere.
 """
 
+import contextlib
 import json
 import sqlite3
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from conftest import ATTEND, mocks, model  # noqa: F401
+from conftest import ATTEND, POLL, mocks, model  # noqa: F401
 from mock_gemini import MockGemini
 from mock_speech import MockSpeech
 from test_cascade import ANSWERED, END
@@ -40,6 +42,11 @@ def call_with(server, callee, profile):
     server.start()
     call = server.wait_for(call_id, seconds=40)
     return call, server.result(call_id)
+
+
+def in_store(server, statement):
+    with contextlib.closing(sqlite3.connect(server.folder / "data" / "calls.sqlite")) as database:
+        return database.execute(statement).fetchone()[0]
 
 
 def said(result):
@@ -112,6 +119,11 @@ def test_embedded_is_a_promise(make_server, callee, speech):
     assert call["state"] == "completed", call
     assert said(result)[0] == f"{FIRST} {ATTEND}", said(result)
     assert call["end_reason"] != "task_completed" or said(result)[-1].endswith(CLOSING)
+    # What was to be done after the call is done.
+    deadline = time.time() + 10
+    while in_store(server, "SELECT COUNT(*) FROM ended_calls"):
+        assert time.time() < deadline, "the call is not analysed"
+        time.sleep(POLL)
     assert not mock.requests and not mock.listens and not mock.speaks and not mock.summaries
 
 

@@ -64,8 +64,8 @@ public struct AgentCharacter: Sendable, Equatable {
         }
         if closing != nil {
             lines.append(
-                "Your last words are fixed, and said for you as soon as you call \(DialogueTool.endCall): "
-                    + "say no goodbye of your own.")
+                "When all is done, call \(DialogueTool.endCall) and say no goodbye of your own: "
+                    + "your last words are fixed, and said for you then.")
         }
         return lines
     }

@@ -40,9 +40,8 @@ public enum RealtimeInstructions {
             for fact in facts { lines.append("- \(fact.question) — \(fact.answer)") }
         }
         lines.append(
-            "When all is done, or the other party is busy, refuses or is the wrong one: "
-                + "thank them, say goodbye, and call \(DialogueTool.endCall)."
-        )
+            (character?.closing == nil ? "When all is done, or the other party" : "When the other party")
+                + " is busy, refuses or is the wrong one: thank them, say goodbye, and call \(DialogueTool.endCall).")
         lines.append(
             "If an automatic assistant asks who is calling, say in one sentence who is calling and why, and wait. "
                 + "If you are asked to hold, say nothing until somebody speaks. "

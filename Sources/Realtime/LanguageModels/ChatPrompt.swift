@@ -21,7 +21,9 @@ struct ChatPrompt {
         }
         if conversation.tracker.isCompleted, !conversation.brief.questions.isEmpty {
             lines.append(
-                "All required questions are settled now: thank the other party, say goodbye, and end the call.")
+                "All required questions are settled now: "
+                    + (conversation.character?.closing == nil ? "thank the other party, say goodbye, and " : "")
+                    + "end the call.")
         }
         var messages: [[String: Any]] = [["role": "system", "content": lines.joined(separator: "\n")]]
         var items = conversation.items[...]
