@@ -113,6 +113,22 @@ import Testing
         #expect(line.cascade(of: Self.call { $0.mode = .realtime }, UsageMeter()) == nil)
     }
 
+    @Test(arguments: [(true, false), (false, true)]) func theAgentDecidesWhatIsRecorded(all: Bool, own: Bool) throws {
+        let world = try SIPWorld { $0.savesRecording = all }
+        let journal = CallJournal(
+            Self.call { $0.savesRecording = own }, carrier: "sip", store: world.store, settings: world.settings,
+            logger: world.line.logger, now: { Date() })
+        #expect((journal.recordingName != nil) == own)
+    }
+
+    @Test func aFinishedSentenceEndsTheTurnAsTheAgentSays() {
+        var machine = DialogueMachine(
+            brief: Self.brief, canRecognizeSpeech: true, policy: Self.settings { $0.turns.finishedMs = 150 }.policy)
+        _ = machine.mediaStarted(at: 0)
+        _ = machine.speechStarted(at: 1_000)
+        #expect(machine.transcript(.interim("Yes, I will come."), at: 1_500).contains(.awaitSilence(ms: 150)))
+    }
+
     // MARK: In a cascade
 
     @Test func aCascadeSaysTheFirstMessageAndTheClosing() throws {
@@ -227,6 +243,36 @@ import Testing
         call.loop.advance(ms: 1_000)
         #expect(call.asked.isEmpty)
         #expect(call.model.setups.first?.instructions.hasSuffix(": An AI speaks. Salon Ann.") == true)
+    }
+
+    @Test func aSpeechModelPromptsAndIsInterruptedAsTheAgentSays() throws {
+        let call = try Speech {
+            $0.turns.silencePromptMs = 2_000
+            $0.turns.bargeInConfirmMs = 200
+        }
+        #expect(call.wait { !call.asked.isEmpty })
+        call.on { call.model.session?.say("Hello, will you come?", ms: 400) }
+        #expect(call.wait { call.caller.playedMs >= 400 })
+        #expect(call.wait(2_400) { call.asked.last == RealtimeInstructions.silence })
+        call.on { call.model.session?.say("Are you still there? Hello, hello, hello, hello.", ms: 3_000) }
+        #expect(call.wait { call.caller.playedMs >= 900 })
+        call.caller.speak(ms: 400)
+        call.loop.advance(ms: 400)
+        #expect(call.loop.run { call.graph.interruptionCount } == 1)
+    }
+
+    @Test func theLastTurnOfASpeechModelIsTheAgents() throws {
+        let model = ScriptedModel()
+        let settings = Self.settings { $0.closing = "Bye!" }
+        var machine = RealtimeMachine(
+            brief: Self.call { $0.maxTurns = 1 }.conversationBrief, policy: settings.policy, name: model.name)
+        let moment = RealtimeMachine.Moment(now: 0, isSpeaking: false, transcriptCount: 0)
+        _ = machine.mediaStarted(moment)
+        _ = machine.sessionReady(moment)
+        _ = machine.responseStarted(isRequested: true, moment)
+        _ = machine.sounded(at: 0)
+        #expect(
+            machine.responseFinished(.completed, moment).contains(.respond(RealtimeInstructions.say("Bye!"))))
     }
 
     private struct Known: Knowledge {

@@ -1,4 +1,6 @@
+import Net
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Realtime
@@ -36,6 +38,27 @@ import Testing
         #expect(said.withLock { $0 } == (directly ? "We open at noon. " : "I think at noon."))
         #expect(model.asked.withLock { $0.count } == (directly ? 0 : 1))
         #expect(directly || model.asked.withLock { $0.first?.knowledge.first?.answer } == "We open at noon.")
+    }
+
+    @Test func theRulesAnswerDirectlyWhateverIsSaid() async throws {
+        let client = HTTPClient(), said = Mutex("")
+        defer { client.stop() }
+        let catalog = SpeechCatalog(
+            SpeechSettings(), network: SpeechNetwork(client: client, loops: []),
+            embedded: SpeechEngines(
+                speechToText: ScriptedCascade().engines.speechToText, languageModel: EmbeddedPolicy(),
+                textToSpeech: ScriptedVoice())
+        ) { _ in }
+        var profile = AgentProfile()
+        profile.mode = .embedded
+        profile.knowledge.answersDirectly = false
+        var conversation = Conversation(brief: Brief(purpose: "to help", questions: []))
+        conversation.items = [.connected, .caller("When do you open on Sundays?")]
+        let engines = catalog.engines(language: "en", profile: profile, knowledge: Known())
+        try await engines.languageModel.respond(to: conversation) { event in
+            if case .text(let text) = event { said.withLock { $0 += text } }
+        }
+        #expect(said.withLock { $0 } == "We open at noon. ", "no model could word it")
     }
 
     @Test func aSpeechModelIsToldThePairsBeforehand() async throws {

@@ -62,6 +62,15 @@ import Testing
         #expect(!talk.machine.isInterruptible)
     }
 
+    @Test func whoHasBeenGreetedIsNotGreetedAgain() {
+        var policy = ConversationPolicy()
+        policy.character = Self.character(first: "Salon Ann.")
+        var machine = RealtimeMachine(brief: Brief(purpose: "to ask", questions: []), policy: policy, name: "model")
+        let moment = RealtimeMachine.Moment(now: 9_000, isSpeaking: false, transcriptCount: 3)
+        _ = machine.mediaStarted(moment)
+        #expect(machine.sessionReady(moment) == [.respond(nil)], "another mode has failed, and this one takes over")
+    }
+
     @Test func whoSpeaksSecondIsToldHowToBegin() {
         var talk = Talk {
             $0.speaksFirst = false
