@@ -67,7 +67,8 @@ let package = Package(
         .target(
             name: "Realtime",
             dependencies: [
-                "Pipeline", "Net", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine", "CSilero",
+                "Pipeline", "Net", "Problems", "Settings", "CFlite", "CPocketSphinx", "CSherpa", "CMoonshine",
+                "CSilero",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -125,7 +126,7 @@ let package = Package(
         .testTarget(
             name: "ConfigurationTests",
             dependencies: [
-                "trunkline", "Bridge", "Calls", "Net", "Realtime", "Settings", "Store",
+                "trunkline", "Bridge", "Calls", "KnowledgeBase", "Net", "Realtime", "Settings", "Store", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -154,7 +155,8 @@ let package = Package(
         .testTarget(
             name: "APITests",
             dependencies: [
-                "API", "Calls", "Delivery", "JSON", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
+                "API", "Calls", "Delivery", "JSON", "KnowledgeBase", "Store", "Net", "Problems", "Realtime", "Bridge",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -166,7 +168,7 @@ let package = Package(
 // with libFuzzer, which would be linked into every program. Of API and Calls only what needs no database: a
 // parser's file is one more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
-    let parsers: Set = ["JSON", "Settings", "Pipeline", "Net", "Bridge", "Realtime"]
+    let parsers: Set = ["JSON", "Problems", "Settings", "Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
     package.targets.removeAll {
         $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name)

@@ -52,6 +52,7 @@ export default {
   not_sip_user: "영문자, 숫자, '-', '_', '.', '+'만 쓸 수 있습니다",
   only_own_browser: "browser: 만 쓸 수 있습니다. 요청한 사람의 브라우저로 겁니다",
   not_base64: "base64가 아닙니다",
+  set_name_malformed: "a~z로 시작하고 a~z, 숫자, -만 쓸 수 있으며 40자까지입니다",
   not_document_type: "텍스트, 마크다운 또는 PDF여야 합니다",
   not_pdf: "글이 들어 있는 PDF가 아닙니다",
   not_plain_text: "UTF-8 텍스트가 아닙니다",
@@ -203,6 +204,15 @@ export default {
 
   // Carriers.
   carrier_not_set_up: "{carrier}이(가) 설정되어 있지 않습니다. {settings}을(를) 설정하세요",
+
+  // What an agent says of speech and models.
+  provider_not_set_up: "{provider}이(가) 설정되어 있지 않습니다 ({setting})",
+  setting_without_effect: "{provider}에는 이 설정이 없어 효과가 없습니다",
+  setting_of_another_mode: "{mode} 모드에서는 효과가 없습니다",
+  built_in_dialogue_reads_none: "내장 대화(llm.providers embedded)는 이 내용을 읽지 않습니다",
+  keyterms_not_all_sent: "{provider}은(는) 그중 처음 {count}개만 받습니다",
+  speed_not_in_range: "{provider}의 속도는 {least}~{most}배입니다. 가장 가까운 값을 씁니다",
+
   not_carrier_call: "{carrier}의 통화 ID가 아닙니다",
   signature_missing: "{header}이(가) 없습니다",
   signature_wrong: "{header}이(가) 이 URL과 본문에 맞지 않습니다",

@@ -282,6 +282,7 @@ export default {
   "New answer": "새 답변",
   "Remove {name}?": "{name}을(를) 뺄까요?",
   "Question or title": "질문 또는 제목",
+  "Set": "모음",
   "Answer": "답",
   "{count} parts": "{count}개 부분",
   "Webhook deliveries to your systems and their results. The configuration and each call name the endpoints.":

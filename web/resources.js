@@ -177,9 +177,13 @@ const knowledge = {
   columns: [
     { name: t("Question or title"), text: (item) => item.title },
     { name: t("Answer"), text: (item) => item.answer ?? t("{count} parts", { count: item.chunks }) },
+    { name: t("Set"), text: (item) => item.set },
     { name: t("Added"), text: (item) => when(item.created_at) },
   ],
-  fields: [{ name: "question", label: t("Question") }, { name: "answer", label: t("Answer"), kind: "long" }],
+  fields: [
+    { name: "question", label: t("Question") }, { name: "answer", label: t("Answer"), kind: "long" },
+    { name: "set", label: t("Set") },
+  ],
   pageActions: [{ name: t("Add documents"), run: addDocuments }],
 };
 

@@ -21,6 +21,7 @@ struct KnowledgeRoutes: Sendable {
     static let form = Form(
         "NewKnowledge", path: "knowledge",
         [
+            setField("that it is put into, and agents choose from"),
             Field("question", .text(questionLimit, .document), "what callers ask; goes with answer"),
             Field("answer", .text(answerLimit, .document), "what they are told"),
             Field("title", .text(titleLimit), "of a document"),
@@ -29,22 +30,35 @@ struct KnowledgeRoutes: Sendable {
             Field("content_base64", .text(contentLimit, .document), "the document as a file"),
         ])
     static let searchForm = Form(
-        "KnowledgeQuery", [Field("query", .text(questionLimit, .paragraph), required: true, "what a caller asks")])
+        "KnowledgeQuery",
+        [
+            Field("query", .text(questionLimit, .paragraph), required: true, "what a caller asks"),
+            Field("set", .text(KnowledgeStore.setNameLimit), "only this one; without it all of them"),
+        ])
+    static let query = [Field("set", .text(KnowledgeStore.setNameLimit), "only what is in this one")]
+
+    private static func setField(_ help: String) -> Field {
+        Field(
+            "set", .text(KnowledgeStore.setNameLimit), default: .string(KnowledgeStore.defaultSet),
+            "set of knowledge " + help)
+    }
 
     let services: Routes.Services
 
-    private func knowledge() throws -> KnowledgeStore {
+    private func knowledge(_ principal: Principal) throws -> KnowledgeStore {
         guard let knowledge = services.knowledge else {
             throw APIError.notFound(.noKnowledge)
         }
-        return knowledge
+        return knowledge.of(principal.company)
     }
 
     /// `{"question", "answer"}`, or `{"title", "text"}`, or `{"title", "content_type", "content_base64"}` for text,
     /// Markdown and PDF.
     func create(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let knowledge = try knowledge()
+        let knowledge = try knowledge(principal)
         var fields = try FieldReader(request.body, Self.form)
+        let set = fields.text("set") ?? KnowledgeStore.defaultSet
+        if !KnowledgeStore.isSetName(set) { fields.fail("set", .setNameMalformed) }
         let item: KnowledgeItem
         if fields.sent("question") != nil || fields.sent("answer") != nil {
             fields.require("question")
@@ -53,7 +67,7 @@ struct KnowledgeRoutes: Sendable {
             guard let question = fields.text("question"), let answer = fields.text("answer"), fields.errors.isEmpty
             else { throw APIError.invalid(fields.errors) }
             item = try await stored { () async throws(StoreError) in
-                try await knowledge.addPair(principal.company, question: question, answer: answer, at: services.now())
+                try await knowledge.addPair(question: question, answer: answer, to: set, at: services.now())
             }
         } else {
             fields.require("title")
@@ -62,7 +76,7 @@ struct KnowledgeRoutes: Sendable {
                 throw APIError.invalid(fields.errors)
             }
             item = try await stored { () async throws(StoreError) in
-                try await knowledge.addDocument(principal.company, title: title, text: text, at: services.now())
+                try await knowledge.addDocument(title: title, text: text, to: set, at: services.now())
             }
         }
         return Routes.json(Self.payload(item), status: 201)
@@ -102,26 +116,37 @@ struct KnowledgeRoutes: Sendable {
     }
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let knowledge = try knowledge()
-        let items = try await stored { () async throws(StoreError) in try await knowledge.list(principal.company) }
+        let query = QueryReader(request.query, Self.query)
+        try query.check()
+        let knowledge = try knowledge(principal).limited(to: query.text("set").map { [$0] })
+        let items = try await stored { () async throws(StoreError) in try await knowledge.list() }
         return Routes.json(.object(["items": .array(items.map(Self.payload))]))
     }
 
+    /// Every set that has an item.
+    func sets(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let knowledge = try knowledge(principal)
+        let sets = try await stored { () async throws(StoreError) in try await knowledge.allSets() }
+        let items = sets.map { JSONValue.object(["name": .string($0.name), "items": .whole($0.items)]) }
+        return Routes.json(.object(["items": .array(items)]))
+    }
+
     func remove(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let knowledge = try knowledge()
+        let knowledge = try knowledge(principal)
         let id = request.parameters["id"] ?? ""
-        try await stored { () async throws(StoreError) in try await knowledge.remove(principal.company, id) }
+        try await stored { () async throws(StoreError) in try await knowledge.remove(id) }
         return HTTPResponse(status: 204)
     }
 
-    /// `{"query"}`: what the AI would find.
+    /// `{"query", "set"}`: what the AI would find.
     func search(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let knowledge = try knowledge()
+        let all = try knowledge(principal)
         let fields = try FieldReader(request.body, Self.searchForm)
         try fields.check()
         let query = fields.text("query") ?? ""
+        let knowledge = all.limited(to: fields.text("set").map { [$0] })
         let hits = try await stored { () async throws(StoreError) in
-            try await knowledge.find(principal.company, query, limit: Self.hitLimit)
+            try await knowledge.find(query, limit: Self.hitLimit)
         }
         return Routes.json(.object(["items": .array(hits.map(Self.payload))]))
     }
@@ -136,7 +161,8 @@ struct KnowledgeRoutes: Sendable {
 
     private static func payload(_ item: KnowledgeItem) -> JSONValue {
         [
-            "id": .string(item.id), "type": .string(item.kind.rawValue), "title": .string(item.title),
+            "id": .string(item.id), "type": .string(item.kind.rawValue), "set": .string(item.set),
+            "title": .string(item.title),
             "answer": item.answer.map { .string($0) } ?? .null,
             "created_at": .string(Timestamp.text(item.createdAt)), "chunks": .number(Double(item.chunkCount)),
         ]

@@ -242,6 +242,7 @@ public struct Routes: Sendable {
         let knowledge = KnowledgeRoutes(services: services)
         add("POST", "/api/knowledge", .operator, knowledge.create)
         add("GET", "/api/knowledge", .viewer, knowledge.list)
+        add("GET", "/api/knowledge/sets", .viewer, knowledge.sets)
         add("DELETE", "/api/knowledge/{id}", .operator, knowledge.remove)
         add("POST", "/api/knowledge/search", .viewer, knowledge.search)
 

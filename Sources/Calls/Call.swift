@@ -20,10 +20,7 @@ public struct Call: Sendable, Equatable, Codable {
     /// Whose the call is. Set when it is made, and never changed.
     public var company: CompanyID {
         get { owner ?? .default }
-        set {
-            owner = newValue == .default ? nil : newValue
-            brief.company = owner?.rawValue
-        }
+        set { owner = newValue == .default ? nil : newValue }
     }
 
     // What was asked for.
@@ -34,7 +31,7 @@ public struct Call: Sendable, Equatable, Codable {
     public var localNumber: String
     /// The other party's.
     public var remoteNumber: String
-    public var brief: Brief { didSet { brief.company = owner?.rawValue } }
+    public var brief: Brief
     public var maxDuration: Int
     public var priority: Int
     public var scheduledAt: Date?
@@ -49,6 +46,10 @@ public struct Call: Sendable, Equatable, Codable {
     public var voicemail: VoicemailPolicy?
     /// Another server holds the conversation; nil: as `bridge.stream_url` says.
     public var stream: Stream?
+    /// The agent that holds it; nil: the configuration's.
+    public var agent: AgentReference?
+    /// What that agent's version says of the conversation, as it was when the call was made.
+    public var profile: AgentProfile?
 
     // What became of it.
     /// The Call-ID in SIP, or the id at the provider.
@@ -152,8 +153,6 @@ public struct Call: Sendable, Equatable, Codable {
         self.localNumber = localNumber
         self.remoteNumber = remoteNumber
         self.brief = brief
-        // Whose knowledge answers is for `company` to say, not for a brief from elsewhere.
-        self.brief.company = nil
         self.maxDuration = maxDuration
         self.priority = priority
         self.scheduledAt = scheduledAt

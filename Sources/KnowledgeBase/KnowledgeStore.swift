@@ -16,8 +16,16 @@ public struct KnowledgeStore: Knowledge {
     /// Likeness of vectors below which a piece says nothing.
     private static let vectorMinimum: Float = 0.3
 
+    /// Where knowledge is put that names no set, and where agents look that choose none.
+    public static let defaultSet = "default"
+    /// Characters of a set's name.
+    public static let setNameLimit = 40
+
     private let storage: Storage
-    private let embeddings: Embeddings?
+    private var company = CompanyID.default
+    private var embeddings: Embeddings?
+    /// Those that are searched; nil: all.
+    private var sets: [String]?
     private let report: EngineReport
 
     public init(_ storage: Storage, embeddings: Embeddings?, report: @escaping EngineReport) {
@@ -26,23 +34,49 @@ public struct KnowledgeStore: Knowledge {
         self.report = report
     }
 
-    // MARK: Keeping
+    private var items: KnowledgeItems { storage.knowledge(company) }
 
-    public func addPair(_ company: CompanyID, question: String, answer: String, at date: Date)
-        async throws(StoreError) -> KnowledgeItem
-    {
-        try await add(company, .pair, title: question, answer: answer, chunks: [question + "\n" + answer], at: date)
+    /// The same, of a company.
+    public func of(_ company: CompanyID) -> KnowledgeStore {
+        var own = self
+        own.company = company
+        return own
     }
 
-    public func addDocument(_ company: CompanyID, title: String, text: String, at date: Date)
+    /// The same, of which only some sets are searched.
+    /// - Parameter byWordsAlone: no server is asked for vectors.
+    public func limited(to sets: [String]?, byWordsAlone: Bool = false) -> KnowledgeStore {
+        var limited = self
+        limited.sets = sets
+        if byWordsAlone { limited.embeddings = nil }
+        return limited
+    }
+
+    /// Whether a set can have this name: `[a-z][a-z0-9-]{0,39}`.
+    public static func isSetName(_ name: String) -> Bool {
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "z"), digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        guard let first = name.utf8.first, letters.contains(first), name.utf8.count <= setNameLimit else {
+            return false
+        }
+        return name.utf8.allSatisfy { letters.contains($0) || digits.contains($0) || $0 == UInt8(ascii: "-") }
+    }
+
+    // MARK: Keeping
+
+    public func addPair(question: String, answer: String, to set: String = defaultSet, at date: Date)
         async throws(StoreError) -> KnowledgeItem
     {
-        try await add(company, .document, title: title, answer: nil, chunks: KnowledgeChunks.split(text), at: date)
+        try await add(.pair, to: set, title: question, answer: answer, chunks: [question + "\n" + answer], at: date)
+    }
+
+    public func addDocument(title: String, text: String, to set: String = defaultSet, at date: Date)
+        async throws(StoreError) -> KnowledgeItem
+    {
+        try await add(.document, to: set, title: title, answer: nil, chunks: KnowledgeChunks.split(text), at: date)
     }
 
     private func add(
-        _ company: CompanyID, _ kind: KnowledgeItem.Kind, title: String, answer: String?, chunks: [String],
-        at date: Date
+        _ kind: KnowledgeItem.Kind, to set: String, title: String, answer: String?, chunks: [String], at date: Date
     ) async throws(StoreError) -> KnowledgeItem {
         var vectors: [[Float]] = []
         if let embeddings {
@@ -51,34 +85,44 @@ public struct KnowledgeStore: Knowledge {
             }
         }
         let item = KnowledgeItem(
-            kind: kind, title: title, answer: answer, createdAt: date, chunkCount: chunks.count)
-        try await storage.knowledge(company).add(item, chunks: chunks, vectors: vectors)
+            kind: kind, set: set, title: title, answer: answer, createdAt: date, chunkCount: chunks.count)
+        try await items.add(item, chunks: chunks, vectors: vectors)
         return item
     }
 
-    public func remove(_ company: CompanyID, _ id: String) async throws(StoreError) {
-        try await storage.knowledge(company).remove(id)
+    public func remove(_ id: String) async throws(StoreError) { try await items.remove(id) }
+
+    public func list(limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {
+        try await items.items(in: sets, limit: limit)
     }
 
-    public func list(_ company: CompanyID, limit: Int = 1_000) async throws(StoreError) -> [KnowledgeItem] {
-        try await storage.knowledge(company).items(limit: limit)
-    }
+    /// Every set that has an item, by name.
+    public func allSets() async throws(StoreError) -> [KnowledgeSet] { try await items.sets() }
 
-    // MARK: Searching
-
-    public func search(_ question: String, of company: String?, limit: Int) async -> [KnowledgeHit] {
-        let company = company.map { CompanyID(rawValue: $0) } ?? .default
-        do { return try await find(company, question, limit: limit) } catch {
+    public func pairs(limit: Int) async -> [Brief.Fact] {
+        do {
+            return try await items.items(in: sets, of: .pair, limit: limit).compactMap { item in
+                item.answer.map { Brief.Fact(question: item.title, answer: $0) }
+            }
+        } catch {
             report("knowledge: \(error)")
             return []
         }
     }
 
-    public func find(_ company: CompanyID, _ question: String, limit: Int) async throws(StoreError) -> [KnowledgeHit] {
-        let items = storage.knowledge(company)
+    // MARK: Searching
+
+    public func search(_ question: String, limit: Int) async -> [KnowledgeHit] {
+        do { return try await find(question, limit: limit) } catch {
+            report("knowledge: \(error)")
+            return []
+        }
+    }
+
+    public func find(_ question: String, limit: Int) async throws(StoreError) -> [KnowledgeHit] {
         let words = KnowledgeWords.telling(question).sorted().prefix(Self.wordLimit)
-        let byWords = try await items.pieces(withAnyOf: Array(words), limit: Self.candidates)
-        let byMeaning = try await byMeaning(question, in: items)
+        let byWords = try await items.pieces(withAnyOf: Array(words), in: sets, limit: Self.candidates)
+        let byMeaning = try await byMeaning(question)
         // Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009).
         var scores: [Int64: Double] = [:]
         for list in [byWords, byMeaning] {
@@ -99,7 +143,7 @@ public struct KnowledgeStore: Knowledge {
         return Array(((best.map { [$0] } ?? []) + hits.filter { $0 != best }).prefix(limit))
     }
 
-    private func byMeaning(_ question: String, in items: KnowledgeItems) async throws(StoreError) -> [KnowledgePiece] {
+    private func byMeaning(_ question: String) async throws(StoreError) -> [KnowledgePiece] {
         guard let embeddings else { return [] }
         let asked: [Float]
         do { asked = try await embeddings.vectors(of: [question], timeoutMs: Self.vectorTimeoutMs).first ?? [] } catch {
@@ -107,6 +151,6 @@ public struct KnowledgeStore: Knowledge {
             return []
         }
         return try await items.pieces(
-            like: asked, minimum: Self.vectorMinimum, limit: Self.candidates)
+            like: asked, in: sets, minimum: Self.vectorMinimum, limit: Self.candidates)
     }
 }

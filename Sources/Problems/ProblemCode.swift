@@ -59,6 +59,7 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case notSipUser = "must consist of letters, digits, '-', '_', '.' and '+'"
     case onlyOwnBrowser = "must be browser: alone: such a call rings in the browser of the user who requests it"
     case notBase64 = "is no base64"
+    case setNameMalformed = "must begin with a letter of a to z; such letters, digits and - may follow, 40 in all"
     case notDocumentType = "must be text/plain, text/markdown or application/pdf"
     case notPdf = "is no PDF with text in it"
     case notPlainText = "is no text in UTF-8"
@@ -223,6 +224,14 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     // MARK: Carriers
 
     case carrierNotSetUp = "{carrier} is not set up: set {settings}"
+
+    // What an agent says of speech and models.
+    case providerNotSetUp = "{provider} is not set up ({setting})"
+    case settingWithoutEffect = "{provider} has no such setting: it has no effect"
+    case settingOfAnotherMode = "it has no effect in the mode {mode}"
+    case builtInDialogueReadsNone = "the built-in dialogue (llm.providers embedded) does not read it"
+    case keytermsNotAllSent = "{provider} takes the first {count} of them"
+    case speedNotInRange = "{provider} speaks at {least} to {most} of its pace: the nearest is taken"
     case notCarrierCall = "is not the id of a call at {carrier}"
     case signatureMissing = "{header} is missing"
     case signatureWrong = "{header} is not right for this URL and body"

@@ -100,6 +100,9 @@ public struct SpeechEngines: Sendable {
     public var speechToText: any SpeechToText
     public var languageModel: any LanguageModel
     public var textToSpeech: any TextToSpeech
+    /// The language model is the dialogue of rules: it asks its first question in the turn of the first message, as no
+    /// answer to that message means anything to it.
+    public var asksAtOnce = false
     public init(speechToText: any SpeechToText, languageModel: any LanguageModel, textToSpeech: any TextToSpeech) {
         self.speechToText = speechToText
         self.languageModel = languageModel

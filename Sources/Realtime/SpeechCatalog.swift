@@ -24,22 +24,20 @@ public struct LocalEngines: Sendable {
 
 /// The engines by their names: builds those of a call, and asks each service whether it would let us in.
 public struct SpeechCatalog: Sendable {
-    private let settings: SpeechSettings
+    private var settings: SpeechSettings
     private let network: SpeechNetwork
     private let embedded: SpeechEngines
     public let health: ProviderHealth
     private let local: LocalEngines
-    private let knowledge: (any Knowledge)?
     private let report: EngineReport
 
     public init(
         _ settings: SpeechSettings, network: SpeechNetwork, embedded: SpeechEngines,
-        local: LocalEngines = LocalEngines(),
-        knowledge: (any Knowledge)? = nil, health: ProviderHealth = ProviderHealth(), report: @escaping EngineReport
+        local: LocalEngines = LocalEngines(), health: ProviderHealth = ProviderHealth(),
+        report: @escaping EngineReport
     ) {
         PolicyTexts.load()
         self.local = local
-        self.knowledge = knowledge
         self.settings = settings
         self.network = network
         self.embedded = embedded
@@ -48,32 +46,70 @@ public struct SpeechCatalog: Sendable {
     }
 
     /// The engines of a call in this language; what they use is counted.
-    public func engines(language: String, usage: UsageMeter? = nil) -> SpeechEngines {
+    /// - Parameters:
+    ///   - profile: what its agent says of them.
+    ///   - knowledge: looked up before a model is asked.
+    public func engines(
+        language: String, profile: AgentProfile? = nil, knowledge: (any Knowledge)? = nil, usage: UsageMeter? = nil
+    ) -> SpeechEngines {
+        var own = self
+        own.settings = settings.applying(profile)
+        return own.engines(language: language, of: profile, knowledge, usage)
+    }
+
+    private func engines(
+        language: String, of profile: AgentProfile?, _ knowledge: (any Knowledge)?, _ usage: UsageMeter?
+    ) -> SpeechEngines {
+        let spoken = profile?.speechToText.language ?? language
         let recognizers = settings.speechToText.map {
-            NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, language))
+            NamedEngine<any SpeechToText>("speech-to-text/" + $0, recognizer($0, spoken))
         }
         let models = settings.languageModel.map {
             NamedEngine<any LanguageModel>("language-model/" + $0, model($0, usage))
         }
-        let voices = settings.textToSpeech.map { NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0)) }
-        let asked: any LanguageModel = FallbackLanguageModel(models, health: health, report: report)
-        return SpeechEngines(
-            speechToText: recognizer(recognizers.filter { $0.engine.recognizes(language: language) }, usage),
-            languageModel: knowledge.map { InformedLanguageModel(asked, knowledge: $0) } ?? asked,
-            textToSpeech: voice(voices.filter { $0.engine.speaks(language: language) }, usage))
+        let voices = settings.textToSpeech.map {
+            NamedEngine<any TextToSpeech>("text-to-speech/" + $0, voice($0, profile?.textToSpeech))
+        }
+        var asked: any LanguageModel = FallbackLanguageModel(models, health: health, report: report)
+        let isRules = settings.languageModel.first == "embedded"
+        if let knowledge {
+            // The dialogue of rules reads no knowledge: a pair is answered with its own words, or not at all.
+            asked = InformedLanguageModel(
+                asked, knowledge: knowledge, answersDirectly: isRules || profile?.knowledge.answersDirectly ?? true)
+        }
+        let hearing = recognizer(recognizers.filter { $0.engine.recognizes(language: spoken) }, usage)
+        var engines = SpeechEngines(
+            speechToText: spoken == language ? hearing : BoundRecognizer(hearing, language: spoken),
+            languageModel: asked,
+            textToSpeech: voice(
+                voices.filter { $0.engine.speaks(language: language) }, profile?.textToSpeech, usage))
+        engines.asksAtOnce = isRules
+        return engines
     }
 
     /// A voice alone.
-    public func voice(language: String, usage: UsageMeter? = nil) -> any TextToSpeech {
-        engines(language: language, usage: usage).textToSpeech
+    public func voice(
+        language: String, profile: AgentProfile? = nil, usage: UsageMeter? = nil
+    ) -> any TextToSpeech {
+        engines(language: language, profile: profile, usage: usage).textToSpeech
     }
 
     private func recognizer(_ able: [NamedEngine<any SpeechToText>], _ usage: UsageMeter?) -> any SpeechToText {
         able.isEmpty ? embedded.speechToText : FallbackRecognizer(able, health: health, usage: usage, report: report)
     }
 
-    private func voice(_ able: [NamedEngine<any TextToSpeech>], _ usage: UsageMeter?) -> any TextToSpeech {
-        able.isEmpty ? embedded.textToSpeech : FallbackSpeech(able, health: health, usage: usage, report: report)
+    private func voice(
+        _ able: [NamedEngine<any TextToSpeech>], _ choice: AgentProfile.TextToSpeech?, _ usage: UsageMeter?
+    ) -> any TextToSpeech {
+        able.isEmpty
+            ? adjusted(embedded.textToSpeech, choice)
+            : FallbackSpeech(able, health: health, usage: usage, report: report)
+    }
+
+    /// A voice on this machine, as an agent wants it.
+    private func adjusted(_ voice: any TextToSpeech, _ choice: AgentProfile.TextToSpeech?) -> any TextToSpeech {
+        guard let choice, let adjustable = voice as? any AdjustableSpeech else { return voice }
+        return adjustable.adjusted(voice: choice.voice, speed: choice.speed)
     }
 
     private func recognizer(_ name: String, _ language: String) -> any SpeechToText {
@@ -89,14 +125,14 @@ public struct SpeechCatalog: Sendable {
         settings.chat[name].map { OpenAIChat($0, network: network, usage: usage) } ?? embedded.languageModel
     }
 
-    private func voice(_ name: String) -> any TextToSpeech {
+    private func voice(_ name: String, _ choice: AgentProfile.TextToSpeech?) -> any TextToSpeech {
         switch name {
         case "cartesia": CartesiaSpeech(settings.cartesia, network: network)
-        case "sherpa": local.voice ?? embedded.textToSpeech
+        case "sherpa": adjusted(local.voice ?? embedded.textToSpeech, choice)
         case "elevenlabs": ElevenLabsSpeech(settings.elevenLabs, network: network)
         case "deepgram": DeepgramSpeech(settings.deepgramSpeech, network: network)
         case "openai": OpenAISpeech(settings.openAISpeech, network: network)
-        default: embedded.textToSpeech
+        default: adjusted(embedded.textToSpeech, choice)
         }
     }
 

@@ -43,8 +43,10 @@ protocol Dialect: Sendable {
 
     func index(chunk id: Int64, words: [String], _ transaction: any Transaction) throws
     /// Pieces of a company's knowledge (`c`, of the item `k`) that hold one of the words, best first.
+    /// - Parameter sets: that they are in; nil: in any.
     func chunks(
-        _ columns: SQL, _ company: CompanyID, withAnyOf words: [String], limit: Int, _ transaction: any Transaction
+        _ columns: SQL, _ company: CompanyID, withAnyOf words: [String], in sets: [String]?, limit: Int,
+        _ transaction: any Transaction
     ) throws -> [Row]
 
     func bytes(_ transaction: any Transaction) throws -> Int

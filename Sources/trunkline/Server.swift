@@ -174,10 +174,9 @@ final class Server: Sendable {
             report: report)
         let local = try LocalEngines(settings.speech, folder: settings.local.packFolder, workers: speech.workers)
         let catalog = SpeechCatalog(
-            settings.speech, network: network, embedded: speech.engines, local: local, knowledge: knowledge,
-            report: report)
+            settings.speech, network: network, embedded: speech.engines, local: local, report: report)
         self.catalog = catalog
-        let modes = Self.modes(settings, catalog: catalog)
+        let modes = ConversationModes(realtime: settings.realtime, catalog: catalog, knowledge: knowledge)
         let carriers = settings.carriers.ready(client, publicURL: settings.http.publicURL)
         var analysis = CallAnalyst.Settings()
         analysis.reviewer = try settings.summaryChat().map { CallReviewer($0, network: network) }
@@ -193,8 +192,8 @@ final class Server: Sendable {
             logger: logger)
         self.keeper = keeper
         var line = CallLine(
-            userAgent: userAgent, carriers: carriers, modes: modes, voice: { catalog.voice(language: $0, usage: $1) },
-            operators: operators,
+            userAgent: userAgent, carriers: carriers, modes: { modes.modes(of: $0, $1) },
+            voice: { catalog.voice(language: $0.language, profile: $0.profile, usage: $1) }, operators: operators,
             store: store,
             logger: logger)
         line.trunks = keeper
@@ -418,25 +417,6 @@ final class Server: Sendable {
             }
             logger.warning("voice activity: the built-in detector is used: \(error)")
             return nil
-        }
-    }
-
-    /// Ways to hold a conversation, in the order in which they are tried.
-    private static func modes(
-        _ settings: Configuration, catalog: SpeechCatalog
-    ) -> @Sendable (_ language: String, UsageMeter) -> [ConversationMode] {
-        guard settings.realtime.mode == .realtime else {
-            return { [.cascade(catalog.engines(language: $0, usage: $1))] }
-        }
-        let resolver = HostResolver()
-        let models = settings.realtime.providers.map { name in
-            name == "gemini"
-                ? ConversationMode.realtime(GeminiLive(settings.realtime.gemini, resolver: resolver))
-                : ConversationMode.realtime(OpenAIRealtime(settings.realtime.openAI, resolver: resolver))
-        }
-        let fallsBack = settings.realtime.fallsBack
-        return { language, usage in
-            models + (fallsBack ? [.cascade(catalog.engines(language: language, usage: usage))] : [])
         }
     }
 

@@ -42,7 +42,7 @@ class MockSpeech(SpeechSockets):
             final_delay,
         )
         self.chats, self.summaries, self.transcriptions, self.speeches, self.requests = [], [], [], [], []
-        self.listens, self.speaks, self.aborted = [], [], 0
+        self.listens, self.speaks, self.voice_settings, self.aborted = [], [], [], 0
         # "asked" for each question to the language model, "heard" for each final transcript, as they came and went.
         self.order = []
         self.review_delay = 0

@@ -240,6 +240,8 @@ class SpeechSockets:
         text = ""
         async for message in socket:
             asked = json.loads(message)
+            if "voice_settings" in asked:
+                self.voice_settings.append((socket.request.path.split("/")[3], asked["voice_settings"]))
             if asked["text"] == "":
                 break
             text += asked["text"]

@@ -49,6 +49,39 @@ def test_knowledge_is_stored_found_and_removed(server):
     assert not [hit for hit in find(server, HOURS["question"]) if hit["answer"]]
 
 
+def test_knowledge_lies_in_sets(server):
+    add(server, **HOURS)
+    pair = add(server, set="clinic", question=HOURS["question"], answer="The clinic is closed.")
+    document = add(server, set="clinic", title="House rules", text=DOCUMENT)
+    assert pair["set"] == document["set"] == "clinic"
+    assert server.request("GET", "/api/knowledge/sets")[1]["items"] == [
+        {"name": "clinic", "items": 2},
+        {"name": "default", "items": 1},
+    ]
+    listed = server.request("GET", "/api/knowledge/?set=clinic")[1]["items"]
+    assert {item["id"] for item in listed} == {pair["id"], document["id"]}
+    assert server.request("GET", "/api/knowledge/?set=nowhere")[1]["items"] == []
+    body = {"query": HOURS["question"], "set": "clinic"}
+    hits = server.request("POST", "/api/knowledge/search", body)[1]["items"]
+    assert hits[0]["answer"] == "The clinic is closed." and HOURS["answer"] not in [hit["answer"] for hit in hits]
+    assert len(find(server, HOURS["question"])) >= 2, "all sets, where none is named"
+    for name in ("Clinic", "2nd", "a b", "x" * 41, "-a"):
+        status, answer = server.request("POST", "/api/knowledge/", {**HOURS, "set": name})
+        assert status == 422 and answer["errors"][0]["field"] == "set", answer
+
+
+def test_a_call_without_an_agent_answers_from_the_set_default(make_server, callee, speech):
+    question = "When do you open on Sundays?"
+    mock = speech([{"text": "Hello. Will you come?"}, {}, TALK[1]], [question, "Yes, I will be there."])
+    server = make_server(**mock.settings())
+    add(server, set="clinic", question=question, answer="The clinic is closed.")
+    add(server, **HOURS)
+    call_id = server.create(callee("load").address, [ATTEND])
+    server.wait_for(call_id, seconds=40)
+    said = " ".join(entry["text"] for entry in server.result(call_id)["transcript"] if entry["speaker"] == "ai")
+    assert HOURS["answer"] in said and "clinic" not in said
+
+
 def test_korean_is_found_whatever_its_endings(server):
     add(server, question="주차장이 있나요?", answer="네, 건물 뒤에 주차장이 있습니다.")
     add(server, title="안내", text="반려견은 테라스에서만 함께하실 수 있습니다.")

@@ -64,4 +64,19 @@ import Testing
             Sentence(utterance: 0, turn: 3, text: text, language: language), voice: .kal16)
         #expect(frames.count > 40 && frames.allSatisfy { $0.turn == 3 && $0.count == 160 && $0.sampleRate == 8_000 })
     }
+
+    /// Milliseconds of a sentence, the silence around it taken off.
+    private static func lengthMs(_ language: String, _ speed: Double) throws -> Int {
+        let sentence = Sentence(
+            utterance: 0, turn: 1, text: language == "en" ? "Will you come to the dinner?" : "Вы придёте на ужин?",
+            language: language)
+        return try EmbeddedSpeech.synthesize(sentence, voice: .kal16, speed: speed).count * EncodedFrame.milliseconds
+    }
+
+    @Test(arguments: ["en", "ru"]) func anAgentSpeaksFasterOrSlower(language: String) throws {
+        guard language == "en" || EspeakNG.path != nil else { return }
+        let own = try Self.lengthMs(language, 1)
+        let fast = try Self.lengthMs(language, 1.5), slow = try Self.lengthMs(language, 0.75)
+        #expect(Double(fast) < 0.85 * Double(own) && Double(slow) > 1.15 * Double(own), "\(fast) \(own) \(slow)")
+    }
 }

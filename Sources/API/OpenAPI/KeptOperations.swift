@@ -57,8 +57,13 @@ extension OpenAPI {
             body: OperatorRoutes.statusForm, answer: Schema.reference("Operator"),
             problems: [400, 404, 422, 503]),
         "GET /api/knowledge": Operation(
-            summary: "What the AI answers from.", tag: "knowledge", answer: Schema.page(Schema.any),
-            problems: [404, 422, 503]),
+            summary: "What the AI answers from.", tag: "knowledge", query: KnowledgeRoutes.query,
+            answer: Schema.page(Schema.any), problems: [404, 422, 503]),
+        "GET /api/knowledge/sets": Operation(
+            summary: "The sets of it, by name.", tag: "knowledge",
+            answer: Schema.page(
+                Schema.object(["name": Schema.text, "items": Schema.count], required: ["name", "items"])),
+            problems: [404, 503]),
         "POST /api/knowledge": Operation(
             summary: "Adds a pair or a document.", tag: "knowledge",
             body: KnowledgeRoutes.form, status: 201, problems: [400, 404, 409, 422, 503, 507]),

@@ -46,3 +46,26 @@ static inline cst_utterance *cflite_pitch(cst_utterance *utterance) {
 static inline void cflite_raise_questions(cst_voice *voice) {
     feat_set(voice->features, "f0_model_func", uttfunc_val(cflite_pitch));
 }
+
+/* `utt_synth` with another pace: the features of the voice are the utterance's own by then. */
+static inline cst_utterance *cflite_paced_synth(cst_utterance *utterance) {
+    const char *pace = "trunkline_speed", *stretch = "duration_stretch";
+    if (!feat_present(utterance->features, pace)) return utt_synth(utterance);
+    const float own = feat_present(utterance->features, stretch) ? feat_float(utterance->features, stretch) : 1.0f;
+    feat_set_float(utterance->features, stretch, own / feat_float(utterance->features, pace));
+    return utt_synth(utterance);
+}
+
+/* What flite_text_to_wave does, at a pace of the caller's own: the voice is shared by all threads, and not changed.
+ * 1 is the voice's own pace. */
+static inline cst_wave *cflite_speak(const char *text, cst_voice *voice, float speed) {
+    cst_utterance *utterance = new_utterance();
+    utt_set_input_text(utterance, text);
+    if (speed > 0 && speed != 1.0f) feat_set_float(utterance->features, "trunkline_speed", speed);
+    /* It frees the utterance if it fails. */
+    utterance = flite_do_synth(utterance, voice, cflite_paced_synth);
+    if (!utterance) return NULL;
+    cst_wave *wave = copy_wave(utt_wave(utterance));
+    delete_utterance(utterance);
+    return wave;
+}

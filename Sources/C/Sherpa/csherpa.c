@@ -157,8 +157,9 @@ csherpa_voice *csherpa_voice_create(const csherpa *library, const char *model, c
     voice->handle = handle;
     return voice;
 }
-int32_t csherpa_voice_speak(const csherpa_voice *voice, const char *text, float **samples, int32_t *rate) {
-    const generated_audio *audio = voice->library->voice_generate(voice->handle, text, 0, 1);
+int32_t csherpa_voice_speak(
+    const csherpa_voice *voice, const char *text, float speed, float **samples, int32_t *rate) {
+    const generated_audio *audio = voice->library->voice_generate(voice->handle, text, 0, speed);
     if (!audio) return -1;
     int32_t count = audio->n > 0 ? audio->n : 0;
     *samples = malloc((size_t)(count > 0 ? count : 1) * sizeof **samples);

@@ -13,14 +13,14 @@ public struct CallLine: Sendable {
     /// Where media streams to other servers are opened.
     public var streams: any StreamConnector = SystemStreams()
     public var carriers: Carriers
-    /// Ways to hold a conversation in a language, best first; what they use is counted.
-    public var modes: @Sendable (_ language: String, UsageMeter) -> [ConversationMode]
+    /// Ways to hold a conversation, best first; what they use is counted.
+    public var modes: @Sendable (ConversationRequest, UsageMeter) -> [ConversationMode]
     public var store: CallStore
     public var logger: Logger
     /// nil: there are none.
     public var operators: OperatorDirectory?
     /// A voice for what is said outside conversations; what it uses is counted.
-    public var voice: @Sendable (_ language: String, UsageMeter) -> any TextToSpeech
+    public var voice: @Sendable (ConversationRequest, UsageMeter) -> any TextToSpeech
     /// nil: there is nothing to keep in touch with.
     public var trunks: TrunkKeeper?
     public let calls = ProviderCalls()
@@ -29,8 +29,8 @@ public struct CallLine: Sendable {
     public let trunk = TrunkHealth()
     public init(
         userAgent: any SIPTransport, carriers: Carriers = Carriers(),
-        modes: @escaping @Sendable (_ language: String, UsageMeter) -> [ConversationMode],
-        voice: @escaping @Sendable (_ language: String, UsageMeter) -> any TextToSpeech,
+        modes: @escaping @Sendable (ConversationRequest, UsageMeter) -> [ConversationMode],
+        voice: @escaping @Sendable (ConversationRequest, UsageMeter) -> any TextToSpeech,
         operators: OperatorDirectory? = nil, store: CallStore,
         logger: Logger
     ) {
@@ -44,8 +44,8 @@ public struct CallLine: Sendable {
     }
 
     /// Recogniser, model and voice, where they are one of the ways.
-    func cascade(_ language: String, _ usage: UsageMeter) -> SpeechEngines? {
-        for case .cascade(let engines) in modes(language, usage) { return engines }
+    func cascade(of call: Call, _ usage: UsageMeter) -> SpeechEngines? {
+        for case .cascade(let engines) in modes(ConversationRequest(call), usage) { return engines }
         return nil
     }
 }

@@ -53,7 +53,8 @@ final class CallJournal: Sendable {
         direction = call.direction
         vault = store.vault
         let suffix = store.vault.encrypts ? EncryptedRecording.suffix : ""
-        recordingName = settings.savesRecording ? call.id + "-\(max(1, call.attempts.count)).wav" + suffix : nil
+        recordingName =
+            settings.savesRecording(of: call) ? call.id + "-\(max(1, call.attempts.count)).wav" + suffix : nil
         self.settings = settings
         // The times of one call follow each other, whatever is done to the clock meanwhile.
         let begin = now(), clock = ContinuousClock.now

@@ -75,7 +75,7 @@ actor CarrierAttempt: CarriedAttempt {
                     }
                 },
                 turns: { [call, line, settings, journal] ended in
-                    guard let engines = line.cascade(call.brief.language, journal.usage) else { return nil }
+                    guard let engines = line.cascade(of: call, journal.usage) else { return nil }
                     let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal)
                     {
                         Task { await self.conversationEnded(nil) }

@@ -194,7 +194,7 @@ final class OutsideConversation {
         owner.join(pair.carrier, target.start)
         let me = Confined(self, to: loop)
         let language = call.brief.language, text = settings.failureMessage
-        let voice = line.voice(language, journal.usage)
+        let voice = line.voice(ConversationRequest(call), journal.usage)
         Task(executorPreference: loop) { [loop, journal] in
             let frames = await Announcement.frames(
                 [text], language: language, voice: voice, usage: journal.usage, on: loop)

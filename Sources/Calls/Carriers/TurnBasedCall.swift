@@ -80,9 +80,12 @@ public actor TurnBasedCall: CarriedConversation {
         self.journal = journal
         self.onEnd = onEnd
         self.release = release
-        conversation = settings.conversation(of: call, canTransfer: false)
+        var conversation = settings.conversation(of: call, canTransfer: false)
+        conversation.policy.asksAtOnce = engines.asksAtOnce
+        self.conversation = conversation
         machine = DialogueMachine(
-            brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
+            brief: call.conversationBrief,
+            canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
             policy: conversation.policy, silenceMs: conversation.detector.silenceMs)
         recording = journal.beginRecording()
         cascade = Cascade(engines, heard: CallLayout.heardFromFile)

@@ -3,13 +3,14 @@ public import Realtime
 
 /// How a call's conversation is held: by one model that hears and speaks, or by recogniser, language model and voice.
 public enum ConversationMode: Sendable {
-    case realtime(any SpeechModel)
+    /// `knowledge`: what the model is told beforehand.
+    case realtime(any SpeechModel, knowledge: KnowledgeBriefing? = nil)
     case cascade(SpeechEngines)
 
     /// For logs and the call's page.
     var name: String {
         switch self {
-        case .realtime(let model): "realtime/" + model.name
+        case .realtime(let model, _): "realtime/" + model.name
         case .cascade: "cascade"
         }
     }

@@ -51,7 +51,8 @@ enum CallLayout {
     ) -> any AgentSession {
         switch mode {
         case .cascade(let engines): CascadeSession(graph: graph, engines: engines, brief: brief, tracker: tracker)
-        case .realtime(let model): RealtimeSession(graph: graph, model: model, brief: brief, tracker: tracker)
+        case .realtime(let model, let knowledge):
+            RealtimeSession(graph: graph, model: model, knowledge: knowledge, brief: brief, tracker: tracker)
         }
     }
 

@@ -23,6 +23,8 @@ final class CascadeSession: AgentSession {
 
     init(graph: CallGraph, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?) {
         let settings = graph.settings
+        var policy = settings.policy
+        policy.asksAtOnce = engines.asksAtOnce
         self.graph = graph
         loop = graph.loop
         language = brief.language
@@ -30,7 +32,7 @@ final class CascadeSession: AgentSession {
             brief: brief, canRecognizeSpeech: engines.speechToText.recognizes(language: brief.language),
             tracker: tracker,
             history: tracker == nil ? [] : graph.transcript.history, turns: graph.speaker.ledger.lastTurn,
-            policy: settings.policy,
+            policy: policy,
             silenceMs: settings.detector.silenceMs)
         cascade = Cascade(engines, background: loop.background)
         feed = RecognizerFeed(

@@ -42,7 +42,8 @@ final class ConversationHost {
     /// - Parameter ended: called once, when the conversation is over and the journal knows.
     func start(_ stream: any MediaStream, ended: @escaping (EndReason) -> Void) {
         let graph = CallGraph(
-            loop: loop, stream: stream, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
+            loop: loop, stream: stream, modes: line.modes(ConversationRequest(call), journal.usage),
+            brief: call.conversationBrief,
             settings: settings.conversation(
                 of: call, canTransfer: carrier.canTransfer || line.hasTargets(call.company, settings)),
             usage: journal.usage, levels: line.levels.begin(call), recording: journal.beginRecording()

@@ -15,6 +15,9 @@ final class RealtimeSession: AgentSession {
 
     private unowned let graph: CallGraph
     private let model: any SpeechModel
+    private let knowledge: KnowledgeBriefing?
+    /// Of that knowledge: a part of the instructions.
+    private var knownText: String?
     private let brief: Brief
     private let keeper: SessionKeeper
     private var machine: RealtimeMachine
@@ -45,9 +48,13 @@ final class RealtimeSession: AgentSession {
     private var meter = StageMeter()
     private var turnEndedAt: Int?
 
-    init(graph: CallGraph, model: any SpeechModel, brief: Brief, tracker: TaskTracker?) {
+    init(
+        graph: CallGraph, model: any SpeechModel, knowledge: KnowledgeBriefing? = nil, brief: Brief,
+        tracker: TaskTracker?
+    ) {
         self.graph = graph
         self.model = model
+        self.knowledge = knowledge
         self.brief = brief
         let policy = graph.settings.policy
         machine = RealtimeMachine(
@@ -77,13 +84,35 @@ final class RealtimeSession: AgentSession {
             isQuiet: { [unowned self] in self.machine.isQuiet(self.moment) },
             open: { [unowned self] handle in self.open(handle) },
             now: { [unowned self] in self.graph.now })
+        guard let knowledge else { return keeper.start() }
+        let me = Confined(self, to: graph.loop)
+        Task(executorPreference: graph.loop) {
+            let text = await knowledge.text()
+            if !me.value.isStopped { me.value.begin(knowing: text) }
+        }
+    }
+
+    private func begin(knowing text: String?) {
+        knownText = text
         keeper.start()
+    }
+
+    private var instructions: String {
+        let policy = graph.settings.policy
+        let text = RealtimeInstructions.text(
+            brief, tracker: tracker, character: policy.character, canTransfer: graph.canTransfer)
+        let opening =
+            policy.speaksFirst || !graph.transcript.entries.isEmpty
+            ? nil
+            : RealtimeInstructions.opening(
+                disclosure: policy.disclosure, firstMessage: policy.character?.firstMessage)
+        return [text, knownText, opening].compactMap { $0 }.joined(separator: "\n")
     }
 
     private func open(_ resumptionHandle: String?) -> any SpeechSession {
         let session = model.open(
             SpeechSessionSetup(
-                instructions: RealtimeInstructions.text(brief, tracker: tracker),
+                instructions: instructions,
                 tools: DialogueTool.definitions(brief, canTransfer: graph.canTransfer),
                 language: brief.language, history: graph.transcript.history, resumptionHandle: resumptionHandle),
             on: graph.loop)

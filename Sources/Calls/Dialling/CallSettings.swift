@@ -93,14 +93,4 @@ public struct CallSettings: Sendable {
         if let zone = company.timeZone.flatMap({ TimeZone(identifier: $0) }) { settings.policy.homeZone = zone }
         return settings
     }
-
-    /// Of a call: its longest duration is its own.
-    func conversation(of call: Call, canTransfer: Bool) -> CallGraph.Settings {
-        var settings = conversation
-        settings.maxDurationMs = min(call.maxDuration, maxCallDuration) * 1_000
-        settings.policy.canTransfer = canTransfer
-        settings.policy.detectsMachines = call.direction == .outbound
-        settings.policy.voicemailMessage = voicemailMessage(of: call)
-        return settings
-    }
 }

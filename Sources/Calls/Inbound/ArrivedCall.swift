@@ -54,7 +54,7 @@ actor ArrivedCall: CarriedAttempt {
     }
 
     private nonisolated func byTurns(_ ended: @escaping @Sendable () -> Void) -> TurnBasedCall? {
-        guard let engines = line.cascade(record.brief.language, journal.usage) else {
+        guard let engines = line.cascade(of: record, journal.usage) else {
             Task { await self.unanswered("a call by turns needs recogniser, language model and voice") }
             return nil
         }

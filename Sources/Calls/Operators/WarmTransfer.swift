@@ -24,6 +24,7 @@ final class WarmTransfer {
     private let journal: CallJournal
     private let callerNumber: String
     private let company: CompanyID
+    private let conversation: ConversationRequest
     /// Transfers the call by the carrier's own means, which reports the result by `carrier`. False: it cannot.
     private let ownWay: (TransferChoice) -> Bool
     weak var graph: CallGraph?
@@ -44,6 +45,7 @@ final class WarmTransfer {
         self.journal = journal
         callerNumber = call.remoteNumber
         company = call.company
+        conversation = ConversationRequest(call)
         self.ownWay = ownWay
         machine = TransferMachine(
             mode: settings.transferMode, askLimitMs: UInt64(max(1, settings.ringTimeout) * 1_000))
@@ -259,7 +261,7 @@ final class WarmTransfer {
     private func brief(_ person: TransferMachine.Person) {
         guard let briefing = graph?.briefing else { return handle(.briefed(person.leg)) }
         let me = Confined(self, to: loop)
-        let voice = line.voice(briefing.language, journal.usage)
+        let voice = line.voice(conversation, journal.usage)
         Task(executorPreference: loop) { [loop, journal, number = callerNumber] in
             let frames = await Announcement.frames(
                 briefing.sentences(number: number), language: briefing.language, voice: voice, usage: journal.usage,

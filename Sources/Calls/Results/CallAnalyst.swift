@@ -89,7 +89,9 @@ public actor CallAnalyst {
             let transcript = try await store.transcript(of: callID)
             var review: CallReview?
             let usage = UsageMeter()
-            if let reviewer = settings.reviewer, transcript.contains(where: { $0.speaker == .customer }) {
+            if let reviewer = settings.reviewer, !call.staysOnMachine,
+                transcript.contains(where: { $0.speaker == .customer })
+            {
                 do {
                     review = try await Deadline.wait(milliseconds: Self.timeoutMs) { [brief = call.brief] in
                         try await reviewer.review(brief, transcript: transcript, usage: usage)

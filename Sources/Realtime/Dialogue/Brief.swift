@@ -16,8 +16,6 @@ public struct Brief: Sendable, Equatable, Codable {
     public var facts: [Fact]?
     /// The other party has called us, so no purpose of the call is stated.
     public var isIncoming: Bool?
-    /// The slug of the company whose knowledge answers; nil: the installation's own.
-    public var company: String?
 
     /// A question that may come, with its answer.
     public struct Fact: Sendable, Equatable, Codable {

@@ -39,6 +39,10 @@ public struct Conversation: Sendable, Equatable {
     public var detectsMachines = true
     /// The call can be handed to an operator.
     public var canTransfer = false
+    /// The agent's manner and fixed words.
+    public var character: AgentCharacter?
+    /// The first message is being said; what the response says comes after it.
+    public var isOpening = false
     /// What was found about the caller's last question.
     public var knowledge: [KnowledgeHit] = []
     /// What a response had said when its model failed; the next response continues it.

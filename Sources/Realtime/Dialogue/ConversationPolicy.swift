@@ -6,6 +6,8 @@ public struct ConversationPolicy: Sendable, Equatable {
     public var speaksFirst = true
     /// Said first, and cannot be interrupted; a cascade says it word for word.
     public var disclosure: String?
+    /// The agent's manner and fixed words; nil: it has none of its own.
+    public var character: AgentCharacter?
     /// Silence of the other party after our turn until they are prompted, ms.
     public var silencePromptMs = 7_000
     /// Prompts in a row until a call with a speech model ends. (A cascade's language model decides by itself.)
@@ -36,6 +38,8 @@ public struct ConversationPolicy: Sendable, Equatable {
     public var speculates = true
     /// If the model's first word takes longer than this, the caller hears a filler, ms; 0: never.
     public var fillerMs = 2_500
+    /// The model is asked in the turn of the first message, and speaks after it.
+    public var asksAtOnce = false
 
     // MARK: Speech model
 

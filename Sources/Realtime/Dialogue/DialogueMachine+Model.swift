@@ -3,6 +3,7 @@ extension DialogueMachine {
     // MARK: Asking
 
     mutating func requestModel(at now: Int) -> [Action] {
+        if isOpeningDue { return open(at: now) }
         let cancelled = cancelModel()
         generation += 1
         languageModel = .responding(response(at: now))
@@ -45,7 +46,7 @@ extension DialogueMachine {
     /// Asks the model to answer the turn so far, before it is certain that the turn is over.
     mutating func speculate() -> [Action] {
         guard policy.speculates, isOpen, !flow.isLeavingMessage, languageModel.isIdle, !spokenTurn.isSpeaking,
-            keying == nil,
+            keying == nil, !isOpeningDue,
             let words
         else { return [] }
         switch EndOfTurnPolicy.ending(of: words, expecting: hints, language: conversation.brief.language) {
@@ -145,6 +146,10 @@ extension DialogueMachine {
         var hasSpoken = response.hasSpoken
         if flow.isAnnouncingTransfer, !hasSpoken {
             actions += speak(spokenTurn.write(putThrough) + spokenTurn.finishWriting())
+            hasSpoken = true
+        }
+        if let reason = flow.closing, let words = policy.character?.closing(for: reason) {
+            actions += speak(spokenTurn.write(words + " ") + spokenTurn.finishWriting())
             hasSpoken = true
         }
         if hasSpoken || response.hasFilled {

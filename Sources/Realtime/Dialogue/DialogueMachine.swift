@@ -104,6 +104,8 @@ public struct DialogueMachine: Sendable {
     var lastEvidence: Answer.Evidence?
     /// What the next answer is likely to be about.
     var hints: AnswerHints?
+    /// Our first turn has begun, with the disclosure and the first message where there are any.
+    var isOpened = false
 
     /// - Parameters:
     ///   - tracker: what is known already, and
@@ -119,6 +121,8 @@ public struct DialogueMachine: Sendable {
         self.conversation.items = history
         self.conversation.detectsMachines = policy.detectsMachines
         self.conversation.canTransfer = policy.canTransfer
+        self.conversation.character = policy.character
+        isOpened = !history.isEmpty
         self.policy = policy
         flow = CallFlow(policy: policy, language: brief.language)
         spokenTurn = SpokenTurn(number: turns)
@@ -148,11 +152,7 @@ public struct DialogueMachine: Sendable {
             flow.awaitCaller(at: now)
             return []
         }
-        let actions = requestModel(at: now)
-        guard isFirst, let disclosure = policy.disclosure else { return actions }
-        spokenTurn.disclose()
-        update { $0.hasFilled = true }
-        return actions + [.disclose(text: disclosure, turn: turn)]
+        return requestModel(at: now)
     }
 
     /// The disclosure has been heard to its end.
@@ -257,7 +257,11 @@ public struct DialogueMachine: Sendable {
         conversation.items.append(.timeIsUp)
         var actions: [Action] = spokenTurn.isSpeaking ? [.flushSpeech] : []
         spokenTurn.silence()
-        actions += requestModel(at: now)
+        if let words = policy.character?.closing(for: .maxDuration) {
+            actions += cancelModel() + speakTurn(words)
+        } else {
+            actions += requestModel(at: now)
+        }
         flow.close(.maxDuration, at: now)
         return actions
     }

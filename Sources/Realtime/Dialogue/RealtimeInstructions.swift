@@ -2,7 +2,12 @@ internal import Foundation
 
 /// The instructions of a speech model: its role, the task, the tools and how to use them.
 public enum RealtimeInstructions {
-    public static func text(_ brief: Brief, tracker: TaskTracker) -> String {
+    /// - Parameters:
+    ///   - character: the agent's manner and fixed words.
+    ///   - canTransfer: the call can be handed to a person.
+    public static func text(
+        _ brief: Brief, tracker: TaskTracker, character: AgentCharacter? = nil, canTransfer: Bool = false
+    ) -> String {
         var lines = [
             brief.isIncoming == true
                 ? "You are a voice assistant that answers a telephone call; the other party has called."
@@ -12,6 +17,7 @@ public enum RealtimeInstructions {
                 + "in short sentences, as one speaks on the phone.",
             "Purpose of the call: \(brief.purpose)",
         ]
+        lines += character?.instructions(canTransfer: canTransfer) ?? []
         if !brief.questions.isEmpty {
             lines.append("Find out the answers to these questions, one at a time, in this order:")
             for question in brief.questions {
@@ -34,9 +40,8 @@ public enum RealtimeInstructions {
             for fact in facts { lines.append("- \(fact.question) — \(fact.answer)") }
         }
         lines.append(
-            "When all is done, or the other party is busy, refuses or is the wrong one: "
-                + "thank them, say goodbye, and call \(DialogueTool.endCall)."
-        )
+            (character?.closing == nil ? "When all is done, or the other party" : "When the other party")
+                + " is busy, refuses or is the wrong one: thank them, say goodbye, and call \(DialogueTool.endCall).")
         lines.append(
             "If an automatic assistant asks who is calling, say in one sentence who is calling and why, and wait. "
                 + "If you are asked to hold, say nothing until somebody speaks. "
@@ -46,9 +51,19 @@ public enum RealtimeInstructions {
         return lines.joined(separator: "\n")
     }
 
-    /// - Parameter disclosure: words that the law or the customer requires first.
-    public static func greeting(_ brief: Brief, disclosure: String? = nil) -> String {
-        (disclosure.map { "Begin with exactly these words: \($0) Then: " } ?? "") + greeting(of: brief)
+    /// - Parameters:
+    ///   - disclosure: words that the law or the customer requires first.
+    ///   - firstMessage: the agent's, which is all that is said.
+    public static func greeting(_ brief: Brief, disclosure: String? = nil, firstMessage: String? = nil) -> String {
+        if let firstMessage { return say([disclosure, firstMessage].compactMap { $0 }.joined(separator: " ")) }
+        return (disclosure.map { "Begin with exactly these words: \($0) Then: " } ?? "") + greeting(of: brief)
+    }
+
+    /// For a model that begins when the other party has spoken: what its first turn begins with; nil: nothing fixed.
+    public static func opening(disclosure: String?, firstMessage: String?) -> String? {
+        let words = [disclosure, firstMessage].compactMap { $0 }
+        guard !words.isEmpty else { return nil }
+        return "Begin your first turn with exactly these words, whatever was said: \(words.joined(separator: " "))"
     }
 
     private static func greeting(of brief: Brief) -> String {

@@ -51,9 +51,9 @@ extension RealtimeMachine {
 
     private mutating func completed(_ active: Response.Active, _ moment: Moment) -> [Action] {
         failures = 0
-        if active.endsCall, flow.close(.taskCompleted, at: moment.now), !active.hasSound {
-            return ask(RealtimeInstructions.goodbye, moment)
-        }
+        let isOver = active.endsCall && flow.close(.taskCompleted, at: moment.now)
+        if let closing = sayClosing(moment) { return closing }
+        if isOver, !active.hasSound { return ask(RealtimeInstructions.goodbye, moment) }
         if flow.isAnnouncingTransfer { return announceTransfer(active, moment) }
         if flow.isClosing, !active.hasSound, !moment.isSpeaking { return end() }
         var actions: [Action] = []
@@ -88,7 +88,8 @@ extension RealtimeMachine {
         guard !isInterrupted else { return [] }
         if greeting == .begun { greeting = .heard }
         if turn == self.turn, !isResponding {
-            if flow.isClosing { return end() }
+            // The agent's last words are still to come.
+            if flow.isClosing { return isClosingSaid && isAwaiting ? [] : end() }
             if flow.isAnnouncingTransfer { return transfer() }
         }
         if !isResponding, !isCallerSpeaking { flow.awaitCaller(at: moment.now) }

@@ -101,7 +101,17 @@ extension RealtimeMachine {
             if isResponding { actions.append(.cancelResponse) }
             actions.append(.flushSpeech)
         }
-        return actions + (isReady ? ask(RealtimeInstructions.goodbye, moment) : end())
+        guard isReady else { return actions + end() }
+        return actions + (sayClosing(moment) ?? ask(RealtimeInstructions.goodbye, moment))
+    }
+
+    /// Asks for the agent's last words, once; nil: it has none for this end.
+    mutating func sayClosing(_ moment: Moment) -> [Action]? {
+        guard !isClosingSaid, let reason = flow.closing, let words = policy.character?.closing(for: reason) else {
+            return nil
+        }
+        isClosingSaid = true
+        return ask(RealtimeInstructions.say(words), moment)
     }
 
     mutating func end() -> [Action] { hangUp(flow.closing ?? .taskCompleted) }

@@ -115,6 +115,8 @@ public struct RealtimeMachine: Sendable {
     var failures = 0
     var turnsSpoken = 0
     var isCallerSpeaking = false
+    /// The agent's last words have been asked for.
+    var isClosingSaid = false
     /// The place of the caller's last words in transcript and recording.
     var lastEvidence: Answer.Evidence?
 
@@ -171,12 +173,16 @@ public struct RealtimeMachine: Sendable {
         return actions
     }
 
-    private var greetingWords: String { RealtimeInstructions.greeting(brief, disclosure: policy.disclosure) }
+    private var greetingWords: String {
+        RealtimeInstructions.greeting(
+            brief, disclosure: policy.disclosure, firstMessage: policy.character?.firstMessage)
+    }
 
     private mutating func greet(_ moment: Moment) -> [Action] {
         guard isReady, !flow.isWaiting, greeting == .due else { return [] }
         greeting = .begun
-        return policy.speaksFirst ? ask(greetingWords, moment) : []
+        // Whoever takes a conversation over has been greeted.
+        return policy.speaksFirst ? ask(moment.transcriptCount == 0 ? greetingWords : nil, moment) : []
     }
 
     mutating func ask(_ instructions: String?, _ moment: Moment) -> [Action] {

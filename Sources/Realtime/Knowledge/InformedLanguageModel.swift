@@ -10,10 +10,13 @@ public struct InformedLanguageModel: LanguageModel {
 
     private let model: any LanguageModel
     private let knowledge: any Knowledge
+    private let answersDirectly: Bool
 
-    public init(_ model: any LanguageModel, knowledge: any Knowledge) {
+    /// - Parameter answersDirectly: false: the model words the answer of a pair, too.
+    public init(_ model: any LanguageModel, knowledge: any Knowledge, answersDirectly: Bool = true) {
         self.model = model
         self.knowledge = knowledge
+        self.answersDirectly = answersDirectly
     }
 
     public func respond(to conversation: Conversation, _ tell: LanguageModelListener) async throws {
@@ -22,9 +25,9 @@ public struct InformedLanguageModel: LanguageModel {
         else { return try await model.respond(to: conversation, tell) }
         let hits =
             Self.known(question, conversation.brief)
-            + (await knowledge.search(question, of: conversation.brief.company, limit: Self.pieceLimit))
+            + (await knowledge.search(question, limit: Self.pieceLimit))
         try Task.checkCancellation()
-        if let best = hits.first, let answer = best.answer, best.likeness >= Self.answerLikeness {
+        if answersDirectly, let best = hits.first, let answer = best.answer, best.likeness >= Self.answerLikeness {
             try await tell(.source(best.source))
             try await tell(.text(answer + " "))
             // Then the call goes on where it was.

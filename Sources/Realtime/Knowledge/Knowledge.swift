@@ -18,8 +18,9 @@ public struct KnowledgeHit: Sendable, Equatable {
 /// The search in the knowledge before a model is asked.
 public protocol Knowledge: Sendable {
     /// The best first; empty where there is nothing, or the search failed.
-    /// - Parameter company: the slug of whose knowledge is searched; nil: the installation's own.
-    func search(_ question: String, of company: String?, limit: Int) async -> [KnowledgeHit]
+    func search(_ question: String, limit: Int) async -> [KnowledgeHit]
+    /// Question/answer pairs, the newest first; empty where there are none, or they cannot be read.
+    func pairs(limit: Int) async -> [Brief.Fact]
 }
 
 /// Words as they are indexed and searched: lower case, without diacritics. For Korean, Chinese and Japanese all pairs

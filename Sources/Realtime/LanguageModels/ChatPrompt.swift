@@ -11,13 +11,19 @@ struct ChatPrompt {
     var canCallTools: Bool
 
     func messages(_ conversation: Conversation, summary: ConversationSummary?) -> [[String: Any]] {
-        var lines = [RealtimeInstructions.text(conversation.brief, tracker: conversation.tracker)]
+        var lines = [
+            RealtimeInstructions.text(
+                conversation.brief, tracker: conversation.tracker, character: conversation.character,
+                canTransfer: conversation.canTransfer)
+        ]
         if !conversation.brief.questions.isEmpty, !canCallTools {
             lines.append(Self.stateInstructions(conversation.brief))
         }
         if conversation.tracker.isCompleted, !conversation.brief.questions.isEmpty {
             lines.append(
-                "All required questions are settled now: thank the other party, say goodbye, and end the call.")
+                "All required questions are settled now: "
+                    + (conversation.character?.closing == nil ? "thank the other party, say goodbye, and " : "")
+                    + "end the call.")
         }
         var messages: [[String: Any]] = [["role": "system", "content": lines.joined(separator: "\n")]]
         var items = conversation.items[...]
@@ -26,7 +32,8 @@ struct ChatPrompt {
             items = items.dropFirst(summary.itemCount)
         }
         for item in items {
-            let (role, content) = Self.message(item, conversation.brief)
+            let (role, content) = Self.message(
+                item, conversation.brief, firstMessage: conversation.character?.firstMessage)
             if let last = messages.last, last["role"] as? String == role, role != "system",
                 let text = last["content"] as? String
             {
@@ -58,13 +65,16 @@ struct ChatPrompt {
         return messages
     }
 
-    static func message(_ item: ConversationItem, _ brief: Brief) -> (role: String, content: String) {
+    static func message(
+        _ item: ConversationItem, _ brief: Brief, firstMessage: String? = nil
+    ) -> (role: String, content: String) {
         switch item {
         case .connected:
             (
                 "user",
                 "[\(brief.isIncoming == true ? "You have" : "The other party has") answered the phone. "
-                    + "\(RealtimeInstructions.greeting(brief))]"
+                    + (firstMessage == nil
+                        ? RealtimeInstructions.greeting(brief) : "Your first words are said for you.") + "]"
             )
         case .takenOver: ("user", "[The line was bad for a moment. Go on with the conversation where it was.]")
         case .assistant(let heard, let isInterrupted): ("assistant", isInterrupted ? heard + " —" : heard)

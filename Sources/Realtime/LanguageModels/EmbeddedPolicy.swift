@@ -109,6 +109,11 @@ public struct EmbeddedPolicy: LanguageModel {
         private mutating func greet() {
             let brief = conversation.brief
             let values = ["caller": brief.callerDisplayName, "purpose": brief.purpose]
+            if let firstMessage = conversation.character?.firstMessage {
+                if !conversation.isOpening { say(firstMessage) }
+                report.purposeStated = true
+                return ask(tracker.nextPending, isOpening: true)
+            }
             if let template = brief.greetingTemplate, !template.isEmpty {
                 say(PolicyTexts.fill(template, values))
             } else {
@@ -258,7 +263,10 @@ public struct EmbeddedPolicy: LanguageModel {
         }
 
         private mutating func finish() {
-            if let template = conversation.brief.closingTemplate, !template.isEmpty {
+            if conversation.character?.closing != nil {
+                // The machine says it.
+                ending = .taskCompleted
+            } else if let template = conversation.brief.closingTemplate, !template.isEmpty {
                 say(
                     PolicyTexts.fill(
                         template,
@@ -278,8 +286,11 @@ public struct EmbeddedPolicy: LanguageModel {
 
         // MARK: Questions
 
-        private mutating func ask(_ question: Question?, counts: Bool = true, isAgain: Bool = false) {
-            guard let question else { return finish() }
+        /// - Parameter isOpening: the first message is said before; without questions it is all that is said.
+        private mutating func ask(
+            _ question: Question?, counts: Bool = true, isAgain: Bool = false, isOpening: Bool = false
+        ) {
+            guard let question else { return isOpening ? () : finish() }
             if counts { report.asking = question.id }
             say(Self.sentence(question.text))
             let kind = QuestionReading(question).kind

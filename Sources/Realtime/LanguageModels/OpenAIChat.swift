@@ -55,7 +55,7 @@ public struct OpenAIChat: LanguageModel {
         let prompt = ChatPrompt(canCallTools: configuration.canCallTools)
         var messages = prompt.messages(conversation, summary: await summaries.summary(of: conversation))
         var tracker = conversation.tracker
-        var isEnding = false
+        var isEnding = false, hasClosing = false
         for round in 1...Self.roundLimit {
             let answer = try await ask(messages, allowsTools: round < Self.roundLimit && !isEnding, conversation, tell)
             guard !answer.calls.isEmpty, !answer.hasText else { return }
@@ -65,11 +65,16 @@ public struct OpenAIChat: LanguageModel {
                 let decision = DialogueDecision(
                     tool: call.name, arguments: call.arguments, canTransfer: conversation.canTransfer)
                 if case .report(let json, _) = decision { tracker.apply(json: json) }
-                if case .end = decision { isEnding = true }
+                if case .end(let reason) = decision {
+                    isEnding = true
+                    hasClosing = conversation.character?.closing(for: reason) != nil
+                }
                 messages.append([
                     "role": "tool", "tool_call_id": call.id, "content": decision.output(tracker, wantsGoodbye: true),
                 ])
             }
+            // The goodbye is said without the model.
+            if hasClosing { return }
         }
     }
 

@@ -8,6 +8,8 @@ public struct GeminiLive: SpeechModel {
         public var apiKey: String?
         public var model = "gemini-2.5-flash-native-audio"
         public var voice: String?
+        /// Silence that ends the caller's turn, ms; nil: the model's choice.
+        public var silenceMs: Int?
         public init(url: WebSocketURL = GeminiLive.vendorURL) { self.url = url }
     }
 
@@ -92,13 +94,17 @@ final class GeminiLiveSession: SpeechSession {
         }
         var resumption: [String: Any] = [:]
         if let handle = setup.resumptionHandle { resumption["handle"] = handle }
+        // We decide about interruptions: a cough must not end the sentence.
+        var input: [String: Any] = ["activityHandling": "NO_INTERRUPTION"]
+        if let silenceMs = configuration.silenceMs {
+            input["automaticActivityDetection"] = ["silenceDurationMs": silenceMs]
+        }
         send([
             "setup": [
                 "model": "models/" + configuration.model, "generationConfig": generation,
                 "systemInstruction": ["parts": [["text": setup.instructions]]],
                 "tools": [["functionDeclarations": declarations]],
-                // We decide about interruptions: a cough must not end the sentence.
-                "realtimeInputConfig": ["activityHandling": "NO_INTERRUPTION"],
+                "realtimeInputConfig": input,
                 "inputAudioTranscription": [:] as [String: Any],
                 "outputAudioTranscription": [:] as [String: Any], "sessionResumption": resumption,
                 "contextWindowCompression": ["slidingWindow": [:] as [String: Any]],

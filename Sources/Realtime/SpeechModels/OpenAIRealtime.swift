@@ -15,6 +15,10 @@ public struct OpenAIRealtime: SpeechModel {
         public var turnDetection = SpeechTurnDetection.byServer
         /// nil: what the caller says is not transcribed.
         public var transcriptionModel: String? = "gpt-4o-transcribe"
+        /// Of the transcription, BCP 47; nil: the call's.
+        public var transcriptionLanguage: String?
+        /// Words that are likelier in a call than elsewhere: the transcription's `prompt`.
+        public var keyterms: [String] = []
         public var temperature: Double?
         /// The vendor ends a session after 60 minutes; a new one takes over before, ms.
         public var lifetimeMs: UInt64 = 55 * 60_000
@@ -108,7 +112,14 @@ final class OpenAIRealtimeSession: SpeechSession {
     private func configure() {
         var input: [String: Any] = ["format": formatObject, "turn_detection": turnDetectionObject ?? NSNull()]
         if let model = configuration.transcriptionModel {
-            input["transcription"] = ["model": model, "language": LanguageTag.primary(setup.language)]
+            var transcription = [
+                "model": model,
+                "language": LanguageTag.primary(configuration.transcriptionLanguage ?? setup.language),
+            ]
+            if !configuration.keyterms.isEmpty {
+                transcription["prompt"] = "Keywords: " + configuration.keyterms.joined(separator: ", ")
+            }
+            input["transcription"] = transcription
         }
         send([
             "type": "session.update",

@@ -27,6 +27,12 @@ public struct RealtimeSettings: Sendable {
         GeminiLive.Configuration.keys.under(\.gemini, "realtime.gemini")
     }
 
+    /// Those that are set up, of the ones that are to be tried; all of them where none is.
+    public var usableProviders: [String] {
+        let usable = providers.filter { missing($0) == nil }
+        return usable.isEmpty ? providers : usable
+    }
+
     /// The key that is missing; nil: none.
     public func problem() -> String? {
         guard mode == .realtime else { return nil }

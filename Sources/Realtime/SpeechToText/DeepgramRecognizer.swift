@@ -14,6 +14,8 @@ public struct DeepgramRecognizer: SpeechToText {
         public var model = "nova-3"
         /// Silence after which the service takes what was said as a whole, ms.
         public var endpointingMs = 150
+        /// Words that are likelier in a call than elsewhere (developers.deepgram.com/docs/keyterm).
+        public var keyterms: [String] = []
         /// Silence between words after which it tells that the utterance is over, ms (1 000 at least).
         public var utteranceEndMs = 1_000
         public init() {}
@@ -22,6 +24,8 @@ public struct DeepgramRecognizer: SpeechToText {
     /// Connections in a row that may fail.
     private static let reconnects = 3
     private static let reconnectDelayMs = 150
+    /// Bytes of all key terms in the address: the service takes 500 tokens, and a socket's request must fit its buffer.
+    private static let keytermLimit = 4_000
     static let service = "speech-to-text/deepgram"
 
     private let configuration: Configuration
@@ -128,20 +132,33 @@ public struct DeepgramRecognizer: SpeechToText {
         return nil
     }
 
+    /// The key terms as parameters, as many as there is room for. Nova-2 and what came before it know `keywords`.
+    static func keyterms(_ configuration: Configuration) -> [(name: String, value: String)] {
+        let isOlder = ["nova-2", "enhanced", "base", "whisper"].contains { configuration.model.hasPrefix($0) }
+        let name = isOlder || configuration.model == "nova" ? "keywords" : "keyterm"
+        var bytes = 0
+        return configuration.keyterms.prefix { term in
+            // A byte is three characters at most.
+            bytes += name.utf8.count + 3 * term.utf8.count
+            return bytes <= keytermLimit
+        }.map { (name, $0) }
+    }
+
     private func connect(_ steps: Edge<Step>, afterMs: Int) async throws {
         try await Task.sleep(for: .milliseconds(afterMs))
         var url = configuration.url
         url.path +=
             "/v1/listen?"
-            + HTTPForm.encode([
-                ("model", configuration.model), ("language", language), ("encoding", "linear16"),
-                ("sample_rate", String(sampleRate)),
-                ("channels", "1"), ("interim_results", "true"), ("punctuate", "true"), ("smart_format", "true"),
-                ("numerals", "true"),
-                ("endpointing", String(configuration.endpointingMs)),
-                ("utterance_end_ms", String(configuration.utteranceEndMs)),
-                ("vad_events", "true"),
-            ])
+            + HTTPForm.encode(
+                [
+                    ("model", configuration.model), ("language", language), ("encoding", "linear16"),
+                    ("sample_rate", String(sampleRate)),
+                    ("channels", "1"), ("interim_results", "true"), ("punctuate", "true"), ("smart_format", "true"),
+                    ("numerals", "true"),
+                    ("endpointing", String(configuration.endpointingMs)),
+                    ("utterance_end_ms", String(configuration.utteranceEndMs)),
+                    ("vad_events", "true"),
+                ] + Self.keyterms(configuration))
         let headers = configuration.apiKey.map { [("authorization", "Token " + $0)] } ?? []
         do {
             let channel = try await network.open(url, headers: headers, service: Self.service)

@@ -10,6 +10,8 @@ public struct OpenAITranscription: SpeechToText {
         public var url = "https://api.openai.com/v1"
         public var apiKey: String?
         public var model = "gpt-4o-mini-transcribe"
+        /// Words that are likelier in a call than elsewhere: a part of `prompt`.
+        public var keyterms: [String] = []
         public init() {}
     }
 
@@ -45,7 +47,8 @@ public struct OpenAITranscription: SpeechToText {
         form.add("language", LanguageTag.primary(language))
         form.add("response_format", "json")
         form.add("temperature", "0")
-        if let hints, !hints.choices.isEmpty { form.add("prompt", hints.choices.joined(separator: ", ")) }
+        let words = (hints?.choices ?? []) + configuration.keyterms
+        if !words.isEmpty { form.add("prompt", words.joined(separator: ", ")) }
         form.add(
             "file", fileName: "turn.wav", contentType: "audio/wav",
             WaveFile(sampleRate: sampleRate, samples: samples).bytes)

@@ -11,11 +11,15 @@ public struct CartesiaSpeech: TextToSpeech {
         public var version = "2026-08-14"
         public var model = "sonic-3"
         public var voice = "694f9389-aac1-45b6-b726-9d9369183238"
+        /// 1 is the voice's own pace; nil: nothing is said of it.
+        public var speed: Double?
         public init() {}
     }
 
     static let service = "text-to-speech/cartesia"
     static let sampleRate: Int32 = 8_000
+    /// Of `generation_config.speed` (docs.cartesia.ai, "Volume, speed, and emotion").
+    static let speeds = 0.6...1.5
 
     private let configuration: Configuration
     private let network: SpeechNetwork
@@ -117,16 +121,19 @@ private actor CartesiaSession {
         current.orders[flush] = order
         context = current
         let id = current.id
-        channel.send(
-            try Self.text([
-                "model_id": configuration.model, "transcript": sentence.text + " ",
-                "voice": ["mode": "id", "id": configuration.voice],
-                "language": LanguageTag.primary(sentence.language), "context_id": id, "continue": true, "flush": true,
-                "add_timestamps": true,
-                "output_format": [
-                    "container": "raw", "encoding": "pcm_s16le", "sample_rate": Int(CartesiaSpeech.sampleRate),
-                ],
-            ]))
+        var message: [String: Any] = [
+            "model_id": configuration.model, "transcript": sentence.text + " ",
+            "voice": ["mode": "id", "id": configuration.voice],
+            "language": LanguageTag.primary(sentence.language), "context_id": id, "continue": true, "flush": true,
+            "add_timestamps": true,
+            "output_format": [
+                "container": "raw", "encoding": "pcm_s16le", "sample_rate": Int(CartesiaSpeech.sampleRate),
+            ],
+        ]
+        if let speed = configuration.speed {
+            message["generation_config"] = ["speed": speed.clamped(to: CartesiaSpeech.speeds)]
+        }
+        channel.send(try Self.text(message))
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }

@@ -14,12 +14,16 @@ public struct ElevenLabsSpeech: TextToSpeech {
         public var apiKey: String?
         public var model = "eleven_flash_v2_5"
         public var voice = "21m00Tcm4TlvDq8ikWAM"
+        /// 1 is the voice's own pace; nil: nothing is said of it.
+        public var speed: Double?
         public init() {}
     }
 
     /// Milliseconds between two pieces of one sentence.
     private static let stallLimitMs = 3_000
     private static let sampleRate: Int32 = 16_000
+    /// Of `voice_settings.speed` (elevenlabs.io/docs/api-reference/voices/settings/get).
+    static let speeds = 0.7...1.2
     static let service = "text-to-speech/elevenlabs"
 
     private let configuration: Configuration
@@ -63,7 +67,9 @@ public struct ElevenLabsSpeech: TextToSpeech {
     }
 
     private func speak(_ sentence: Sentence, over channel: WebSocketChannel, _ pieces: Edge<VoicePiece>) async throws {
-        for object in [["text": " "], ["text": sentence.text + " ", "flush": true], ["text": ""]] as [[String: Any]] {
+        var first: [String: Any] = ["text": " "]
+        if let speed = configuration.speed { first["voice_settings"] = ["speed": speed.clamped(to: Self.speeds)] }
+        for object in [first, ["text": sentence.text + " ", "flush": true], ["text": ""]] {
             channel.send(
                 String(
                     decoding: try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]), as: UTF8.self)

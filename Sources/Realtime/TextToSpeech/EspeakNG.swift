@@ -4,6 +4,8 @@ internal import Foundation
 public enum EspeakNG {
     /// Bytes of audio of one sentence; three minutes at 22 kHz.
     private static let outputLimit = 8 << 20
+    /// Words a minute at the voice's own pace.
+    private static let pace = 150.0
     /// Characters of one sentence handed over.
     private static let textLimit = 2_000
 
@@ -12,7 +14,7 @@ public enum EspeakNG {
     }
 
     /// 16-bit PCM of a sentence and its rate. Blocks for some 20 ms: run it on a worker.
-    public static func synthesize(_ text: String, language: String) throws(SpeechError) -> (
+    public static func synthesize(_ text: String, language: String, speed: Double = 1) throws(SpeechError) -> (
         samples: [Int16], sampleRate: Int32
     ) {
         guard let path else {
@@ -34,7 +36,8 @@ public enum EspeakNG {
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         // The text goes by standard input: it is never an argument.
         let voice = String(LanguageTag.primary(language).prefix(3).filter { $0.isASCII && $0.isLetter })
-        let words: [String] = ["espeak-ng", "-v", voice, "-s", "150", "--stdin", "--stdout"]
+        let wordsAMinute = Int(clampingDouble: (pace * speed).rounded())
+        let words: [String] = ["espeak-ng", "-v", voice, "-s", String(wordsAMinute), "--stdin", "--stdout"]
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
         var child: pid_t = 0

@@ -38,9 +38,12 @@ public enum FliteVoice: String, Sendable, CaseIterable {
     }
 
     /// 16-bit PCM of a sentence and its rate. Blocks for a few milliseconds: run it on a worker.
-    public func synthesize(_ text: String) throws(SpeechError) -> (samples: [Int16], sampleRate: Int32) {
+    /// - Parameter speed: 1 is the voice's own pace.
+    public func synthesize(_ text: String, speed: Double = 1) throws(SpeechError) -> (
+        samples: [Int16], sampleRate: Int32
+    ) {
         guard let voice else { throw SpeechError("the flite voice \(rawValue) cannot be loaded") }
-        guard let wave = flite_text_to_wave(text, voice) else {
+        guard let wave = cflite_speak(text, voice, Float(speed)) else {
             throw SpeechError("flite could not speak the sentence")
         }
         defer { delete_wave(wave) }

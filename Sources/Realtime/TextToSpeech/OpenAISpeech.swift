@@ -11,6 +11,8 @@ public struct OpenAISpeech: TextToSpeech {
         public var apiKey: String?
         public var model = "gpt-4o-mini-tts"
         public var voice = "marin"
+        /// 1 is the voice's own pace; nil: nothing is said of it.
+        public var speed: Double?
         /// How to speak, for models that take it.
         public var instructions: String?
         /// Hertz of `response_format` pcm.
@@ -18,6 +20,8 @@ public struct OpenAISpeech: TextToSpeech {
         public init() {}
     }
 
+    /// Of `speed`.
+    static let speeds = 0.25...4.0
     /// Characters the service takes at once.
     private static let textLimit = 4_096
 
@@ -44,6 +48,7 @@ public struct OpenAISpeech: TextToSpeech {
             "response_format": "pcm",
         ]
         if let instructions = configuration.instructions { body["instructions"] = instructions }
+        if let speed = configuration.speed { body["speed"] = speed.clamped(to: Self.speeds) }
         var request = HTTPClientRequest(
             "POST", configuration.url + "/audio/speech", headers: [("content-type", "application/json")],
             body: Array(try JSONSerialization.data(withJSONObject: body)))

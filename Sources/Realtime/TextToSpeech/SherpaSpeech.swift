@@ -4,7 +4,9 @@ public import Pipeline
 
 /// Speech on this machine by sherpa-onnx: VITS voices (Piper's among them) that the operator puts into
 /// `speech-pack/tts/LANGUAGE/` (`docs/local-models.md`).
-public struct SherpaSpeech: TextToSpeech {
+public struct SherpaSpeech: AdjustableSpeech {
+    /// Of its `speed`.
+    static let speeds = 0.5...2.0
     private static let files = ["model.onnx", "tokens.txt"]
     private static let sampleRate: Int32 = 16_000
     /// Characters of one sentence, and samples made of it.
@@ -16,6 +18,8 @@ public struct SherpaSpeech: TextToSpeech {
 
     private let voices: [String: Voice]
     private let workers: WorkerPool
+    /// 1 is the voice's own pace.
+    private var speed = 1.0
 
     /// Loads every language that is there.
     /// - Throws: `SpeechError` that names the file that is missing or cannot be read.
@@ -38,6 +42,13 @@ public struct SherpaSpeech: TextToSpeech {
         self.workers = workers
     }
 
+    /// A language has one voice.
+    public func adjusted(voice: String?, speed: Double?) -> any TextToSpeech {
+        var adjusted = self
+        if let speed { adjusted.speed = speed.clamped(to: Self.speeds) }
+        return adjusted
+    }
+
     public func speaks(language: String) -> Bool { voices[LanguageTag.primary(language)] != nil }
 
     public func run(from input: Edge<Sentence>, to output: Edge<SynthesizedAudio>) async throws {
@@ -45,14 +56,14 @@ public struct SherpaSpeech: TextToSpeech {
             guard let voice = voices[LanguageTag.primary(sentence.language)] else {
                 throw SpeechError("text-to-speech/sherpa has no voice for \(sentence.language)", .unavailable)
             }
-            try await pieces.send(.audio(try await workers.run { try Self.speak(sentence.text, voice) }))
+            try await pieces.send(.audio(try await workers.run { try Self.speak(sentence.text, voice, speed) }))
         }.run(from: input, to: output)
     }
 
-    private static func speak(_ text: String, _ voice: Voice) throws -> [Int16] {
+    private static func speak(_ text: String, _ voice: Voice, _ speed: Double) throws -> [Int16] {
         var memory: UnsafeMutablePointer<Float>?
         var rate: Int32 = 0
-        let count = csherpa_voice_speak(voice.pointer, String(text.prefix(textLimit)), &memory, &rate)
+        let count = csherpa_voice_speak(voice.pointer, String(text.prefix(textLimit)), Float(speed), &memory, &rate)
         defer { free(memory) }
         guard let memory, count > 0, rate > 0 else { throw SpeechError("text-to-speech/sherpa gave no sound", .broken) }
         let samples = UnsafeBufferPointer(start: memory, count: min(Int(count), sampleLimit)).map { sample in

@@ -33,14 +33,17 @@ struct SQLiteDialect: Dialect {
     }
 
     func chunks(
-        _ columns: SQL, _ company: CompanyID, withAnyOf words: [String], limit: Int, _ transaction: any Transaction
+        _ columns: SQL, _ company: CompanyID, withAnyOf words: [String], in sets: [String]?, limit: Int,
+        _ transaction: any Transaction
     ) throws -> [Row] {
-        try transaction.rows(
+        let query = words.map { "\"\($0)\"" }.joined(separator: " OR ")
+        return try transaction.rows(
             """
             SELECT \(columns) FROM knowledge_index i
             JOIN knowledge_chunks c ON c.id = i.rowid JOIN knowledge k ON k.id = c.knowledge_id
-            WHERE knowledge_index MATCH ? AND k.company = ? ORDER BY bm25(knowledge_index), c.id LIMIT ?
-            """, words.map { "\"\($0)\"" }.joined(separator: " OR "), company, limit)
+            WHERE knowledge_index MATCH ? AND k.company = ? \(KnowledgeItems.isIn(sets))
+            ORDER BY bm25(knowledge_index), c.id LIMIT ?
+            """, arguments: [query, company] + (sets ?? []) + [limit])
     }
 
     func bytes(_ transaction: any Transaction) throws -> Int {

@@ -7,6 +7,8 @@ public struct KnowledgeItem: Sendable, Equatable, Codable {
     /// `kn-` and 8 hex digits.
     public var id: String
     public var kind: Kind
+    /// The set that it belongs to.
+    public var set: String
     /// The name of the source: the document's title, or the question.
     public var title: String
     public var answer: String?
@@ -14,16 +16,23 @@ public struct KnowledgeItem: Sendable, Equatable, Codable {
     public var chunkCount: Int
 
     public init(
-        id: String = "kn-" + ShortID.random(), kind: Kind, title: String, answer: String?, createdAt: Date,
-        chunkCount: Int
+        id: String = "kn-" + ShortID.random(), kind: Kind, set: String, title: String, answer: String?,
+        createdAt: Date, chunkCount: Int
     ) {
         self.id = id
+        self.set = set
         self.kind = kind
         self.title = title
         self.answer = answer
         self.createdAt = createdAt
         self.chunkCount = chunkCount
     }
+}
+
+/// A set of knowledge, as it is listed.
+public struct KnowledgeSet: Sendable, Equatable {
+    public var name: String
+    public var items: Int
 }
 
 /// A piece of an item, as a search finds it.
@@ -68,8 +77,10 @@ public struct KnowledgeItems: Sendable {
                     .conflict, .knowledgeFull, ["items": .number(Self.itemLimit), "pieces": .number(Self.chunkLimit)])
             }
             try work.transaction.run(
-                "INSERT INTO knowledge (id, kind, title, answer, created_at, company) VALUES (?, ?, ?, ?, ?, ?)",
-                item.id, item.kind.rawValue, item.title, item.answer, item.createdAt, company)
+                """
+                INSERT INTO knowledge (id, kind, set_name, title, answer, created_at, company)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """, item.id, item.kind.rawValue, item.set, item.title, item.answer, item.createdAt, company)
             for (position, chunk) in chunks.enumerated() {
                 let id: Int64? = try work.transaction.value(
                     """
@@ -92,46 +103,75 @@ public struct KnowledgeItems: Sendable {
         try await storage.forgetErased()
     }
 
+    /// What is in one of the sets; a condition that follows others.
+    static func isIn(_ sets: [String]?) -> SQL { sets.map { "AND k.set_name IN " + SQL.marks($0.count) } ?? "" }
+
     /// Newest first.
-    public func items(limit: Int) async throws(StoreError) -> [KnowledgeItem] {
+    /// - Parameters:
+    ///   - sets: that they are in; nil: in any.
+    ///   - kind: nil: of any.
+    public func items(in sets: [String]? = nil, of kind: KnowledgeItem.Kind? = nil, limit: Int)
+        async throws(StoreError) -> [KnowledgeItem]
+    {
         try await storage.read { [company] work in
             try work.transaction.rows(
                 """
                 SELECT k.*, (SELECT COUNT(*) FROM knowledge_chunks c WHERE c.knowledge_id = k.id) AS chunks
-                FROM knowledge k WHERE k.company = ? ORDER BY k.created_at DESC, k.id LIMIT ?
-                """, company, limit
+                FROM knowledge k WHERE k.company = ? AND (? IS NULL OR k.kind = ?) \(Self.isIn(sets))
+                ORDER BY k.created_at DESC, k.id LIMIT ?
+                """, arguments: [company, kind?.rawValue, kind?.rawValue] + (sets ?? []) + [limit]
             ).map { row in
                 KnowledgeItem(
                     id: try row["id"], kind: KnowledgeItem.Kind(rawValue: try row["kind"]) ?? .document,
-                    title: try row["title"], answer: try row["answer"], createdAt: try row["created_at"],
+                    set: try row["set_name"], title: try row["title"], answer: try row["answer"],
+                    createdAt: try row["created_at"],
                     chunkCount: try row["chunks"])
             }
+        }
+    }
+
+    /// Every set that has an item, by name.
+    public func sets() async throws(StoreError) -> [KnowledgeSet] {
+        try await storage.read { [company] work in
+            try work.transaction.rows(
+                """
+                SELECT set_name, COUNT(*) AS items FROM knowledge WHERE company = ? GROUP BY set_name ORDER BY set_name
+                """, company
+            ).map { KnowledgeSet(name: try $0["set_name"], items: try $0["items"]) }
         }
     }
 
     // MARK: Searching
 
     /// Pieces that hold one of the words, best first (BM25).
-    /// - Parameter words: letters and digits only.
-    public func pieces(withAnyOf words: [String], limit: Int) async throws(StoreError) -> [KnowledgePiece] {
+    /// - Parameters:
+    ///   - words: letters and digits only.
+    ///   - sets: that they are in; nil: in any.
+    public func pieces(withAnyOf words: [String], in sets: [String]? = nil, limit: Int)
+        async throws(StoreError) -> [KnowledgePiece]
+    {
         guard !words.isEmpty else { return [] }
         return try await storage.read { [company] work in
             try work.context.dialect.chunks(
-                KnowledgePiece.columns, company, withAnyOf: words, limit: limit, work.transaction
+                KnowledgePiece.columns, company, withAnyOf: words, in: sets, limit: limit, work.transaction
             ).map { try KnowledgePiece($0) }
         }
     }
 
     /// Pieces whose vectors are like one, best first.
-    /// - Parameter minimum: likeness below which a piece says nothing.
-    public func pieces(like vector: [Float], minimum: Float, limit: Int) async throws(StoreError) -> [KnowledgePiece] {
+    /// - Parameters:
+    ///   - sets: that they are in; nil: in any.
+    ///   - minimum: likeness below which a piece says nothing.
+    public func pieces(like vector: [Float], in sets: [String]? = nil, minimum: Float, limit: Int)
+        async throws(StoreError) -> [KnowledgePiece]
+    {
         try await storage.read { [company] work in
             var best: [(id: Int64, likeness: Float)] = []
             try work.transaction.each(
                 """
                 SELECT c.id AS id, c.vector AS vector FROM knowledge_chunks c JOIN knowledge k ON k.id = c.knowledge_id
-                WHERE k.company = ? AND c.vector IS NOT NULL
-                """, company
+                WHERE k.company = ? AND c.vector IS NOT NULL \(Self.isIn(sets))
+                """, arguments: [company] + (sets ?? [])
             ) { row in
                 let data: Data = try row["vector"]
                 guard data.count == vector.count * MemoryLayout<Float>.size else { return }

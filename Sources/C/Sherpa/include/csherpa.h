@@ -30,4 +30,5 @@ typedef struct csherpa_voice csherpa_voice;
 csherpa_voice *csherpa_voice_create(const csherpa *, const char *model, const char *tokens, const char *lexicon,
                                     const char *data_folder, int32_t threads);
 /* Speaks; returns the number of samples at *rate, which are the caller's to free(), or -1. */
-int32_t csherpa_voice_speak(const csherpa_voice *, const char *text, float **samples, int32_t *rate);
+int32_t csherpa_voice_speak(
+    const csherpa_voice *, const char *text, float speed, float **samples, int32_t *rate);
