@@ -54,6 +54,8 @@ public struct Routes: Sendable {
         public var mcp = MCPSettings()
         /// Of this program, as clients of the Model Context Protocol are told.
         public var version = "0"
+        /// Who may let calls begin with a version of an agent.
+        public var publishRole = Role.operator
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -209,6 +211,20 @@ public struct Routes: Sendable {
         add("GET", "/api/templates/{id}", .viewer, templates.one)
         add("PUT", "/api/templates/{id}", .operator, templates.replace)
         add("DELETE", "/api/templates/{id}", .operator, templates.remove)
+
+        let agents = AgentRoutes(services: services)
+        add("GET", "/api/agents", .viewer, agents.list)
+        add("POST", "/api/agents", .operator, agents.create)
+        add("POST", "/api/agents/check", .operator, agents.check)
+        add("GET", "/api/agents/{slug}", .viewer, agents.one)
+        add("PUT", "/api/agents/{slug}", .operator, agents.replace)
+        add("DELETE", "/api/agents/{slug}", .operator, agents.remove)
+        add("POST", "/api/agents/{slug}/publish", .operator, agents.publish)
+        add("GET", "/api/agents/{slug}/versions", .viewer, agents.versions)
+        add("GET", "/api/agents/{slug}/versions/{version}/diff", .viewer, agents.difference)
+        add("GET", "/api/agents/{slug}/effective", .viewer, agents.effective)
+        add("POST", "/api/agents/{slug}/simulate", .viewer, agents.simulate)
+        add("GET", "/api/schemas/agent.json", .viewer, agents.schema)
 
         let numbers = NumberRoutes(services: services)
         add("GET", "/api/do-not-call", .viewer, numbers.doNotCall)

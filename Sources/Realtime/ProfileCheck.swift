@@ -35,7 +35,7 @@ public struct ProfileCheck: Sendable {
             ("voice.tts_provider", profile.textToSpeech.provider, { speech.missing(textToSpeech: $0) }),
         ]
         if mode == .realtime {
-            named.append(("realtime.provider", profile.speechModel.provider, { realtime.missing($0) }))
+            named.append(("realtime.provider", profile.speechModel.provider, { realtime.missing(speechModel: $0) }))
         }
         return named.compactMap { field, provider, missing in
             guard let provider, let setting = missing(provider) else { return nil }
@@ -155,44 +155,5 @@ public struct ProfileCheck: Sendable {
                         "most": .text("\(speeds.upperBound)"),
                     ]))
         ]
-    }
-}
-
-extension SpeechSettings {
-    /// The setting that a recogniser lacks; nil: it can be used.
-    func missing(speechToText name: String) -> String? {
-        switch name {
-        case "deepgram": deepgram.lacksKey ? "DEEPGRAM_API_KEY" : nil
-        case "openai": transcription.lacksKey ? "OPENAI_API_KEY" : nil
-        // Its models are loaded at the start, where the configuration names it.
-        case "sherpa": speechToText.contains(name) ? nil : "stt.providers"
-        default: nil
-        }
-    }
-
-    func missing(languageModel name: String) -> String? {
-        lacksKey(chat: name) ? Self.chatProviders.first { $0.name == name }?.key : nil
-    }
-
-    func missing(textToSpeech name: String) -> String? {
-        switch name {
-        case "cartesia": cartesia.lacksKey ? "CARTESIA_API_KEY" : nil
-        case "elevenlabs": elevenLabs.lacksKey ? "ELEVENLABS_API_KEY" : nil
-        case "deepgram": deepgramSpeech.lacksKey ? "DEEPGRAM_API_KEY" : nil
-        case "openai": openAISpeech.lacksKey ? "OPENAI_API_KEY" : nil
-        case "sherpa": textToSpeech.contains(name) ? nil : "tts.providers"
-        default: nil
-        }
-    }
-}
-
-extension RealtimeSettings {
-    /// The setting that a speech model lacks; nil: it can be used.
-    func missing(_ name: String) -> String? {
-        switch name {
-        case "openai": openAI.url.host == OpenAIRealtime.vendorURL.host && openAI.apiKey == nil ? "OPENAI_API_KEY" : nil
-        case "gemini": gemini.url == GeminiLive.vendorURL && gemini.apiKey == nil ? "GEMINI_API_KEY" : nil
-        default: nil
-        }
     }
 }

@@ -48,6 +48,7 @@ public struct Work {
     public var audit: AuditRows { AuditRows(transaction: transaction) }
     public var usage: UsageRows { UsageRows(transaction: transaction) }
     public var companies: CompanyRows { CompanyRows(transaction: transaction, context: context) }
+    public var agents: AgentRows { AgentRows(transaction: transaction, context: context) }
 }
 
 /// The data of one server: what was acknowledged survives a power cut.

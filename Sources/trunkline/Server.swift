@@ -1,4 +1,5 @@
 // Over 400 lines: the one place that builds all parts of the server and connects them.
+internal import Agents
 import API
 import Bridge
 import Calls
@@ -90,6 +91,7 @@ final class Server: Sendable {
             authenticator.adopt(try await store.installation.accounts.sessions(at: Date()))
             try await authenticator.refresh(from: store)
             operators.replace(try await store.installation.operators())
+            try await store.load(numbers.agents)
             try await numbers.reload(from: store)
         }
 
@@ -176,6 +178,10 @@ final class Server: Sendable {
         let catalog = SpeechCatalog(
             settings.speech, network: network, embedded: speech.engines, local: local, report: report)
         self.catalog = catalog
+        numbers.agents.environment = settings.agentEnvironment(
+            support: settings.agentSupport(catalog) { own in
+                SpeechCatalog(own, network: network, embedded: speech.engines, local: local) { _ in }
+            })
         let modes = ConversationModes(realtime: settings.realtime, catalog: catalog, knowledge: knowledge)
         let carriers = settings.carriers.ready(client, publicURL: settings.http.publicURL)
         var analysis = CallAnalyst.Settings()
@@ -236,6 +242,7 @@ final class Server: Sendable {
         services.retentionDays = settings.store.retentionDays
         services.mcp = settings.mcp
         services.version = Trunkline.version
+        services.publishRole = settings.access.publishRole
         let routes = Routes(services)
         let streams = StreamServer(
             line: line, calls: settings.calls, settings: settings.streams, tickets: tickets, arrivals: arrivals

@@ -5,7 +5,9 @@ internal import JSON
 /// What routes take and give stands in the tables beside this file; a test walks them and the router in both
 /// directions.
 enum OpenAPI {
-    static let operations: [String: Operation] = [server, outbound, inbound, kept, companies, mcp].reduce(into: [:]) {
+    static let operations: [String: Operation] = [
+        server, outbound, inbound, kept, companies, agents, mcp,
+    ].reduce(into: [:]) {
         all, some in
         all.merge(some) { first, _ in first }
     }
@@ -77,6 +79,7 @@ enum OpenAPI {
         } else {
             responses[good] = ["description": "done"]
         }
+        if let idle = operation.idleStatus { responses[String(idle)] = responses[good] }
         if operation.contentType == "audio/wav" { responses["206"] = responses[good] }
         for (status, schema) in operation.others {
             var response: [String: JSONValue] = ["description": status < 400 ? "taken" : "what is wrong"]
@@ -96,6 +99,13 @@ enum OpenAPI {
         ]
         if let schema = operation.body.map({ Schema.reference($0.name) }) ?? operation.message {
             description["requestBody"] = ["required": true, "content": ["application/json": ["schema": schema]]]
+        }
+        if let document = operation.document {
+            description["requestBody"] = [
+                "required": true,
+                "content": .object(
+                    ["application/json": ["schema": document], AgentRequests.yaml: ["schema": document]]),
+            ]
         }
         if isOpen { description["security"] = [] }
         return .object(description)

@@ -1,3 +1,4 @@
+internal import Agents
 public import Foundation
 public import Net
 internal import Realtime
@@ -56,8 +57,10 @@ public final class InboundRouter: Sendable {
         var person: Operator?
         /// The number's; of one that is in the configuration alone, `default`.
         var company = CompanyID.default
-        /// What the AI is to do.
+        /// What the AI is to do, as far as no agent says it.
         var brief: Brief
+        /// Who answers; nil: the configuration does.
+        var agent: AgentVersion?
     }
 
     private func settings(of company: CompanyID) -> CallSettings {
@@ -68,12 +71,12 @@ public final class InboundRouter: Sendable {
     func destination(of number: String?) throws(Refusal) -> Destination {
         let inbound = settings.inbound
         guard inbound.isEnabled else { throw .unknownNumber }
-        guard let number else { return Destination(brief: inbound.brief) }
+        guard let number else { return Destination(brief: inbound.brief, agent: usualAgent) }
         let known = operators.with(number: number)
         let company = known?.company ?? numbers.owner(of: number) ?? .default
         let base = settings(of: company).inbound.brief
-        let own = numbers.brief(for: number, base: base)
-        if known == nil, own == nil, let listed = inbound.numbers {
+        let own = numbers.brief(for: number, base: base), agent = numbers.agent(for: number)
+        if known == nil, own == nil, agent == nil, let listed = inbound.numbers {
             let plan = settings.routing.plan
             let key = plan.key(number)
             guard listed.contains(where: { plan.key($0) == key }) else { throw .unknownNumber }
@@ -83,8 +86,18 @@ public final class InboundRouter: Sendable {
             brief.greetingTemplate =
                 known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language)
         }
-        return Destination(person: known, company: company, brief: brief)
+        return Destination(
+            person: known, company: company, brief: brief,
+            agent: agent ?? (own == nil && company == .default ? usualAgent : nil))
     }
+
+    /// `inbound.agent`
+    private var usualAgent: AgentVersion? {
+        settings.inbound.agent.flatMap(AgentName.init).flatMap { numbers.agents.version($0, of: .default) }
+    }
+
+    /// Whose days and hours an agent's texts tell.
+    var zone: TimeZone { numbers.agents.environment.timeZone }
 
     /// Takes a place for a call, which `release` gives back.
     func admit(_ company: CompanyID) throws(Refusal) -> (line: CallLine, loop: EventLoop) {

@@ -1,37 +1,66 @@
+public import Agents
 internal import Foundation
 internal import Realtime
 public import Store
 internal import Synchronization
 
+/// What numbers are assigned to, by their keys (`NumberingPlan`).
+struct NumberAssignments: Sendable {
+    var owners: [String: CompanyID] = [:]
+    var templates: [String: CallTemplate] = [:]
+    var agents: [String: (company: CompanyID, name: AgentName, number: String)] = [:]
+
+    mutating func add(_ other: NumberAssignments) {
+        owners.merge(other.owners) { $1 }
+        templates.merge(other.templates) { $1 }
+        agents.merge(other.agents) { $1 }
+    }
+}
+
 /// Whose each number is, and what the AI does for its callers, in memory for the SIP thread.
 public final class NumberDirectory: Sendable {
     private let plan: NumberingPlan
-    private let numbers = Mutex<[String: (company: CompanyID, template: CallTemplate?)]>([:])
+    public let agents: AgentDirectory
+    private let assigned = Mutex(NumberAssignments())
 
-    public init(plan: NumberingPlan) { self.plan = plan }
+    public init(plan: NumberingPlan, agents: AgentDirectory = AgentDirectory()) {
+        self.plan = plan
+        self.agents = agents
+    }
 
     /// Takes over what the store has.
     public func reload(from store: CallStore) async throws(StoreError) {
-        var found: [String: (company: CompanyID, template: CallTemplate?)] = [:]
-        for company in store.companies.ids {
-            for (key, template) in try await store.of(company).assignments() { found[key] = (company, template) }
-        }
+        var found = NumberAssignments()
+        for company in store.companies.ids { found.add(try await store.of(company).assignments()) }
         let known = found
-        numbers.withLock { $0 = known }
+        agents.pin(try await store.pinned(known.agents.values.map { ($0.company, $0.name) }))
+        assigned.withLock { $0 = known }
     }
 
     /// nil: it is nobody's of `POST /api/numbers`.
-    func owner(of number: String) -> CompanyID? { numbers.withLock { $0[plan.key(number)]?.company } }
+    func owner(of number: String) -> CompanyID? { assigned.withLock { $0.owners[plan.key(number)] } }
 
     /// nil: the number has no template of its own.
     /// - Parameter base: for what a template does not tell.
     func brief(for number: String, base: Brief) -> Brief? {
-        guard let template = numbers.withLock({ $0[plan.key(number)]?.template }) else { return nil }
+        guard let template = assigned.withLock({ $0.templates[plan.key(number)] }) else { return nil }
         var brief = base
         brief.purpose = template.purpose
         brief.questions = template.questions
         brief.language = template.language ?? base.language
         brief.greetingTemplate = template.greeting ?? base.greetingTemplate
         return brief
+    }
+
+    /// The agent that answers the number's callers; nil: it has none of its own.
+    func agent(for number: String) -> AgentVersion? {
+        guard let (company, name, _) = assigned.withLock({ $0.agents[plan.key(number)] }) else { return nil }
+        return agents.version(name, of: company)
+    }
+
+    /// The numbers that name an agent, by its slug.
+    public func numbers(of company: CompanyID) -> [String: [String]] {
+        let entries = assigned.withLock { $0.agents.values.filter { $0.company == company } }
+        return Dictionary(grouping: entries, by: \.name.slug).mapValues { $0.map(\.number).sorted() }
     }
 }

@@ -47,17 +47,19 @@ public final class ProviderArrivals: Sendable {
                 destination = try router.destination(of: to)
                 line = try router.admit(destination.company).line
             } catch { return .refused(error) }
-            let record = Call(
+            var record = Call(
                 arrivalOf: providerCallID, from: from ?? Self.unknown, to: to ?? Self.unknown, at: destination,
                 maxDuration: router.settings.maxCallDuration, createdAt: router.now())
             let settings = router.settings.of(line.store.companies.known(record.company))
+            record.take(destination, in: settings, zone: router.zone)
             let call = ArrivedCall(record, by: carrier, line: line, settings: settings, now: router.now)
             call.expect()
             if carrier != nil { state.calls[providerCallID] = call }
+            let company = record.company
             Task {
                 await call.run()
                 if carrier != nil { self.forget(providerCallID) }
-                router.release(record.company)
+                router.release(company)
             }
             return .taken(record.id)
         }

@@ -1,4 +1,5 @@
-internal import Foundation
+internal import Agents
+public import Foundation
 public import Problems
 internal import Realtime
 internal import Store
@@ -41,6 +42,9 @@ extension CallStore {
             try work.calls.insert(try StoredCall.row(call))
             if let request { try work.requests.keep(call.company, request, at: now) }
             if let audit { try work.audit.append(call.company, audit) }
+            if let agent = call.agent {
+                try work.agents.note(call.company, call: call.id, slug: agent.slug, version: agent.version)
+            }
             let warnings = uses.filter(\.isNearWithOneMore).map { $0.event(of: call, at: now) }
             return (.stored, try (events + warnings).map { try append($0, of: call, work) })
         }

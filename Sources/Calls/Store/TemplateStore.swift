@@ -1,3 +1,4 @@
+internal import Agents
 public import Foundation
 public import Realtime
 public import Store
@@ -50,15 +51,18 @@ extension CompanyStore {
         try await storage.templates(company).remove(id)
     }
 
-    /// The company's own numbers, with the templates of those that have one.
-    func assignments() async throws(StoreError) -> [String: CallTemplate?] {
+    /// The company's own numbers, with what they have: a template or an agent.
+    func assignments() async throws(StoreError) -> NumberAssignments {
         let templates = Dictionary(try await templates().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        var found: [String: CallTemplate?] = [:]
+        var found = NumberAssignments()
         var cursor: Int64?
         repeat {
             let page = try await numbers.callerNumbers(limit: 500, cursor: cursor)
             for number in page.items {
-                found.updateValue(number.templateID.flatMap { templates[$0] }, forKey: store.plan.key(number.number))
+                let key = store.plan.key(number.number)
+                found.owners[key] = company
+                found.templates[key] = number.templateID.flatMap { templates[$0] }
+                found.agents[key] = number.agent.flatMap(AgentName.init).map { (company, $0, number.number) }
             }
             cursor = page.nextCursor
         } while cursor != nil

@@ -29,7 +29,7 @@ public struct RealtimeSettings: Sendable {
 
     /// Those that are set up, of the ones that are to be tried; all of them where none is.
     public var usableProviders: [String] {
-        let usable = providers.filter { missing($0) == nil }
+        let usable = providers.filter { missing(speechModel: $0) == nil }
         return usable.isEmpty ? providers : usable
     }
 
