@@ -9,6 +9,7 @@ import time
 import pytest
 from api_client import GOOD, fields
 from conftest import KEY
+from inbound_calls import FAST, REFUSED, Phone, inbound
 
 SALON = {
     "slug": "salon",
@@ -372,3 +373,46 @@ def test_agents_as_files(make_server, tmp_path):
     agent = next(item for item in server.request("GET", "/api/agents")[1]["items"] if item["slug"] == "salon")
     assert (agent["live"], agent["latest"]) == (1, 2)
     assert run("check", str(folder / "none.yaml")).returncode == 1
+
+
+def test_a_numbers_agent_answers(make_server):
+    server = make_server(**FAST, TRUNKLINE_INBOUND_AGENT="reception")
+
+    def ring(number):
+        """A call whose offer is refused: its record is all that is wanted."""
+        known = len(inbound(server))
+        assert Phone(server, number).status("INVITE", "Content-Type: application/sdp\r\n", REFUSED) == 488
+        deadline = time.time() + 10
+        while len(inbound(server)) == known:
+            assert time.time() < deadline, inbound(server)
+            time.sleep(0.05)
+        call_id = inbound(server)[0]["inbound_id"]
+        return server.request("GET", f"/api/inbound/{call_id}")[1]
+
+    hair = {"slug": "hair", "name": "Hair", "purpose": "You book visits for {{caller.number}}.", "language": "en-GB"}
+    for body in (hair, {"slug": "reception", "name": "Reception", "purpose": "You take calls."}):
+        assert server.request("POST", "/api/agents", body)[0] == 201
+    # Callers give no variables.
+    assert server.request("POST", "/api/agents", SALON)[0] == 201
+    assert fields(server.request("POST", "/api/numbers", {"number": "0255509999", "agent": "salon"})[1]) == [
+        "agent.variables.name"
+    ]
+    assert server.request("POST", "/api/numbers", {"number": "0255509999", "agent": "hair"})[0] == 201
+    assert server.request("POST", "/api/numbers", {"number": "0255508888", "agent": "hair@1"})[0] == 201
+    assert put(server, {**hair, "purpose": "You sell."}, '"v1"', slug="hair")[0] == 201
+    for number, agent, purpose in [
+        ("0255509999", {"slug": "hair", "version": 2}, "You sell."),
+        ("0255508888", {"slug": "hair", "version": 1}, "You book visits for 01098765432."),
+        ("0255507777", {"slug": "reception", "version": 1}, "You take calls."),
+    ]:
+        call = ring(number)
+        assert call["called_number"] == number and call["agent"] == agent, call
+        assert call["purpose"] == purpose and call["questions"] == []
+        assert server.request("GET", f"/api/inbound/{call['inbound_id']}/result")[1]["agent"] == agent
+    used = {item["slug"]: item["used_by"]["numbers"] for item in server.request("GET", "/api/agents")[1]["items"]}
+    assert used == {"default": 0, "hair": 2, "reception": 0, "salon": 0}
+    assert server.request("DELETE", "/api/agents/reception")[1]["params"]["numbers"] == ["inbound.agent"]
+    # As it was after a restart.
+    server.kill()
+    server.start()
+    assert ring("0255508888")["agent"] == {"slug": "hair", "version": 1}
