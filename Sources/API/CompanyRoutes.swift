@@ -234,8 +234,11 @@ extension CompanyRoutes {
                 components[line.component, default: [:]][line.unit] = .number(Double(quantity))
             }
         }
+        let recorded = try await services.installation.recordedBytes(
+            company, recordings: services.settings.recordingsFolder)
         return Routes.json([
-            "slug": .string(company.rawValue), "month": .string(month), "calls": .number(Double(calls)),
+            "slug": .string(company.rawValue), "storage_bytes": .number(Double(recorded)), "month": .string(month),
+            "calls": .number(Double(calls)),
             "minutes": .number((Double(milliseconds) / 600).rounded() / 100),
             "components": .array(
                 components.sorted { $0.key < $1.key }.map {

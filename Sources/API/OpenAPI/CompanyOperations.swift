@@ -22,7 +22,8 @@ extension OpenAPI {
             answer: Schema.object(
                 [
                     "slug": Schema.text, "month": Schema.text, "calls": Schema.count,
-                    "minutes": ["type": "number", "minimum": 0], "components": Schema.list(Schema.any),
+                    "minutes": ["type": "number", "minimum": 0], "storage_bytes": Schema.count,
+                    "components": Schema.list(Schema.any),
                     "cost": Schema.list(Schema.any),
                 ], required: ["slug", "month", "calls", "minutes", "components", "cost"]),
             problems: [404, 503]),

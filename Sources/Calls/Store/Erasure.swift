@@ -3,7 +3,7 @@ public import Store
 
 extension CallStore {
     /// Characters of a call's id at the beginning of a recording's name.
-    private static let idLength = 11
+    static let idLength = 11
 
     /// Erases ended calls with all that was kept of them: transcript, events, messages of the outbox, recordings.
     /// Nothing of it stays in the database's files. Returns how many there were.

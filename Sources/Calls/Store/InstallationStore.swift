@@ -84,6 +84,18 @@ public struct InstallationStore: Sendable {
         try await reloadCompanies()
     }
 
+    /// Bytes of a company's recordings, as they lie there now.
+    public func recordedBytes(_ slug: CompanyID, recordings folder: String) async throws(StoreError) -> Int64 {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let own = try await storage.read { work in
+            try names.filter { try work.calls.audience(of: String($0.prefix(CallStore.idLength)))?.company == slug }
+        }
+        return own.reduce(0) { sum, name in
+            let size = try? FileManager.default.attributesOfItem(atPath: folder + "/" + name)[.size] as? NSNumber
+            return sum + (size?.int64Value ?? 0)
+        }
+    }
+
     /// - Parameter month: `2026-11`.
     public func usage(_ slug: CompanyID, month: String) async throws(StoreError) -> [UsageRows.Line] {
         try await storage.read { try $0.usage.lines(slug, month: month) }

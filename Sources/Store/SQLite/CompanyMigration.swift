@@ -34,6 +34,7 @@ extension Migrations {
         CREATE INDEX calls_by_caller ON calls(company, local_key, position);
         CREATE INDEX events_by_company ON events(company, id);
         CREATE INDEX deliveries_by_company ON deliveries(company, id);
+        CREATE INDEX deliveries_by_state ON deliveries(company, state, id);
         DROP INDEX audit_by_action;
         CREATE INDEX audit_by_action ON audit(company, action, id);
         CREATE INDEX audit_by_company ON audit(company, id);
