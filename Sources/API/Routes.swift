@@ -90,6 +90,7 @@ public struct Routes: Sendable {
 
         /// What the principal's company has: whatever is asked for by id, list or search is read from it.
         func store(_ principal: Principal) -> CompanyStore { calls.of(principal.company) }
+        func store(of company: CompanyID) -> CompanyStore { calls.of(company) }
         /// For the server's own work, not for what somebody asks for.
         var installation: InstallationStore { calls.installation }
         var companies: CompanyDirectory { calls.companies }

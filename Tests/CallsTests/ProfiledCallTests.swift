@@ -1,3 +1,4 @@
+import Agents
 import Foundation
 import Net
 import Pipeline

@@ -9,7 +9,7 @@ import Testing
     private func open(_ folder: String) throws -> (storage: Storage, items: KnowledgeItems) {
         let reading = Reading(number: { $0 }, words: { $0.lowercased().split(separator: " ").map(String.init) })
         let storage = try Storage(folder: folder, vault: Vault(), reading: reading)
-        return (storage, storage.knowledge)
+        return (storage, storage.knowledge(.default))
     }
 
     private func add(_ title: String, to set: String, _ items: KnowledgeItems, vector: [Float] = []) async throws {

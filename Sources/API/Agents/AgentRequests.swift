@@ -96,7 +96,7 @@ extension Routes.Services {
     func agent(_ name: AgentName, of company: CompanyID) async throws(StoreError) -> AgentVersion? {
         if name.slug == AgentReference.defaultSlug { return name.version ?? 0 == 0 ? configuredAgent : nil }
         if let known = agents.version(name, of: company) { return known }
-        guard let version = name.version, let found = try await store.agent(name.slug, version: version, of: company),
+        guard let version = name.version, let found = try await store(of: company).agent(name.slug, version: version),
             found.agent.archivedAt == nil
         else { return nil }
         return found.version

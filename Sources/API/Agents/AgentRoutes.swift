@@ -15,7 +15,7 @@ struct AgentRoutes: Sendable {
     // MARK: Reading
 
     func list(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let (agents, queued) = try await services.calls.agents(of: principal.company)
+        let (agents, queued) = try await services.store(principal).agents()
         let numbers = services.numbers.numbers(of: principal.company)
         let items = agents.map {
             AgentPayloads.agent($0, numbers: numbers[$0.slug]?.count ?? 0, queued: queued[$0.slug] ?? 0)
@@ -63,7 +63,7 @@ struct AgentRoutes: Sendable {
         }
         let agent = try await agent(slug, principal)
         let number = wanted ?? (usual == .live ? agent.live : agent.latest)
-        guard let found = try await services.calls.agent(slug, version: number, of: principal.company) else {
+        guard let found = try await services.store(principal).agent(slug, version: number) else {
             throw Self.noVersion(number)
         }
         return found.version
@@ -74,7 +74,7 @@ struct AgentRoutes: Sendable {
     }
 
     private func agent(_ slug: String, _ principal: Principal) async throws -> StoredAgent {
-        guard let agent = try await services.calls.agent(slug, of: principal.company) else {
+        guard let agent = try await services.store(principal).agent(slug) else {
             throw APIError.notFound(.noAgentNamed, ["slug": .text(String(slug.prefix(AgentName.lengthLimit)))])
         }
         return agent
@@ -87,8 +87,8 @@ struct AgentRoutes: Sendable {
         let slug = request.parameters["slug"] ?? "", limit = query.integer("limit") ?? 50
         if slug == AgentReference.defaultSlug { return Routes.json(["items": [], "next_cursor": .null]) }
         let agent = try await agent(slug, principal)
-        let found = try await services.calls.agentVersions(
-            slug, of: principal.company, before: before, limit: limit + 1)
+        let found = try await services.store(principal).agentVersions(
+            slug, before: before, limit: limit + 1)
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last.map { Int64($0.version) } : nil
         return Routes.json([
@@ -157,7 +157,7 @@ struct AgentRoutes: Sendable {
         let text = JSONValue.object(members).text
         let created: CallStore.AgentCreation
         do {
-            created = try await services.calls.createAgent(
+            created = try await services.store(principal).createAgent(
                 checker.document, deed(principal, note: query.text("note")),
                 request: try AgentRequests.repeatable(request, principal, checker.document, answer: text),
                 in: services.agents)
@@ -194,7 +194,7 @@ struct AgentRoutes: Sendable {
         if publishes { try mayPublish(principal) }
         let change: CallStore.AgentChange
         do throws(StoreError) {
-            change = try await services.calls.changeAgent(
+            change = try await services.store(principal).changeAgent(
                 slug, to: checker.document, deed(principal, note: query.text("note")),
                 expected: AgentRequests.expected(request), publishes: publishes, in: services.agents)
         } catch { throw APIError.agent(error) }
@@ -221,7 +221,7 @@ struct AgentRoutes: Sendable {
         try mayPublish(principal)
         let agent: StoredAgent
         do throws(StoreError) {
-            agent = try await services.calls.publishAgent(
+            agent = try await services.store(principal).publishAgent(
                 slug, version: fields.integer("version") ?? 0, deed(principal, note: fields.text("note")),
                 in: services.agents)
         } catch { throw APIError.agent(error) }
@@ -239,7 +239,7 @@ struct AgentRoutes: Sendable {
             throw APIError(409, "in_use", .agentInUse, ["numbers": .words(Array(users.prefix(20)))])
         }
         do throws(StoreError) {
-            try await services.calls.archiveAgent(slug, deed(principal, note: nil), in: services.agents)
+            try await services.store(principal).archiveAgent(slug, deed(principal, note: nil), in: services.agents)
         } catch { throw APIError.agent(error) }
         return HTTPResponse(status: 204)
     }

@@ -38,7 +38,7 @@ extension CallStore {
 
     // MARK: Reading
 
-    public func agents(of company: CompanyID) async throws(StoreError) -> (agents: [StoredAgent], queued: [String: Int])
+    func agents(of company: CompanyID) async throws(StoreError) -> (agents: [StoredAgent], queued: [String: Int])
     {
         try await storage.read { work in
             let queued = try work.agents.queuedCalls(company, usual: AgentReference.defaultSlug)
@@ -46,13 +46,13 @@ extension CallStore {
         }
     }
 
-    public func agent(_ slug: String, of company: CompanyID) async throws(StoreError) -> StoredAgent? {
+    func agent(_ slug: String, of company: CompanyID) async throws(StoreError) -> StoredAgent? {
         try await storage.read { try $0.agents.agent(company, slug) }
     }
 
     /// An agent and one version of it, of one moment. nil: there is none.
     /// - Parameter version: nil: the live one.
-    public func agent(_ slug: String, version: Int?, of company: CompanyID) async throws(StoreError) -> (
+    func agent(_ slug: String, version: Int?, of company: CompanyID) async throws(StoreError) -> (
         agent: StoredAgent, version: AgentVersion
     )? {
         try await storage.read { work in
@@ -72,7 +72,7 @@ extension CallStore {
     }
 
     /// Newest first, without documents.
-    public func agentVersions(_ slug: String, of company: CompanyID, before: Int, limit: Int) async throws(StoreError)
+    func agentVersions(_ slug: String, of company: CompanyID, before: Int, limit: Int) async throws(StoreError)
         -> [StoredAgentVersion]
     {
         try await storage.read { try $0.agents.versions(company, slug, before: before, limit: limit) }
@@ -106,7 +106,7 @@ extension CallStore {
     /// - Parameters:
     ///   - document: as `AgentChecker` has passed it.
     ///   - request: nil: the client does not repeat it.
-    public func createAgent(
+    func createAgent(
         _ document: JSONValue, _ deed: AgentDeed, request: RepeatableRequest? = nil, in directory: AgentDirectory
     ) async throws(StoreError) -> AgentCreation {
         let agent = StoredAgent(
@@ -119,7 +119,7 @@ extension CallStore {
             try work.agents.insert(deed.company, agent, deed.version(1, document))
             if let request { try work.requests.keep(deed.company, request, at: deed.at) }
             try work.audit.append(deed.company, deed.audit("agent.create", agent.slug, version: 1))
-            return (.stored(agent), [try append(deed.published(agent), of: nil, work)])
+            return (.stored(agent), [try append(deed.published(agent), of: deed.company, work)])
         }
         if case .stored(let agent) = created { tell(directory, agent, document, deed.company) }
         return created
@@ -129,7 +129,7 @@ extension CallStore {
     /// - Parameters:
     ///   - expected: versions of which one must be the latest; nil: any may be.
     ///   - publishes: it becomes the live one.
-    public func changeAgent(
+    func changeAgent(
         _ slug: String, to document: JSONValue, _ deed: AgentDeed, expected: Set<Int>?, publishes: Bool,
         in directory: AgentDirectory
     ) async throws(StoreError) -> AgentChange {
@@ -153,7 +153,7 @@ extension CallStore {
             }
             let action = isNew ? "agent.change" : "agent.publish"
             try work.audit.append(deed.company, deed.audit(action, slug, version: agent.latest))
-            return (.stored(agent, isNew: isNew), isMoved ? [try append(deed.published(agent), of: nil, work)] : [])
+            return (.stored(agent, isNew: isNew), isMoved ? [try append(deed.published(agent), of: deed.company, work)] : [])
         }
         if case .stored(let agent, _) = change, agent.live == agent.latest {
             tell(directory, agent, document, deed.company)
@@ -162,7 +162,7 @@ extension CallStore {
     }
 
     /// Makes a version the live one.
-    public func publishAgent(_ slug: String, version: Int, _ deed: AgentDeed, in directory: AgentDirectory)
+    func publishAgent(_ slug: String, version: Int, _ deed: AgentDeed, in directory: AgentDirectory)
         async throws(StoreError) -> StoredAgent
     {
         let (agent, document) = try await write { [self] work -> ((StoredAgent, JSONValue), [CallEvent]) in
@@ -175,14 +175,14 @@ extension CallStore {
             agent.revision += 1
             try work.agents.update(deed.company, agent)
             try work.audit.append(deed.company, deed.audit("agent.publish", slug, version: version))
-            return ((agent, wanted.document), [try append(deed.published(agent), of: nil, work)])
+            return ((agent, wanted.document), [try append(deed.published(agent), of: deed.company, work)])
         }
         tell(directory, agent, document, deed.company)
         return agent
     }
 
     /// Takes an agent out of use; its versions stay.
-    public func archiveAgent(_ slug: String, _ deed: AgentDeed, in directory: AgentDirectory) async throws(StoreError) {
+    func archiveAgent(_ slug: String, _ deed: AgentDeed, in directory: AgentDirectory) async throws(StoreError) {
         let agent = try await storage.write { work in
             var agent = try Self.open(slug, of: deed.company, work)
             agent.archivedAt = deed.at
@@ -218,6 +218,67 @@ extension StoredAgent {
         publishedAt = deed.at
         publishedBy = deed.by
         publishNote = deed.note
+    }
+}
+
+/// The agents of the company.
+extension CompanyStore {
+    public func agents() async throws(StoreError) -> (agents: [StoredAgent], queued: [String: Int]) {
+        try await store.agents(of: company)
+    }
+
+    public func agent(_ slug: String) async throws(StoreError) -> StoredAgent? {
+        try await store.agent(slug, of: company)
+    }
+
+    /// - Parameter version: nil: the live one.
+    public func agent(_ slug: String, version: Int?) async throws(StoreError) -> (
+        agent: StoredAgent, version: AgentVersion
+    )? {
+        try await store.agent(slug, version: version, of: company)
+    }
+
+    /// Newest first, without documents.
+    public func agentVersions(_ slug: String, before: Int, limit: Int) async throws(StoreError)
+        -> [StoredAgentVersion]
+    {
+        try await store.agentVersions(slug, of: company, before: before, limit: limit)
+    }
+
+    public func createAgent(
+        _ document: JSONValue, _ deed: CallStore.AgentDeed, request: RepeatableRequest? = nil,
+        in directory: AgentDirectory
+    ) async throws(StoreError) -> CallStore.AgentCreation {
+        try await store.createAgent(document, own(deed), request: request, in: directory)
+    }
+
+    /// Stores a new version, unless the latest one says the same.
+    public func changeAgent(
+        _ slug: String, to document: JSONValue, _ deed: CallStore.AgentDeed, expected: Set<Int>?, publishes: Bool,
+        in directory: AgentDirectory
+    ) async throws(StoreError) -> CallStore.AgentChange {
+        try await store.changeAgent(
+            slug, to: document, own(deed), expected: expected, publishes: publishes, in: directory)
+    }
+
+    /// Makes a version the live one.
+    public func publishAgent(
+        _ slug: String, version: Int, _ deed: CallStore.AgentDeed, in directory: AgentDirectory
+    ) async throws(StoreError) -> StoredAgent {
+        try await store.publishAgent(slug, version: version, own(deed), in: directory)
+    }
+
+    /// Takes an agent out of use; its versions stay.
+    public func archiveAgent(_ slug: String, _ deed: CallStore.AgentDeed, in directory: AgentDirectory)
+        async throws(StoreError)
+    {
+        try await store.archiveAgent(slug, own(deed), in: directory)
+    }
+
+    private func own(_ deed: CallStore.AgentDeed) -> CallStore.AgentDeed {
+        var deed = deed
+        deed.company = company
+        return deed
     }
 }
 

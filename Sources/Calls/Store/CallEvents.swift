@@ -44,6 +44,12 @@ extension CallStore {
         guard let (company, own) = told else {
             throw StoreError(.notFound, .noCallNamed, ["id": .text(event.callID)])
         }
+        return try append(event, of: company, alsoTo: own, work)
+    }
+
+    /// Of a company, and perhaps of no call.
+    /// - Parameter own: an address that is told beside the company's.
+    func append(_ event: CallEvent, of company: CompanyID, alsoTo own: String? = nil, _ work: Work) throws -> CallEvent {
         let stored = try work.events.append(company, event)
         var urls = endpoints(of: company).filter { $0.events?.contains(event.name) ?? true }.map(\.url)
         if let own { urls.append(own) }
