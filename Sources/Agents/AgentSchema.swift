@@ -23,10 +23,10 @@ extension AgentForm {
             let required = branches.filter {
                 if case .leaf(let leaf) = $0.tree { leaf.isRequired } else { false }
             }.map { JSONValue.string($0.name) }
-            let properties = branches.map { branch in
-                if case .group = branch.tree { (branch.name, optional(schema(branch.tree))) } else {
-                    (branch.name, schema(branch.tree))
-                }
+            let properties = branches.map { branch -> (String, JSONValue) in
+                let member = schema(branch.tree)
+                guard case .group = branch.tree else { return (branch.name, member) }
+                return (branch.name, optional(member))
             }
             var members: [String: JSONValue] = [
                 "type": "object", "additionalProperties": false,

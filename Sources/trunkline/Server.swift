@@ -1,6 +1,6 @@
 // Over 400 lines: the one place that builds all parts of the server and connects them.
-internal import Agents
 import API
+internal import Agents
 import Bridge
 import Calls
 import Delivery
