@@ -30,7 +30,7 @@ import Testing
         embeddings.url = "http://127.0.0.1:9"
         func knowledge(_ configuration: Embeddings.Configuration) -> KnowledgeStore {
             KnowledgeStore(
-                storage.knowledge,
+                storage,
                 embeddings: Embeddings(configuration, network: SpeechNetwork(client: client, loops: []))
             ) { text in problems.withLock { $0.append(text) } }
         }
