@@ -27,7 +27,7 @@ import Testing
         ) { _ in }
         let modes = ConversationModes(
             realtime: realtime, catalog: catalog,
-            knowledge: KnowledgeStore(storage.knowledge, embeddings: nil) { _ in })
+            knowledge: KnowledgeStore(storage, embeddings: nil) { _ in })
         return modes.modes(of: ConversationRequest(language: "en", profile: profile), UsageMeter()).map(\.name)
     }
 

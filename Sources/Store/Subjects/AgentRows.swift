@@ -138,8 +138,8 @@ public struct AgentRows {
         let rows = try transaction.rows(
             """
             SELECT COALESCE(a.slug, ?) AS slug, COUNT(*) AS count FROM calls c
-            LEFT JOIN call_agents a ON a.call_id = c.id WHERE c.state = ? AND COALESCE(a.company, ?) = ? GROUP BY 1
-            """, usual, CallState.queued, company.rawValue, company.rawValue)
+            LEFT JOIN call_agents a ON a.call_id = c.id WHERE c.state = ? AND c.company = ? GROUP BY 1
+            """, usual, CallState.queued, company.rawValue)
         return try rows.reduce(into: [:]) { $0[try $1["slug"]] = try $1["count"] }
     }
 
