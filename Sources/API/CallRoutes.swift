@@ -1,3 +1,4 @@
+// Over 400 lines: the operations on one call, a few lines each; what they share would be torn apart.
 internal import Agents
 internal import Bridge
 internal import Calls

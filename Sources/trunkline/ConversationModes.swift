@@ -42,7 +42,9 @@ struct ConversationModes: Sendable {
     /// machine, so no vectors are asked for.
     private func knowledge(of request: ConversationRequest) -> KnowledgeStore? {
         let profile = request.profile, sets = profile?.knowledge.sets ?? [KnowledgeStore.defaultSet]
-        return sets.isEmpty ? nil : knowledge.of(request.company).limited(
+        return sets.isEmpty
+            ? nil
+            : knowledge.of(request.company).limited(
                 to: sets, byWordsAlone: profile?.mode == .embedded)
     }
 }

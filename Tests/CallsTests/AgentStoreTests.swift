@@ -57,7 +57,9 @@ import Testing
         let envelope = try #require(try await kept.store.events(after: 0).first?.envelope)
         #expect(envelope.hasSuffix(#","by":"op","slug":"salon","version":1}"#) && !envelope.contains("outbound_id"))
         #expect(
-            try await kept.store.of(.default).audit.page(action: nil, limit: 9, cursor: nil).items.map(\.action) == ["agent.create"])
+            try await kept.store.of(.default).audit.page(action: nil, limit: 9, cursor: nil).items.map(\.action) == [
+                "agent.create"
+            ])
         await #expect(throws: StoreError(.conflict, .slugTaken)) { try await kept.create() }
         try await kept.store.archiveAgent("salon", kept.deed(), in: kept.directory)
         #expect(try kept.live() == nil)

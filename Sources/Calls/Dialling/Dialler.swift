@@ -1,3 +1,4 @@
+// Over 400 lines: one actor answers for every call that is not ended; its queue and its live calls are one state.
 public import Bridge
 public import Foundation
 internal import Logging

@@ -38,8 +38,7 @@ extension CallStore {
 
     // MARK: Reading
 
-    func agents(of company: CompanyID) async throws(StoreError) -> (agents: [StoredAgent], queued: [String: Int])
-    {
+    func agents(of company: CompanyID) async throws(StoreError) -> (agents: [StoredAgent], queued: [String: Int]) {
         try await storage.read { work in
             let queued = try work.agents.queuedCalls(company, usual: AgentReference.defaultSlug)
             return (try work.agents.all(company), queued)
@@ -153,7 +152,9 @@ extension CallStore {
             }
             let action = isNew ? "agent.change" : "agent.publish"
             try work.audit.append(deed.company, deed.audit(action, slug, version: agent.latest))
-            return (.stored(agent, isNew: isNew), isMoved ? [try append(deed.published(agent), of: deed.company, work)] : [])
+            return (
+                .stored(agent, isNew: isNew), isMoved ? [try append(deed.published(agent), of: deed.company, work)] : []
+            )
         }
         if case .stored(let agent, _) = change, agent.live == agent.latest {
             tell(directory, agent, document, deed.company)

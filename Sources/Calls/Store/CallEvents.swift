@@ -49,7 +49,8 @@ extension CallStore {
 
     /// Of a company, and perhaps of no call.
     /// - Parameter own: an address that is told beside the company's.
-    func append(_ event: CallEvent, of company: CompanyID, alsoTo own: String? = nil, _ work: Work) throws -> CallEvent {
+    func append(_ event: CallEvent, of company: CompanyID, alsoTo own: String? = nil, _ work: Work) throws -> CallEvent
+    {
         let stored = try work.events.append(company, event)
         var urls = endpoints(of: company).filter { $0.events?.contains(event.name) ?? true }.map(\.url)
         if let own { urls.append(own) }
