@@ -1,3 +1,4 @@
+import Net
 import Foundation
 import Problems
 import Testing
