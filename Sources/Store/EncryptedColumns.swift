@@ -40,6 +40,15 @@ struct EncryptedColumn: Sendable {
         EncryptedColumn(
             "sip_traces", table: "sip_traces", column: "entry", keys: ["call_id"], row: "'sip_traces/' || call_id"),
         EncryptedColumn("operators", table: "operators", column: "entry", keys: ["id"], row: "'operators/' || id"),
+        EncryptedColumn(
+            "tools", table: "tools", column: "entry", keys: ["company", "name"],
+            row: "'tools/' || company || '/' || name"),
+        EncryptedColumn(
+            "mcp_servers", table: "mcp_servers", column: "entry", keys: ["company", "name"],
+            row: "'mcp_servers/' || company || '/' || name"),
+        EncryptedColumn(
+            "tool_secrets", table: "tool_secrets", column: "entry", keys: ["company", "name"],
+            row: "'tool_secrets/' || company || '/' || name"),
         EncryptedColumn("meta", table: "meta", column: "value", keys: ["name"], row: "'meta/' || name"),
     ]
 

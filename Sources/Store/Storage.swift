@@ -64,6 +64,7 @@ public final class Storage: Sendable {
     public var knowledge: KnowledgeItems { KnowledgeItems(storage: self) }
     public var templates: Documents { Documents(storage: self, kind: .templates) }
     public var operators: Documents { Documents(storage: self, kind: .operators) }
+    public func tools(_ kind: ToolRows.Kind) -> ToolRows { ToolRows(storage: self, kind: kind) }
 
     /// Opens or creates `calls.sqlite` in a folder and brings its schema up to date.
     public init(folder: String, vault: Vault, reading: Reading) throws(StoreError) {

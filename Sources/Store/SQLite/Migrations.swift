@@ -296,6 +296,7 @@ enum Migrations {
                     """)
         }
         migrator.registerMigration("13 events and deliveries bound to their ids") { db in try bindToIDs(db, vault) }
+        migrator.registerMigration("16 tools") { db in try addTools(db) }
         return migrator
     }
 
