@@ -82,9 +82,16 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "Tools",
+            dependencies: [
+                "JSON", "Net", "Problems", "Realtime", "Settings", "Store",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict),
+        .target(
             name: "Calls",
             dependencies: [
-                "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems", "Settings",
+                "Store", "Bridge", "JSON", "Realtime", "Pipeline", "Net", "Problems", "Settings", "Tools",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -102,7 +109,7 @@ let package = Package(
             name: "API",
             dependencies: [
                 "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "JSON", "Net", "Pipeline", "Problems",
-                "Realtime", "Settings",
+                "Realtime", "Settings", "Tools",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -111,7 +118,7 @@ let package = Package(
             name: "trunkline",
             dependencies: [
                 "API", "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "Realtime", "Pipeline", "Problems",
-                "Net", "Settings",
+                "Net", "Settings", "Tools",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -141,13 +148,17 @@ let package = Package(
             dependencies: ["Store", "Net", "Problems", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),
         .testTarget(
+            name: "ToolsTests",
+            dependencies: ["Tools", "JSON", "Net", "Problems", "Realtime", "Store", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "DeliveryTests",
             dependencies: ["Delivery", "Net", "Problems", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .testTarget(
             name: "CallsTests",
             dependencies: [
-                "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "TestSupport",
+                "Calls", "Store", "Bridge", "JSON", "Realtime", "Pipeline", "Problems", "Net", "TestSupport", "Tools",
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -166,7 +177,7 @@ let package = Package(
 // with libFuzzer, which would be linked into every program. Of API and Calls only what needs no database: a
 // parser's file is one more name.
 if Context.environment["TRUNKLINE_FUZZ"] != nil {
-    let parsers: Set = ["JSON", "Settings", "Pipeline", "Net", "Bridge", "Realtime"]
+    let parsers: Set = ["JSON", "Problems", "Settings", "Pipeline", "Net", "Bridge", "Realtime"]
     package.products = []
     package.targets.removeAll {
         $0.type != .system && !($0.path ?? "").hasPrefix("Sources/C/") && !parsers.contains($0.name)
@@ -178,6 +189,9 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
         .target(
             name: "Calls", path: "Sources/Calls/Dialling", sources: ["CallAddress.swift", "NumberingPlan.swift"],
             swiftSettings: strict),
+        .target(
+            name: "Tools", dependencies: ["JSON", "Problems"], path: "Sources/Tools",
+            sources: ["Schema", "ToolIssue.swift"], swiftSettings: strict),
         // A SIP connection without its socket, over the C that bounds and corrects sofia.
         .target(
             name: "SIPStream", dependencies: ["CSofia", "CSofiaHeaders"], path: "Tests/Fuzz/SIPStream",
@@ -185,7 +199,7 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "API", "Bridge", "Calls", "JSON", "SIPStream", "Realtime", "Pipeline", "Net",
+                "API", "Bridge", "Calls", "JSON", "SIPStream", "Realtime", "Pipeline", "Net", "Tools",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),

@@ -33,6 +33,7 @@ let targets: [FuzzTarget] =
         FuzzTarget("json", fuzzJSON),
         FuzzTarget("json-members", fuzzJSONMembers),
         FuzzTarget("telnyx-event", maximumLength: 2_048, fuzzTelnyxEvent),
+        FuzzTarget("tool-arguments", maximumLength: 4_096, fuzzToolArguments),
         // Fields of the API
         FuzzTarget("timestamp", maximumLength: 128, fuzzTimestamp),
         FuzzTarget("list-cursor", maximumLength: 64, fuzzListCursor),
