@@ -1,5 +1,5 @@
-import Net
 import Foundation
+import Net
 import Problems
 import Testing
 

@@ -59,7 +59,9 @@ import Testing
 
     @Test func allOfThemTakeThreeSeconds() async throws {
         let begun = ContinuousClock.now
-        let verdict = try await run([.init(tool: "slow"), .init(tool: "slow", into: "b"), .init(tool: "slow", into: "c")])
+        let verdict = try await run([
+            .init(tool: "slow"), .init(tool: "slow", into: "b"), .init(tool: "slow", into: "c"),
+        ])
         #expect(begun.duration(to: .now) < .milliseconds(4_500))
         guard case .go(let variables) = verdict else { return #expect(Bool(false)) }
         #expect(variables["price"] == 5 && variables["c"] == nil)

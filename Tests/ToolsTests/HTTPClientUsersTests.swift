@@ -6,17 +6,23 @@ import Testing
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    @Test func everyUserOfTheClientSaysWhatMayBeReached() throws {
-        let sources = Self.root.appendingPathComponent("Sources")
+    /// Sources outside of `Net` in which one of these words stands.
+    private static func files(with words: String...) throws -> [(path: String, text: String)] {
+        let sources = root.appendingPathComponent("Sources")
         let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap { $0 as? String }
-            .filter { $0.hasSuffix(".swift") && !$0.hasPrefix("Net/") }
+        return try files.filter { $0.hasSuffix(".swift") && !$0.hasPrefix("Net/") }.compactMap { file in
+            let data = try Data(contentsOf: sources.appendingPathComponent(file))
+            let isFound = words.contains { data.range(of: Data($0.utf8)) != nil }
+            return isFound ? (file, String(decoding: data, as: UTF8.self)) : nil
+        }
+    }
+
+    @Test func everyUserOfTheClientSaysWhatMayBeReached() throws {
         var users: [String] = []
-        for file in files {
-            let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
-            // `client` is what the property of an HTTP client is called in every room.
-            guard text.contains(#/\b(client|http)\.(send|fetch)\(/#) else { continue }
+        // `client` is what the property of an HTTP client is called in every room.
+        for (file, text) in try Self.files(with: "client.send(", "client.fetch(") {
             users.append(file)
-            #expect(text.contains("allowsPrivateAddresses"), "\(file) does not say whether it may reach our own network")
+            #expect(text.contains("allowsPrivateAddresses"), "\(file) does not say what it may reach")
         }
         let known: Set = [
             "Realtime/SpeechNetwork.swift", "Bridge/Carriers/CarrierREST.swift", "Delivery/WebhookSender.swift",
@@ -27,10 +33,7 @@ import Testing
 
     /// A client that is handed on under another name would not be seen by the test above.
     @Test func clientsHaveOneName() throws {
-        let sources = Self.root.appendingPathComponent("Sources")
-        let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap { $0 as? String }
-        for file in files where file.hasSuffix(".swift") && !file.hasPrefix("Net/") {
-            let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
+        for (file, text) in try Self.files(with: ": HTTPClient") {
             for match in text.matches(of: #/(\w+): HTTPClient\b/#) {
                 #expect(["client", "_"].contains(String(match.1)), "\(file) calls a client \(match.1)")
             }

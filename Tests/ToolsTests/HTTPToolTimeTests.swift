@@ -47,7 +47,8 @@ import Testing
         return await HTTPToolTests.run(
             try HTTPToolTests.document(
                 server.url, change.merging(["request": ["method": "PUT", "url": .string(server.url)]]) { a, _ in a }
-            )).result
+            )
+        ).result
     }
 
     @Test func whatMayBeRepeatedIsTriedAgain() async throws {

@@ -97,10 +97,12 @@ import Testing
         #expect(outcome.result.output == #"{"a":1}"# && outcome.result.status == "ok")
     }
 
+    private static let deep = String(repeating: "[", count: 25) + String(repeating: "]", count: 25)
+
     @Test(arguments: [
         (#"{"resultType":"input_required","inputRequests":{}}"#, "not_available"),
         (#"{"content":[{"type":"text","text":"no"}],"isError":true}"#, "tool_error"),
-        (#"{"structuredContent":\#(String(repeating: "[", count: 25) + String(repeating: "]", count: 25))}"#, "not_available"),
+        (#"{"structuredContent":\#(deep)}"#, "not_available"),
         (#"{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}"#, "ok"),
     ])
     func resultsOfOtherKinds(result: String, status: String) async throws {
@@ -168,7 +170,8 @@ import Testing
         let peer = Peer { message, _ in
             let isSecond = message["params"]?["cursor"] == "two"
             let tool = #"{"name":"\#(isSecond ? "b" : "a")","description":"d","inputSchema":{"type":"object"}}"#
-            let bad = #"{"name":"bad","inputSchema":{"type":"object","properties":{"x":{"type":"number","x-mcp-header":"N"}}}}"#
+            let properties = #"{"x":{"type":"number","x-mcp-header":"N"}}"#
+            let bad = #"{"name":"bad","inputSchema":{"type":"object","properties":\#(properties)}}"#
             return Self.http(
                 Self.result(message, #"{"tools":[\#(tool),\#(bad)],"nextCursor":"two","ttlMs":120000}"#))
         }
@@ -199,7 +202,10 @@ import Testing
             ["type": "object", "properties": ["a": ["type": "number", "x-mcp-header": "A"]]],
             ["type": "object", "properties": ["a": ["type": "string", "x-mcp-header": "A B"]]],
             ["type": "object", "properties": ["a": ["type": "string", "x-mcp-header": 3]]],
-            ["type": "object", "properties": ["a": ["type": "array", "items": ["type": "string", "x-mcp-header": "A"]]]],
+            [
+                "type": "object",
+                "properties": ["a": ["type": "array", "items": ["type": "string", "x-mcp-header": "A"]]],
+            ],
             [
                 "type": "object",
                 "properties": [
@@ -215,7 +221,9 @@ import Testing
         #expect(MCPName.forPeople("sky", "a.b/c") == "sky.a.b/c" && MCPName.forModels("sky", "a.b/c") == "sky__a_b_c")
         #expect(MCPName.split("sky.a.b")?.server == "sky" && MCPName.split("sky.a.b")?.tool == "a.b")
         #expect(MCPName.split("sky") == nil && MCPName.split("Sky.a") == nil && MCPName.split("sky.") == nil)
-        for (pattern, fits) in [("*", true), ("get_*", true), ("*_x", true), ("get", false), ("g*t*x", true), ("", false)] {
+        for (pattern, fits) in [
+            ("*", true), ("get_*", true), ("*_x", true), ("get", false), ("g*t*x", true), ("", false),
+        ] {
             #expect(MCPName.fits("get_text_x", pattern) == fits, "\(pattern)")
         }
     }

@@ -154,7 +154,8 @@ import Testing
         // What is stored is what comes back.
         let text = stored.json.text
         let again = StoredServer(
-                ToolRows.Entry(name: "sky", text: text, revision: 1, createdAt: stored.createdAt, updatedAt: stored.updatedAt))
+            ToolRows.Entry(
+                name: "sky", text: text, revision: 1, createdAt: stored.createdAt, updatedAt: stored.updatedAt))
         #expect(again == stored)
         stored.adopt(listing([("a", "one"), ("c", "z")]), at: Date(timeIntervalSince1970: 300))
         #expect(stored.tools.map(\.state) == [.ok, .ok] && stored.tools[0].offered == nil)

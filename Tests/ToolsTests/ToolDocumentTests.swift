@@ -91,7 +91,8 @@ import Testing
         ("/request/headers/X-A", "a\r\nb", "not_header_value"),
         ("/request/headers/Idempotency-Key", "x", "reserved_name"),
         ("/request/query/a", "{{secrets.crm}}", "place_not_here"),
-        ("/request/body/a", "{{secrets.crm}}", "place_not_here"), ("/request/body/a", "{{call.other}}", "place_unknown"),
+        ("/request/body/a", "{{secrets.crm}}", "place_not_here"),
+        ("/request/body/a", "{{call.other}}", "place_unknown"),
         ("/fixed/caller", "{{answers.q1}}", "place_not_here"), ("/fixed/caller", "{{arguments.q}}", "place_not_here"),
         ("/speak/before", "{{tools.a.b}}", "place_not_here"), ("/name", "end_call", "reserved_name"),
     ])
@@ -115,7 +116,8 @@ import Testing
         #expect(addresses.problem(with: "https://10.0.0.1:8443/x") == nil)
         #expect(addresses.problem(with: "https://10.0.0.1:8444/x")?.code == .addressPrivate)
         #expect(addresses.problem(with: "http://127.0.0.1:80/x")?.code == .httpOnlyOnLoopback)
-        #expect(addresses.allowsPrivate("https://CRM.internal/x") && !addresses.allowsPrivate("https://crm.internal:1/"))
+        #expect(
+            addresses.allowsPrivate("https://CRM.internal/x") && !addresses.allowsPrivate("https://crm.internal:1/"))
         #expect(ToolAddresses().allowsPrivate("http://127.0.0.1:80/x"))
         #expect(!ToolAddresses().allowsPrivate("https://127.0.0.1/x"))
     }

@@ -5,7 +5,8 @@ internal import JSON
 /// What routes take and give stands in the tables beside this file; a test walks them and the router in both
 /// directions.
 enum OpenAPI {
-    static let operations: [String: Operation] = [server, outbound, inbound, kept, tools].reduce(into: [:]) { all, some in
+    static let operations: [String: Operation] = [server, outbound, inbound, kept, tools].reduce(into: [:]) {
+        all, some in
         all.merge(some) { first, _ in first }
     }
 

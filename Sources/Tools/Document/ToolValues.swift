@@ -44,7 +44,8 @@ public struct ToolValues: Sendable {
         case ["caller", "number"]: return caller.isEmpty ? nil : .string(caller)
         case ["callee", "number"]: return callee.isEmpty ? nil : .string(callee)
         case ["agent", "slug"]: return .string(agent)
-        case ["now"]: return .string(now.formatted(Date.ISO8601FormatStyle(timeZoneSeparator: .colon, timeZone: timeZone)))
+        case ["now"]:
+            return .string(now.formatted(Date.ISO8601FormatStyle(timeZoneSeparator: .colon, timeZone: timeZone)))
         case ["today"]:
             let parts = calendar.dateComponents([.year, .month, .day], from: now)
             return .string(

@@ -8,8 +8,10 @@ public enum ToolOutput {
     /// The value as JSON. What is longer becomes a text, whose end says that it was cut.
     public static func text(_ value: JSONValue) -> String {
         let whole = value.text
-        guard whole.count > ToolResult.limit else { return whole }
-        let plain = if case .string(let text) = value { text } else { whole }
+        guard whole.utf8.count > ToolResult.limit, whole.count > ToolResult.limit else { return whole }
+        var plain = whole
+        if case .string(let text) = value { plain = text }
+        plain = String(plain.prefix(ToolResult.limit))
         // Quoting makes it longer: as many characters as fit are sought by halves.
         var fits = 0, tooMany = ToolResult.limit
         while tooMany - fits > 1 {

@@ -28,7 +28,8 @@ struct MCPExchange: Sendable {
         _ = try await client.send(request("DELETE", more, body: nil))
     }
 
-    private func request(_ method: String, _ more: [(name: String, value: String)], body: [UInt8]?) -> HTTPClientRequest {
+    private func request(_ method: String, _ more: [(name: String, value: String)], body: [UInt8]?) -> HTTPClientRequest
+    {
         var request = HTTPClientRequest(method, url, headers: headers + more, body: body)
         request.redirectLimit = 0
         request.allowsPrivateAddresses = addresses.allowsPrivate(url)

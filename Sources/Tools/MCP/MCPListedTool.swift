@@ -88,7 +88,8 @@ public struct MCPListedTool: Sendable, Equatable {
     /// nil: it is none of ours.
     init?(stored json: JSONValue) {
         guard case .string(let name)? = json["name"], case .string(let purpose)? = json["description"],
-            let schema = json["inputSchema"], case .string(let word)? = json["state"], let state = State(rawValue: word),
+            let schema = json["inputSchema"], case .string(let word)? = json["state"],
+            let state = State(rawValue: word),
             case .number(let number)? = json["revision"], let revision = number.integer
         else { return nil }
         var problem: String?

@@ -43,7 +43,9 @@ enum TextFormat {
             rest = rest.dropLast(6)
         }
         let pieces = rest.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        if pieces.count > 1, pieces[1].isEmpty || !pieces[1].utf8.allSatisfy({ (48...57).contains($0) }) { return false }
+        if pieces.count > 1, pieces[1].isEmpty || !pieces[1].utf8.allSatisfy({ (48...57).contains($0) }) {
+            return false
+        }
         // 60: a leap second.
         guard let parts = numbers(pieces[0], [2, 2, 2], ":") else { return false }
         return parts[0] < 24 && parts[1] < 60 && parts[2] <= 60
