@@ -85,9 +85,16 @@ let package = Package(
         .target(
             name: "Agents", dependencies: ["JSON", "Problems", "Realtime", "Store", "Yams"], swiftSettings: strict),
         .target(
+            name: "Tools",
+            dependencies: [
+                "JSON", "Net", "Problems", "Realtime", "Settings", "Store",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict),
+        .target(
             name: "Calls",
             dependencies: [
-                "Agents", "JSON", "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems", "Settings",
+                "Agents", "JSON", "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems", "Settings", "Tools",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -105,7 +112,7 @@ let package = Package(
             name: "API",
             dependencies: [
                 "Agents", "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "JSON", "Net", "Pipeline",
-                "Problems", "Realtime", "Settings",
+                "Problems", "Realtime", "Settings", "Tools",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -114,7 +121,7 @@ let package = Package(
             name: "trunkline",
             dependencies: [
                 "API", "Agents", "Calls", "Delivery", "JSON", "KnowledgeBase", "Store", "Bridge", "Realtime",
-                "Pipeline", "Problems", "Net", "Settings",
+                "Pipeline", "Problems", "Net", "Settings", "Tools",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -147,6 +154,10 @@ let package = Package(
             name: "AgentsTests", dependencies: ["Agents", "JSON", "Problems", "Realtime", "Store"],
             swiftSettings: strict),
         .testTarget(
+            name: "ToolsTests",
+            dependencies: ["Tools", "JSON", "Net", "Problems", "Realtime", "Store", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "DeliveryTests",
             dependencies: ["Delivery", "Net", "Problems", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
@@ -154,7 +165,7 @@ let package = Package(
             name: "CallsTests",
             dependencies: [
                 "Agents", "Calls", "JSON", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net",
-                "TestSupport",
+                "TestSupport", "Tools",
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -189,6 +200,9 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
         .target(
             name: "Calls", path: "Sources/Calls/Dialling", sources: ["CallAddress.swift", "NumberingPlan.swift"],
             swiftSettings: strict),
+        .target(
+            name: "Tools", dependencies: ["JSON", "Problems"], path: "Sources/Tools",
+            sources: ["Schema", "ToolIssue.swift"], swiftSettings: strict),
         // A SIP connection without its socket, over the C that bounds and corrects sofia.
         .target(
             name: "SIPStream", dependencies: ["CSofia", "CSofiaHeaders"], path: "Tests/Fuzz/SIPStream",
@@ -196,7 +210,7 @@ if Context.environment["TRUNKLINE_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "API", "Bridge", "Calls", "JSON", "SIPStream", "Realtime", "Pipeline", "Net",
+                "API", "Bridge", "Calls", "JSON", "SIPStream", "Realtime", "Pipeline", "Net", "Tools",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),

@@ -10,7 +10,7 @@ enum CompanyChoice {
     /// Requests that change nothing a company has, and so may be made while it is suspended.
     private static let harmless: Set<String> = [
         "DELETE /api/session", "POST /api/outbound/check", "POST /api/knowledge/search",
-        "POST /api/agents/check", "POST /api/agents/{slug}/simulate",
+        "POST /api/agents/check", "POST /api/agents/{slug}/simulate", "POST /api/tools/{name}/try",
     ]
 
     /// - Throws: 403 for everybody but admins of `default`; 404 for a company that there is not.

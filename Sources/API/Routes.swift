@@ -9,6 +9,7 @@ public import Net
 internal import Problems
 public import Realtime
 internal import Store
+public import Tools
 
 /// The whole API on one screen. Handlers are in one file a resource; they decide nothing themselves.
 public struct Routes: Sendable {
@@ -28,6 +29,8 @@ public struct Routes: Sendable {
         public var arrivals: ProviderArrivals
         /// nil: this server keeps none.
         public var knowledge: KnowledgeStore?
+        /// nil: this server has none.
+        public var tools: ToolCatalog?
         /// How the speech engines in use stand, in the order in which they are tried.
         public var statuses: @Sendable () -> [ProviderHealth.Status]
         public var webhooks: WebhookSender.Settings
@@ -226,6 +229,27 @@ public struct Routes: Sendable {
         add("GET", "/api/agents/{slug}/effective", .viewer, agents.effective)
         add("POST", "/api/agents/{slug}/simulate", .viewer, agents.simulate)
         add("GET", "/api/schemas/agent.json", .viewer, agents.schema)
+
+        let tools = ToolRoutes(services: services)
+        add("GET", "/api/tools", .admin, tools.list)
+        add("POST", "/api/tools", .admin, tools.create)
+        add("GET", "/api/tools/{name}", .admin, tools.one)
+        add("PUT", "/api/tools/{name}", .admin, tools.replace)
+        add("DELETE", "/api/tools/{name}", .admin, tools.remove)
+        add("POST", "/api/tools/{name}/try", .admin, tools.tryOut)
+
+        let secrets = SecretRoutes(services: services)
+        add("GET", "/api/secrets", .admin, secrets.list)
+        add("POST", "/api/secrets", .admin, secrets.set)
+        add("DELETE", "/api/secrets/{name}", .admin, secrets.remove)
+
+        let servers = MCPServerRoutes(services: services)
+        add("GET", "/api/mcp-servers", .admin, servers.list)
+        add("POST", "/api/mcp-servers", .admin, servers.create)
+        add("GET", "/api/mcp-servers/{name}", .admin, servers.one)
+        add("DELETE", "/api/mcp-servers/{name}", .admin, servers.remove)
+        add("POST", "/api/mcp-servers/{name}/refresh", .admin, servers.refresh)
+        add("POST", "/api/mcp-servers/{name}/accept", .admin, servers.accept)
 
         let numbers = NumberRoutes(services: services)
         add("GET", "/api/do-not-call", .viewer, numbers.doNotCall)

@@ -1,45 +1,8 @@
-internal import Crypto
 public import Foundation
 public import Logging
 public import Net
 public import Problems
 public import Store
-
-/// The secret that webhooks are signed with: `whsec_` and Base64 (standardwebhooks.com, "Symmetric signatures").
-public struct WebhookSecret: Sendable, Equatable {
-    private static let prefix = "whsec_"
-    /// Bytes, as the specification wants them.
-    private static let lengths = 24...64
-
-    public let text: String
-    private let bytes: [UInt8]
-
-    /// nil if it is none.
-    public init?(_ text: String) {
-        guard text.hasPrefix(Self.prefix), let data = Data(base64Encoded: String(text.dropFirst(Self.prefix.count))),
-            Self.lengths.contains(data.count)
-        else { return nil }
-        self.text = text
-        bytes = Array(data)
-    }
-
-    public static func random() -> WebhookSecret {
-        let bytes = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) }
-        return WebhookSecret(text: prefix + bytes.base64EncodedString(), bytes: Array(bytes))
-    }
-
-    private init(text: String, bytes: [UInt8]) {
-        self.text = text
-        self.bytes = bytes
-    }
-
-    /// The value of `webhook-signature`.
-    func signature(id: String, timestamp: Int, body: String) -> String {
-        let code = HMAC<SHA256>.authenticationCode(
-            for: Data("\(id).\(timestamp).\(body)".utf8), using: SymmetricKey(data: bytes))
-        return "v1," + Data(code).base64EncodedString()
-    }
-}
 
 /// Sends the messages of the outbox as signed webhooks, in the order of each call's events, with retries for a
 /// day.
@@ -190,14 +153,12 @@ public actor WebhookSender {
     static func request(id: String, body: String, to url: String, settings: Settings, at: Date, timeoutMs: Int)
         -> HTTPClientRequest
     {
-        let timestamp = Int(at.timeIntervalSince1970)
+        let bytes = Array(body.utf8)
         var request = HTTPClientRequest(
             "POST", url,
             headers: [
-                ("content-type", "application/json"), ("user-agent", "Trunkline-Webhooks"), ("webhook-id", id),
-                ("webhook-timestamp", String(timestamp)),
-                ("webhook-signature", settings.secret.signature(id: id, timestamp: timestamp, body: body)),
-            ], body: Array(body.utf8))
+                ("content-type", "application/json"), ("user-agent", "Trunkline-Webhooks"),
+            ] + settings.secret.headers(id: id, at: at, body: bytes), body: bytes)
         request.responseTimeoutMs = timeoutMs
         request.stallTimeoutMs = timeoutMs
         let host = URLComponents(string: url)?.host ?? ""

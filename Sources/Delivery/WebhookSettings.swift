@@ -1,4 +1,5 @@
 public import Foundation
+public import Net
 public import Settings
 public import Store
 

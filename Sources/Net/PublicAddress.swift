@@ -2,7 +2,7 @@ internal import Foundation
 
 /// Which addresses lie on the public internet: a URL that a user set must not lead into our own network
 /// (IANA's special-purpose registries, RFC 6890).
-enum PublicAddress {
+public enum PublicAddress {
     private static let private4: [(network: UInt32, bits: UInt32)] = [
         (0x0000_0000, 8), (0x0A00_0000, 8), (0x6440_0000, 10), (0x7F00_0000, 8), (0xA9FE_0000, 16), (0xAC10_0000, 12),
         (0xC000_0000, 24),
@@ -33,8 +33,14 @@ enum PublicAddress {
         }
     }
 
+    /// Whether a text is a numeric address, IPv4 with its dots or IPv6 without brackets.
+    public static func isNumeric(_ text: String) -> Bool {
+        var v4 = in_addr(), v6 = in6_addr()
+        return inet_pton(AF_INET, text, &v4) == 1 || inet_pton(AF_INET6, text, &v6) == 1
+    }
+
     /// - Parameter text: a numeric address.
-    static func contains(_ text: String) -> Bool {
+    public static func contains(_ text: String) -> Bool {
         var v4 = in_addr()
         if inet_pton(AF_INET, text, &v4) == 1 { return contains(UInt32(bigEndian: v4.s_addr)) }
         var v6 = [UInt8](repeating: 0, count: 16)

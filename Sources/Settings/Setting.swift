@@ -32,6 +32,8 @@ public struct Setting<Root>: Sendable {
     public let unset: String?
     let set: @Sendable (inout Root, String) throws -> Void
     let text: @Sendable (Root) -> String?
+    /// A setting of a group, whose names the operator chooses; nil: the setting is one by itself.
+    let member: (@Sendable (_ name: String) -> Setting?)?
 
     /// A property with a default.
     /// - Parameter unset: of a default that depends on the machine, or is an empty list.
@@ -54,9 +56,27 @@ public struct Setting<Root>: Sendable {
             set: { $0[keyPath: path] = try form.parse($1) }, text: { $0[keyPath: path].flatMap(form.format) })
     }
 
+    /// Secrets under names that the operator chooses: `tools.secrets.NAME`.
+    /// - Parameter isName: whether a name, in small letters, may be one of the group.
+    public init(
+        group: String, _ path: any WritableKeyPath<Root, [String: String]> & Sendable, _ form: SettingForm<String>,
+        _ help: String, unset: String, isName: @escaping @Sendable (String) -> Bool
+    ) {
+        let named: @Sendable (String, String) -> Setting = { title, name in
+            Setting(
+                key: "\(group).\(title)", help: help, allowed: form.allowed, isSecret: true, knownNames: [],
+                unset: unset, set: { $0[keyPath: path][name] = try form.parse($1) }, text: { _ in nil })
+        }
+        let template = named("NAME", "name")
+        self.init(
+            key: template.key, help: help, allowed: form.allowed, isSecret: true, knownNames: [], unset: unset,
+            set: template.set, text: template.text, member: { isName($0) ? named($0, $0) : nil })
+    }
+
     private init(
         key: String, help: String, allowed: String, isSecret: Bool, knownNames: [String], unset: String?,
-        set: @escaping @Sendable (inout Root, String) throws -> Void, text: @escaping @Sendable (Root) -> String?
+        set: @escaping @Sendable (inout Root, String) throws -> Void, text: @escaping @Sendable (Root) -> String?,
+        member: (@Sendable (_ name: String) -> Setting?)? = nil
     ) {
         self.key = key
         self.help = help
@@ -66,6 +86,7 @@ public struct Setting<Root>: Sendable {
         self.unset = unset
         self.set = set
         self.text = text
+        self.member = member
     }
 
     /// The same setting of a struct that holds this one.
@@ -73,11 +94,12 @@ public struct Setting<Root>: Sendable {
     public func under<Outer>(_ path: any WritableKeyPath<Outer, Root> & Sendable, _ prefix: String = "") -> Setting<
         Outer
     > {
-        let (set, text) = (set, text)
+        let (set, text, member) = (set, text, member)
         return Setting<Outer>(
             key: prefix.isEmpty ? key : prefix + "." + key, help: help, allowed: allowed, isSecret: isSecret,
             knownNames: knownNames, unset: unset, set: { try set(&$0[keyPath: path], $1) },
-            text: { text($0[keyPath: path]) })
+            text: { text($0[keyPath: path]) },
+            member: member.map { member in { @Sendable name in member(name)?.under(path, prefix) } })
     }
 
     /// Checks `value` and sets it.
@@ -90,6 +112,12 @@ public struct Setting<Root>: Sendable {
 
     /// The default as it would be written; nil where `unset` tells it.
     public func defaultValue(in defaults: Root) -> String? { unset == nil ? value(in: defaults) : nil }
+
+    /// The setting of a group's name; nil: this is no group, or the key is none of its.
+    func member(key other: String) -> Setting? {
+        guard let member, let dot = key.lastIndex(of: "."), other.hasPrefix(key[...dot]) else { return nil }
+        return member(String(other.dropFirst(key[...dot].count)))
+    }
 
     /// `outbound.ring_timeout` → `TRUNKLINE_OUTBOUND_RING_TIMEOUT`.
     public var environmentName: String {

@@ -35,7 +35,9 @@ extension SettingsReader {
                     continue
                 }
                 let key = prefix.isEmpty ? name : prefix + "." + name
-                if let setting = settings.first(where: { $0.key == key }) {
+                if let setting = settings.lazy.compactMap({ $0.member(key: key) }).first
+                    ?? settings.first(where: { $0.key == key })
+                {
                     assign(value, to: setting)
                 } else if settings.contains(where: { $0.key.hasPrefix(key + ".") }) {
                     if case .scalar(let scalar) = value, scalar.string.isEmpty { continue }

@@ -74,6 +74,16 @@ public struct SettingsReader<Root>: Sendable {
         return given
     }
 
+    /// `TRUNKLINE_TOOLS_SECRETS_CRM` is `crm` of the group `tools.secrets`; nil: there is no such group.
+    private func member(ofVariable name: String) -> Setting<Root>? {
+        for setting in settings where setting.member != nil {
+            guard let end = setting.environmentName.lastIndex(of: "_") else { continue }
+            let prefix = setting.environmentName[...end]
+            if name.hasPrefix(prefix) { return setting.member?(name.dropFirst(prefix.count).lowercased()) }
+        }
+        return nil
+    }
+
     /// By our own names, else by the names known elsewhere where they are not empty.
     private func fromEnvironment(_ variables: Variables) -> Given {
         var known: Set<String> = [SettingNames.file]
@@ -88,6 +98,10 @@ public struct SettingsReader<Root>: Sendable {
             given.assignments.append(Assignment(setting: setting, text: value.text, place: value.place, name: name))
         }
         for name in variables.values.keys.sorted() where name.hasPrefix(SettingNames.prefix) && !known.contains(name) {
+            if let setting = member(ofVariable: name), let value = variables.values[name] {
+                given.assignments.append(Assignment(setting: setting, text: value.text, place: value.place, name: name))
+                continue
+            }
             let place = variables.values[name]?.place ?? ""
             given.problems.append("\(place): \(name) is not a setting\(nearest(to: name, among: known))")
         }

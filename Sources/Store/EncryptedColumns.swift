@@ -45,6 +45,15 @@ struct EncryptedColumn: Sendable {
         EncryptedColumn(
             "agent_versions", table: "agent_versions", column: "document", keys: ["company", "slug", "version"],
             row: "'agents/' || company || '/' || slug || '/' || version"),
+        EncryptedColumn(
+            "tools", table: "tools", column: "entry", keys: ["company", "name"],
+            row: "'tools/' || company || '/' || name"),
+        EncryptedColumn(
+            "mcp_servers", table: "mcp_servers", column: "entry", keys: ["company", "name"],
+            row: "'mcp_servers/' || company || '/' || name"),
+        EncryptedColumn(
+            "tool_secrets", table: "tool_secrets", column: "entry", keys: ["company", "name"],
+            row: "'tool_secrets/' || company || '/' || name"),
         EncryptedColumn("meta", table: "meta", column: "value", keys: ["name"], row: "'meta/' || name"),
     ]
 

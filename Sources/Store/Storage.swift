@@ -74,6 +74,7 @@ public final class Storage: Sendable {
     public func operators(_ company: CompanyID) -> Documents {
         Documents(storage: self, company: company, kind: .operators)
     }
+    public func tools(_ kind: ToolRows.Kind) -> ToolRows { ToolRows(storage: self, kind: kind) }
 
     /// Opens or creates `calls.sqlite` in a folder and brings its schema up to date.
     public init(folder: String, vault: Vault, reading: Reading) throws(StoreError) {

@@ -7,6 +7,7 @@ import Net
 import Realtime
 import Settings
 import Store
+import Tools
 
 /// The settings of every room. Each room declares its own (`keys`); here they are put together.
 ///
@@ -25,6 +26,7 @@ struct Configuration: Sendable {
     var results = ResultSettings()
     var streams = StreamServer.Settings()
     var webhooks = WebhookSettings()
+    var tools = ToolSettings()
     var alerts = AlertWatch.Settings()
     var realtime = RealtimeSettings()
     var speech = SpeechSettings()
@@ -47,6 +49,7 @@ struct Configuration: Sendable {
         CarrierSettings.keys.under(\.carriers)
         WebhookSettings.keys.under(\.webhooks)
         AlertWatch.Settings.keys.under(\.alerts)
+        ToolSettings.keys.under(\.tools)
         RealtimeSettings.keys.under(\.realtime)
         SpeechSettings.keys.under(\.speech)
         LocalSpeechSettings.keys.under(\.local)

@@ -13,6 +13,7 @@ internal import Problems
 import Realtime
 import Settings
 import Store
+import Tools
 
 /// The wiring of one running server.
 final class Server: Sendable {
@@ -39,6 +40,7 @@ final class Server: Sendable {
     private let watchdog: LoopWatchdog
     private let erasure: Task<Void, Never>
     private let housekeeping: Task<Void, Never>
+    private let toolLists: Task<Void, Never>
     /// Seconds between two looks for an erasure that was not finished.
     private static let erasureSeconds = 60.0
     private let registrations: Task<Void, Never>
@@ -169,6 +171,12 @@ final class Server: Sendable {
             webhookSettings, outbox: store.installation.outbox, feed: store.installation.feed, client: client,
             logger: logger)
         webhooks = sender
+        let tools = ToolCatalog(
+            storage: store.storage, client: client, settings: settings.tools,
+            isBoundToLoopback: settings.http.isBoundToLoopback, signer: webhookSettings.secret)
+        toolLists = Task { [logger] in
+            await tools.keepLists { logger.error("the tools of MCP servers cannot be kept: \($0)") }
+        }
         let network = SpeechNetwork(client: client, loops: loops)
         let report: EngineReport = { logger.warning("a speech engine failed: \($0)") }
         let knowledge = KnowledgeStore(
@@ -214,7 +222,10 @@ final class Server: Sendable {
                     failingProviders: {
                         catalog.statuses.filter { $0.coolDownSeconds > 0 }.map { ($0.name, $0.lastFailure ?? "") }
                     }, errors: { ErrorCount.shared.current }), logger: logger
-            ) { try await client.send($0).status }
+            ) {
+                // `allowsPrivateAddresses` is set as for webhooks (`WebhookSender.request`).
+                try await client.send($0).status
+            }
         }
         dialler = Dialler(line: line, loops: loops, settings: settings.calls)
         housekeeping = Self.giveBackMemory(dialler, inbound)
@@ -234,6 +245,7 @@ final class Server: Sendable {
         services.isBehindProxy = settings.http.isBehindProxy
         services.operators = operators
         services.numbers = numbers
+        services.tools = tools
         services.liveTrace = { [userAgent] id, callID in userAgent.trace.messages(of: [callID], holding: id) }
         services.trunks = { keeper.statuses }
         services.levels = line.levels
@@ -443,6 +455,7 @@ final class Server: Sendable {
         retention.cancel()
         erasure.cancel()
         housekeeping.cancel()
+        toolLists.cancel()
         watchdog.stop()
         userAgent.stop()
         for loop in loops { loop.stop() }

@@ -52,6 +52,19 @@ import Testing
         #expect(body.contains("MachineDetection=Enable&AsyncAmd=true"))
     }
 
+    @Test func aTextMessageIsSent() async throws {
+        let (asked, _, failure) = try await ask(#"{"sid":"SM1"}"#, status: "201 Created") {
+            try await $0.sendMessage(to: "+1", from: "+2", text: "see you & bye")
+        }
+        #expect(failure == nil)
+        #expect(asked?.line == "POST /api/laml/2010-04-01/Accounts/\(project)/Messages.json")
+        #expect(asked?.body == "To=%2B1&From=%2B2&Body=see%20you%20%26%20bye")
+        let refused = try await ask(#"{"code":21610,"message":"unsubscribed"}"#, status: "400 Bad Request") {
+            try await $0.sendMessage(to: "+1", from: "+2", text: "x")
+        }
+        #expect(refused.failure?.code == 21_610)
+    }
+
     @Test func aCallIsAskedAboutAndChanged() async throws {
         let path = "/api/laml/2010-04-01/Accounts/\(project)/Calls/\(call).json"
         #expect(try await ask(resource) { try await $0.call(call) }.asked?.line == "GET \(path)")

@@ -22,6 +22,8 @@ import Testing
         let twilio = TwilioCarrier(signature: signature, publicURL: "https://voice.example.com")
         #expect(twilio.streamURL == "wss://voice.example.com/media/twilio" && twilio.api == nil)
         let carriers = Carriers([twilio])
+        // Without keys it sends nothing.
+        #expect(carriers.messenger == nil)
         #expect(carriers.the(TwilioCarrier.self)?.publicURL == twilio.publicURL)
         #expect(carriers.speaking("twilio") != nil && carriers.named("twilio") != nil)
         #expect(Carriers().the(TwilioCarrier.self) == nil && carriers.speaking("other") == nil)

@@ -1,4 +1,5 @@
 import Foundation
+import Net
 import Problems
 import Testing
 

@@ -15,12 +15,16 @@ import Testing
         var motor = Motor()
         var names: [String] = []
         var password: String?
+        var codes: [String: String] = [:]
 
         @SettingsBuilder<Self> static var keys: [Setting<Self>] {
             Setting("pump.on", \.isOn, .flag, "it runs")
             Motor.keys.under(\.motor, "pump.motor")
             Setting("names", \.names, .list, "by which it is called", unset: "none")
             Setting("password", \.password, .text, "lets in", unset: "none", isSecret: true, known: ["PUMP_PASSWORD"])
+            Setting(
+                group: "pump.codes", \.codes, .text, "opens a valve", unset: "none",
+                isName: { $0.allSatisfy { $0.isLetter && $0.isLowercase } })
         }
     }
 
@@ -51,6 +55,17 @@ import Testing
             try read(file: file, dotEnv: dotEnv, flags: flags, environment)
         }
         return error?.description.split(separator: folder + "/").joined()
+    }
+
+    @Test func aGroupHasNamesOfTheOperators() throws {
+        let (pump, _) = try read(
+            file: "pump:\n  codes:\n    inner: file:\(folder)/secret\n", dotEnv: "TRUNKLINE_PUMP_CODES_OUTER=two",
+            ["TRUNKLINE_PUMP_CODES_THIRD": "three"])
+        #expect(pump.codes == ["inner": "hush", "outer": "two", "third": "three"])
+        #expect(problem(["TRUNKLINE_PUMP_CODES_A1": "x"])?.contains("is not a setting") == true)
+        let open = problem(file: "pump:\n  codes:\n    inner: hush-hush\n")
+        #expect(open?.contains("TRUNKLINE_PUMP_CODES_INNER") == true && open?.contains("hush-hush") == false)
+        #expect(problem(file: "pump:\n  codes:\n    a1: file:x\n")?.contains("is not a setting") == true)
     }
 
     @Test func nothingSetLeavesDefaults() throws {

@@ -39,6 +39,8 @@ struct Field: Sendable {
         case texts(count: Int, name: Int, value: Int)
         /// A text, or an object that says more than it.
         case textOrObject(Kind, [Field])
+        /// A text, or any object.
+        case textOrFree(Kind)
         /// true or false, a number, or a text of so many characters.
         case scalar(Int)
     }
@@ -82,7 +84,7 @@ extension Field.Kind {
         case .time: Timestamp.lengthLimit
         case .language: LanguageTag.lengthLimit
         case .callAddress: Self.addressLimit
-        case .boolean, .list, .object, .free, .texts, .textOrObject, .scalar: nil
+        case .boolean, .list, .object, .free, .texts, .textOrObject, .textOrFree, .scalar: nil
         }
     }
 }

@@ -15,6 +15,13 @@ struct FieldReader {
 
     /// - Throws: the body is no JSON, or no object. What else is wrong is noted.
     init(_ body: [UInt8], _ form: Form) throws(APIError) {
+        members = try Self.members(of: body)
+        values = read(form.fields, members, under: "", isClosed: true)
+    }
+
+    /// A body's members, for a document that its own room checks.
+    /// - Throws: the body is no JSON, or no object.
+    static func members(of body: [UInt8]) throws(APIError) -> [String: JSONValue] {
         let json: JSONValue
         do throws(JSONValue.ParseError) { json = try JSONValue(parsing: body) } catch {
             throw APIError(
@@ -22,7 +29,7 @@ struct FieldReader {
                 ["problem": .text(error.message), "place": .number(error.offset)])
         }
         guard case .object(let members) = json else { throw APIError(400, "invalid_json", .bodyNotObject) }
-        self.init(members, form)
+        return members
     }
 
     /// For an object that is a part of a body.
@@ -105,7 +112,8 @@ struct FieldReader {
             return .object(read(fields, members, under: name + ".", isClosed: true))
         case (.object(let fields, let others), .object(let members)):
             return .object(read(fields, members, under: name + ".", isClosed: !others))
-        case (.free, .object(let members)): return .free(members)
+        case (.free, .object(let members)), (.textOrFree, .object(let members)): return .free(members)
+        case (.textOrFree(let text), .string): return read(value, text, name)
         case (.texts(let count, let limit, let valueLimit), .object(let members)):
             guard members.count <= count else {
                 fail(name, .tooManyItems, ["limit": .number(count)])
@@ -165,7 +173,7 @@ struct FieldReader {
         case .boolean: .notBoolean
         case .list: .notArray
         case .object, .free, .texts: .notObject
-        case .textOrObject: .notTextOrObject
+        case .textOrObject, .textOrFree: .notTextOrObject
         case .scalar: .notScalar
         case .text, .secret, .choice, .url, .time, .language, .phoneNumber, .callAddress: nil
         }

@@ -63,6 +63,7 @@ extension Field.Kind {
             ]
         case .textOrObject(let text, let fields):
             ["anyOf": [.object(text.schema), .object(Form.schema(fields, isClosed: true))]]
+        case .textOrFree(let text): ["anyOf": [.object(text.schema), ["type": "object"]]]
         case .scalar(let limit): ["type": ["boolean", "number", "string"], "maxLength": .whole(limit)]
         }
     }

@@ -6,7 +6,7 @@ internal import JSON
 /// directions.
 enum OpenAPI {
     static let operations: [String: Operation] = [
-        server, outbound, inbound, kept, companies, agents, mcp,
+        server, outbound, inbound, kept, companies, agents, tools, mcp,
     ].reduce(into: [:]) {
         all, some in
         all.merge(some) { first, _ in first }

@@ -37,6 +37,8 @@ struct CarrierREST: Sendable {
     ) async throws(RESTFailure) -> HTTPClientReply {
         var request = request
         request.responseTimeoutMs = Self.timeoutMs
+        // The address is the operator's: the carrier's, or a server like it.
+        request.allowsPrivateAddresses = true
         do { return try await client.fetch(request, limit: limit) } catch {
             let problem = error as? NetError
             let isSent = problem.map { ![.cannotResolve, .cannotConnect, .refused, .unavailable].contains($0.code) }

@@ -24,10 +24,13 @@ public protocol Carrier: Sendable {
     func takes(path: String, query: [(name: String, value: String)], headers: [String: String]) -> Bool
     /// nil: it has none, or no keys for it are set. Then its webhooks and streams are taken, and no more.
     var api: (any CarrierAPI)? { get }
+    /// nil: it sends no text messages, or no keys for it are set.
+    var messenger: (any TextMessenger)? { get }
 }
 
 extension Carrier {
     public var name: String { Self.name }
+    public var messenger: (any TextMessenger)? { nil }
     public var title: String { Self.title }
     public static var endsWithStream: Bool { true }
     public static var placesCalls: Bool { true }

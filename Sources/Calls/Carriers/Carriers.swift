@@ -31,5 +31,7 @@ public struct Carriers: Sendable {
     public func the<Kind: Carrier>(_ kind: Kind.Type) -> Kind? { ready.lazy.compactMap { $0 as? Kind }.first }
     /// The one whose streams speak a dialect.
     func speaking(_ dialect: String) -> (any Carrier)? { ready.first { type(of: $0).dialect == dialect } }
+    /// The first that sends text messages; nil: none does.
+    public var messenger: (any TextMessenger)? { ready.lazy.compactMap(\.messenger).first }
     func named(_ name: String) -> (any Carrier)? { ready.first { $0.name == name } }
 }

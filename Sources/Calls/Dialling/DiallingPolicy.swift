@@ -107,7 +107,14 @@ public struct DiallingPolicy: Sendable {
         return .dial(route)
     }
 
-    private func zones(of callee: String) -> [TimeZone] {
+    /// The first time from `date` on at which a callee may be called; nil: never within two weeks.
+    func opening(for callee: String, from date: Date) -> Date? {
+        guard let callingHours else { return date }
+        return callingHours.next(from: date, in: zones(of: callee))
+    }
+
+    /// The zones of a callee, for dates and hours.
+    func zones(of callee: String) -> [TimeZone] {
         if let hoursZone { return [hoursZone] }
         let own = routing.plan.zones(of: callee)
         return own.isEmpty ? [homeZone] : own

@@ -33,7 +33,7 @@ public enum HTTPStatus {
         206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
         307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
         404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable", 408: "Request Timeout", 409: "Conflict",
-        410: "Gone", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
+        410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large", 414: "URI Too Long",
         415: "Unsupported Media Type",
         416: "Range Not Satisfiable", 417: "Expectation Failed", 421: "Misdirected Request",
         422: "Unprocessable Content",

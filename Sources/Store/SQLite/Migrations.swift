@@ -298,6 +298,7 @@ enum Migrations {
         migrator.registerMigration("13 events and deliveries bound to their ids") { db in try bindToIDs(db, vault) }
         migrator.registerMigration("14 companies") { db in try nameCompanies(db) }
         migrator.registerMigration("15 agents") { db in try makeAgents(db) }
+        migrator.registerMigration("16 tools") { db in try addTools(db) }
         migrator.registerMigration("17 knowledge sets") { db in try addKnowledgeSets(db) }
         return migrator
     }

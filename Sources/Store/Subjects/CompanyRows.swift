@@ -48,7 +48,7 @@ public struct CompanyRows {
     static let tables: [SQL] = [
         "events", "deliveries", "templates", "operators", "knowledge", "do_not_call", "caller_numbers", "audit",
         "api_keys", "users", "sessions", "dials", "idempotency", "company_usage", "call_counts", "call_days",
-        "agents", "agent_versions", "call_agents",
+        "agents", "agent_versions", "call_agents", "tools", "mcp_servers", "tool_secrets",
     ]
 
     /// Removes a company whose calls are erased already, with all that is its.

@@ -35,6 +35,7 @@ let targets: [FuzzTarget] =
         FuzzTarget("telnyx-event", maximumLength: 2_048, fuzzTelnyxEvent),
         FuzzTarget("mcp-post", fuzzMCPPost),
         FuzzTarget("mcp-header", maximumLength: 256, fuzzMCPHeader),
+        FuzzTarget("tool-arguments", maximumLength: 4_096, fuzzToolArguments),
         // Fields of the API
         FuzzTarget("timestamp", maximumLength: 128, fuzzTimestamp),
         FuzzTarget("list-cursor", maximumLength: 64, fuzzListCursor),

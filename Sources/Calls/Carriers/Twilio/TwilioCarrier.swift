@@ -37,6 +37,8 @@ public struct TwilioCarrier: Carrier {
         return signature.isValid(given, url: publicURL + path)
     }
 
+    public var messenger: (any TextMessenger)? { rest.map(TwilioMessenger.init) }
+
     public var api: (any CarrierAPI)? {
         rest.map { rest in
             FormCallsAPI(
