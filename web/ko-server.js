@@ -96,6 +96,7 @@ export default {
   leaves_the_machine: "{provider}은(는) embedded 모드와 함께 쓸 수 없습니다. 이 모드에서는 아무것도 서버 밖으로 나가지 않습니다",
   no_speech_model: "설정된 음성 모델이 없습니다 ({settings})",
   configured_in_file: "default 에이전트는 설정 그 자체입니다. 설정에서 바꾸세요",
+  tool_changed_meanwhile: "그 사이에 바뀌었습니다. 다시 불러오세요",
   changed_meanwhile: "그사이 에이전트가 바뀌었습니다. 최신 버전은 {version}입니다",
   agent_in_use: "이 에이전트를 쓰는 번호가 있습니다: {numbers}",
   agent_archived: "보관된 에이전트입니다",
@@ -246,7 +247,6 @@ export default {
   mcp_tool_unchanged: "도구 {name}은(는) 바뀌지 않았습니다",
   mcp_tool_left_out: "도구 {name}은(는) 제외되었습니다: {problem}",
   replaced_unseen: "If-Match 없이 바꾸었습니다. 그 사이에 다른 사람이 바꾼 것은 사라집니다",
-  changed_meanwhile: "그 사이에 바뀌었습니다. 다시 불러오세요",
   // The store.
   disk_full: "디스크가 가득 차 저장하지 못했습니다",
   database_locked: "다른 프로그램이 데이터베이스를 쓰고 있어 저장하지 못했습니다",

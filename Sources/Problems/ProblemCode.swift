@@ -106,6 +106,7 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case leavesTheMachine = "{provider} does not go with mode embedded: nothing leaves the machine"
     case noSpeechModel = "no speech model is set up ({settings})"
     case configuredInFile = "the agent default is the configuration: change it there"
+    case toolChangedMeanwhile = "was changed meanwhile: fetch it again"
     case changedMeanwhile = "the agent was changed meanwhile: its latest version is {version}"
     case agentInUse = "numbers name the agent: {numbers}"
     case agentArchived = "the agent is archived"
@@ -262,7 +263,6 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case mcpToolUnchanged = "the tool {name} has not changed"
     case mcpToolLeftOut = "the tool {name} is left out: {problem}"
     case replacedUnseen = "was replaced without If-Match: a change that somebody else made meanwhile is lost"
-    case changedMeanwhile = "was changed meanwhile: fetch it again"
 
     // MARK: The store
 

@@ -172,7 +172,7 @@ final class Server: Sendable {
             logger: logger)
         webhooks = sender
         let tools = ToolCatalog(
-            storage: store.storage, client: client, settings: settings.tools,
+            storage: store.installation.storage, client: client, settings: settings.tools,
             isBoundToLoopback: settings.http.isBoundToLoopback, signer: webhookSettings.secret)
         toolLists = Task { [logger] in
             await tools.keepLists { logger.error("the tools of MCP servers cannot be kept: \($0)") }

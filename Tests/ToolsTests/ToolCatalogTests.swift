@@ -54,7 +54,7 @@ import Testing
             let other = try await catalog.check(Self.company, Self.document("https://b.example.org/"))
             #expect(try await catalog.replace(Self.company, other, expected: 1).revision == 2)
             let stale = await code { _ = try await catalog.replace(Self.company, document, expected: 1) }
-            #expect(stale == .changedMeanwhile)
+            #expect(stale == .toolChangedMeanwhile)
             // Another company has its own.
             let elsewhere = CompanyID(rawValue: "other")
             #expect(try await catalog.tools(elsewhere).isEmpty)

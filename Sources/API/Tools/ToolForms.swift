@@ -1,4 +1,5 @@
 internal import JSON
+internal import Problems
 internal import Tools
 
 /// Documents of tools and MCP servers, as `/openapi.json` describes them. The room `Tools` reads and checks them: what

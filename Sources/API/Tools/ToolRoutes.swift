@@ -56,7 +56,7 @@ struct ToolRoutes: Sendable {
         let stored: StoredTool
         do throws(StoreError) {
             stored = try await tools.replace(principal.company, document, expected: expected)
-        } catch { throw error.problem.code == .changedMeanwhile ? Self.changed : APIError(error) }
+        } catch { throw error.problem.code == .toolChangedMeanwhile ? Self.changed : APIError(error) }
         if stored.revision != known.revision { await services.audit(principal, "tool.change", target: name) }
         return Self.answer(stored, warnings: request.headers["if-match"] == nil ? [Problem(.replacedUnseen)] : [])
     }
@@ -90,7 +90,7 @@ struct ToolRoutes: Sendable {
 
     // MARK: Answers
 
-    private static let changed = APIError(412, "changed_meanwhile", .changedMeanwhile)
+    private static let changed = APIError(412, "changed_meanwhile", .toolChangedMeanwhile)
 
     private static func tag(_ revision: Int) -> String { "\"\(revision)\"" }
 

@@ -27,12 +27,17 @@ struct CallBackRule: Sendable {
         var brief = call.brief
         if call.direction == .inbound, !wish.reason.isEmpty { brief.purpose = wish.reason }
         brief.isIncoming = nil
-        return Call(
+        var next = Call(
             localNumber: call.localNumber, remoteNumber: call.remoteNumber, brief: brief,
             maxDuration: call.maxDuration, priority: call.priority, scheduledAt: at,
             retryOnNoAnswer: call.retryOnNoAnswer, maxRetries: call.maxRetries, metadata: call.metadata,
             requestedBy: call.requestedBy, webhookURL: call.webhookURL, voicemail: call.voicemail,
             stream: call.stream, createdAt: now)
+        next.company = call.company
+        next.agent = call.agent
+        next.profile = call.profile
+        next.order = call.order
+        return next
     }
 
     struct Refusal: Error, Equatable { var words: String }
@@ -56,6 +61,7 @@ extension Dialler {
             switch try await create(next, audit: audit) {
             case .stored: return .scheduled(next.scheduledAt ?? now)
             case .blocked: return .refused("this number cannot be called back at that time")
+            case .overQuota: return .refused("no more calls can be made for now")
             case .known, .keyIsTaken: return .refused("there is such a call already")
             }
         } catch { return .refused("no call can be arranged now") }

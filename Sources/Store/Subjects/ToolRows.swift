@@ -92,7 +92,7 @@ public struct ToolRows: Sendable {
 
     /// Stores another text under a name that there is.
     /// - Parameter expected: the revision that is to be replaced; nil: whichever it is.
-    /// - Throws: `StoreError.notFound`; `StoreError.conflict` with `changedMeanwhile`.
+    /// - Throws: `StoreError.notFound`; `StoreError.conflict` with `toolChangedMeanwhile`.
     public func replace(_ company: CompanyID, _ name: String, _ text: String, expected: Int? = nil, at date: Date)
         async throws(StoreError) -> Entry
     {
@@ -102,7 +102,7 @@ public struct ToolRows: Sendable {
             guard let found else { throw StoreError(.notFound, missing, ["name": .text(name)]) }
             var entry = try entry(found, company, work.context)
             guard expected == nil || expected == entry.revision else {
-                throw StoreError(.conflict, .changedMeanwhile)
+                throw StoreError(.conflict, .toolChangedMeanwhile)
             }
             guard entry.text != text else { return entry }
             entry.text = text
