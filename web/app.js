@@ -4,6 +4,8 @@ import * as api from "./api.js";
 import { feed } from "./store.js";
 import { language, languages, setLanguage, t, translate } from "./text.js";
 import { cell, element, template, toast } from "./view.js";
+import { agentPage } from "./agent.js";
+import { agents } from "./agents.js";
 import { listPage } from "./list.js";
 import { newPage } from "./new.js";
 import { callPage } from "./call.js";
@@ -86,6 +88,7 @@ async function show() {
     "/login": "overview",
     "/outbound": "list",
     "/outbound/new": "list",
+    "/new-agent": "agents",
   }[path] ?? path.split("/")[1];
   for (const link of top_.querySelectorAll("[data-nav]")) {
     if (link.dataset.nav === place) {
@@ -97,6 +100,9 @@ async function show() {
   try {
     if (path === "/" || path === "/login") left = await overviewPage(root);
     else if (path === "/outbound") left = await listPage(root, "outbound");
+    else if (path === "/agents") left = await resourcePage(root, agents, session.role);
+    else if (path === "/new-agent") left = await agentPage(root, null, { role: session.role, go });
+    else if (path.startsWith("/agents/")) left = await agentPage(root, path.slice(8), { role: session.role, go });
     else if (path === "/operators") left = await resourcePage(root, operators, session.role);
     else if (path === "/templates") left = await resourcePage(root, templates, session.role);
     else if (path === "/settings" || path.startsWith("/settings/")) {
@@ -110,7 +116,7 @@ async function show() {
     if (!root.isConnected) return;
     if (problem.status === 401) return loginPage(clear());
     root.replaceChildren();
-    message(root, problem.status === 404 ? t("Call not found") : t("The request failed"), problem.message);
+    message(root, problem.status === 404 && match ? t("Call not found") : t("The request failed"), problem.message);
   }
   // The user has opened another page in the meantime.
   if (!root.isConnected) return left?.();

@@ -1,5 +1,6 @@
 // Limits, choices and defaults of controls, as the server describes its fields (`/api/forms/…`, JSON Schema).
-import { said } from "./text.js";
+import { language, said, t } from "./text.js";
+import { around, pathOf } from "./paths.js";
 import { element, plain } from "./view.js";
 
 /** A member's schema; that it may be null, which is as good as left out, is of no account. */
@@ -41,4 +42,28 @@ export function warn(control, schema) {
   };
   control.addEventListener("change", show);
   show();
+}
+
+/** An error of a field as a sentence. Most say what the field is; some begin with another name. */
+export function complaint(message) {
+  const isPredicate = /^(is|are|has|holds|lies|must|may|needs|names|asks|does|was|goes)\b/.test(message);
+  return language !== "en" || isPredicate ? t("This {message}.", { message }) : `${message}.`;
+}
+
+/** The row of a list that an error is about: `questions[2].choices`. */
+function rowPlace(root, path) {
+  const match = path.match(/^([^[]+)\[(\d+)\]$/);
+  const list = match && root.querySelector(`[data-list="${CSS.escape(match[1])}"]`);
+  // Empty rows are not sent.
+  const rows = [...(list?.children ?? [])].filter((row) => !row.hasAttribute("data-empty"));
+  return rows[Number(match?.[2])]?.querySelector("[data-error-row]");
+}
+
+/** The place for an error: beside its field, its row, or the field around it; null: there is none. */
+export function errorPlace(root, field) {
+  for (let path = pathOf(field); path; path = around(path)) {
+    const place = rowPlace(root, path) ?? root.querySelector(`[data-error="${CSS.escape(path)}"]`);
+    if (place) return place;
+  }
+  return null;
 }

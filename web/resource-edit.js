@@ -1,5 +1,5 @@
 // The form that adds or changes one thing of a page of resource.js, in a dialog.
-import { limit, member, warn } from "./form.js";
+import { complaint, limit, member, warn } from "./form.js";
 import { questionList } from "./questions.js";
 import { t } from "./text.js";
 import { cell, element, part, template } from "./view.js";
@@ -64,7 +64,7 @@ function showErrors(dialog, problem) {
     const target = row
       ? dialog.querySelectorAll("[data-error-row]")[Number(row[1])]
       : dialog.querySelector(`[data-error="${CSS.escape(field)}"]`);
-    if (target) target.textContent = t("This {message}.", { message });
+    if (target) target.textContent = complaint(message);
     else others.push(`${field} ${message}`);
   }
   const text = problem.fields?.length ? others.join("; ") : problem.message;

@@ -38,6 +38,14 @@ function addButton(target, name, run, className = "") {
   target.append(button);
 }
 
+/** A button that opens the page where a new thing is made. */
+function pageLink(path, name) {
+  const link = element("a", name, "button primary");
+  link.href = path;
+  link.dataset.link = "";
+  return link;
+}
+
 /** One field of a row: a mark with a tone, a link or plain text. */
 function fieldOf(column, item) {
   const field = element("td");
@@ -150,6 +158,7 @@ export async function resourcePage(root, resource, role) {
 
   if (may(role, resource.writes)) {
     const buttons = part(root, "buttons");
+    if (resource.addPath) buttons.append(pageLink(resource.addPath, resource.addName));
     if (resource.create) addButton(buttons, t("Add"), () => editDialog(resource, null, refresh), "primary");
     for (const action of resource.pageActions ?? []) addButton(buttons, action.name, () => run(() => action.run()));
   }
