@@ -122,6 +122,10 @@ const numbers = {
       ),
     },
     { name: t("Template"), text: (item) => item.template_id ?? "" },
+    {
+      name: t("Agent"), text: (item) => item.agent ?? "",
+      link: ({ agent }) => (agent ? `/agents/${agent.split("@")[0]}` : null),
+    },
     { name: t("Added"), text: (item) => when(item.added_at) },
   ],
   fields: [
@@ -133,6 +137,14 @@ const numbers = {
       options: async () => [
         ["", t("Default behaviour")],
         ...(await api.templates.list()).items.map((one) => [one.id, one.name]),
+      ],
+    },
+    {
+      name: "agent", label: t("Agent that answers"), kind: "choice",
+      help: t("In place of a template."),
+      options: async () => [
+        ["", t("As configured")],
+        ...(await api.agents.list()).items.filter(({ live }) => live > 0).map((one) => [one.slug, one.name]),
       ],
     },
   ],
