@@ -4,6 +4,7 @@ import { answersPart } from "./call-answers.js";
 import { headPart } from "./call-head.js";
 import { listsPart } from "./call-lists.js";
 import { recordingPart } from "./call-recording.js";
+import { toolsPart } from "./call-tools.js";
 import { transcriptPart } from "./call-transcript.js";
 import { graphPart } from "./graph.js";
 import { phone } from "./phone.js";
@@ -62,7 +63,8 @@ export async function callPage(root, callID) {
   }
   const head = headPart(page);
   const answers = answersPart(page);
-  const transcript = transcriptPart(page);
+  const tools = toolsPart(page, () => transcript.show());
+  const transcript = transcriptPart(page, tools);
   const recording = recordingPart(page);
   const lists = listsPart(page);
   const graph = graphPart(page);
@@ -81,6 +83,7 @@ export async function callPage(root, callID) {
   page.refresh = async () => {
     [page.call, page.result] = await Promise.all([api.call(callID), api.result(callID)]);
     showAll();
+    tools.read().catch(() => {});
   };
   const look = () => page.refresh().then(lists.showDeliveries);
 
@@ -89,6 +92,8 @@ export async function callPage(root, callID) {
     if (detail.event.endsWith("_transcript")) {
       page.result.transcript.push(detail.entry);
       transcript.add(detail.entry);
+    } else if (/^tool_/.test(detail.event)) {
+      tools.event(detail);
     } else if (detail.event.endsWith("_progress") && !isEnded(page.call.state)) {
       answers.change(detail.answers);
     } else {
@@ -113,6 +118,7 @@ export async function callPage(root, callID) {
     clearInterval(clock);
     recording.leave();
     graph.leave();
+    tools.leave();
     telephone.leave();
     feed.removeEventListener("event", onEvent);
     page.audio.pause();
