@@ -73,8 +73,6 @@ export const call = (callID) => request("GET", callURL(callID));
 export const result = (callID) => request("GET", `${callURL(callID)}/result`);
 export const sipTrace = (callID) => request("GET", `${callURL(callID)}/sip`);
 export const graph = (callID) => request("GET", `${callURL(callID)}/graph`);
-/** The calls of tools in a conversation. */
-export const toolCalls = (callID) => request("GET", `${callURL(callID)}/tools`);
 export const transfer = (callID) => request("POST", `${callURL(callID)}/transfer`, {});
 export const say = (callID, text) => request("POST", `${callURL(callID)}/say`, { text });
 export const act = (callID, action) => request("POST", `${callURL(callID)}/${action}`);

@@ -1,5 +1,4 @@
 // The calls of tools in a conversation: what was asked of them, what they answered, and how long they took.
-import * as api from "./api.js";
 import { t } from "./text.js";
 import { cell, part, plain, template } from "./view.js";
 
@@ -29,28 +28,16 @@ function rowOf(call, isOpen) {
   return row;
 }
 
-/** @param changed is called after the calls have been read anew. */
-export function toolsPart(page, changed) {
-  let calls = [];
+export function toolsPart(page) {
   let running = [];
-  let isWanted = true;
   const open = new Set();
 
-  async function read() {
-    if (!isWanted) return;
-    const { items } = await api.toolCalls(page.callID);
-    calls = items;
-    if (items.length || running.length) changed();
-  }
-
   return {
-    read,
     /** Calls that began when the transcript had so many entries, as rows. Those that run stand at its end. */
     rowsAt(turn, isLast) {
-      const rows = calls.map((call, index) => [call, index]).filter(([call]) => (
-        isLast ? call.turn >= turn : call.turn === turn
-      ));
-      const made = rows.map(([call, index]) => {
+      const calls = [...(page.result.tool_calls ?? []).entries()];
+      const rows = calls.filter(([, call]) => (isLast ? call.turn >= turn : call.turn === turn));
+      const made = rows.map(([index, call]) => {
         const row = rowOf(call, open.has(index));
         part(row, "details").addEventListener("toggle", ({ currentTarget }) => {
           if (currentTarget.open) open.add(index);
@@ -60,12 +47,7 @@ export function toolsPart(page, changed) {
       });
       return isLast ? [...made, ...running.map((name) => rowOf({ name, status: "running" }, false))] : made;
     },
-    event({ event, name }) {
-      if (event === "tool_started") running.push(name);
-      else running = running.filter((one, index) => index !== running.indexOf(name));
-      changed();
-      if (event === "tool_finished") read().catch(() => {});
-    },
-    leave() { isWanted = false; },
+    started({ name }) { running.push(name); },
+    finished({ name }) { running = running.filter((one, index) => index !== running.indexOf(name)); },
   };
 }

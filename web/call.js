@@ -63,7 +63,7 @@ export async function callPage(root, callID) {
   }
   const head = headPart(page);
   const answers = answersPart(page);
-  const tools = toolsPart(page, () => transcript.show());
+  const tools = toolsPart(page);
   const transcript = transcriptPart(page, tools);
   const recording = recordingPart(page);
   const lists = listsPart(page);
@@ -83,7 +83,6 @@ export async function callPage(root, callID) {
   page.refresh = async () => {
     [page.call, page.result] = await Promise.all([api.call(callID), api.result(callID)]);
     showAll();
-    tools.read().catch(() => {});
   };
   const look = () => page.refresh().then(lists.showDeliveries);
 
@@ -92,11 +91,13 @@ export async function callPage(root, callID) {
     if (detail.event.endsWith("_transcript")) {
       page.result.transcript.push(detail.entry);
       transcript.add(detail.entry);
-    } else if (/^tool_/.test(detail.event)) {
-      tools.event(detail);
+    } else if (detail.event.endsWith("_tool_started")) {
+      tools.started(detail);
+      transcript.show();
     } else if (detail.event.endsWith("_progress") && !isEnded(page.call.state)) {
       answers.change(detail.answers);
     } else {
+      if (detail.event.endsWith("_tool_finished")) tools.finished(detail);
       look().catch((problem) => { if (problem.status !== 403) toast(problem.message); });
     }
   };
@@ -118,7 +119,6 @@ export async function callPage(root, callID) {
     clearInterval(clock);
     recording.leave();
     graph.leave();
-    tools.leave();
     telephone.leave();
     feed.removeEventListener("event", onEvent);
     page.audio.pause();
