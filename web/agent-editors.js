@@ -1,18 +1,9 @@
 // The controls of an agent's form, one function a kind of field. Each makes `{ node, get, set, hint }`: its part of the
 // page, its value (undefined: none), a new value, and the value that holds where it is empty.
-import { limit, member } from "./form.js";
+import { limit, memberAt, owner } from "./form.js";
 import { questionList } from "./questions.js";
 import { t } from "./text.js";
 import { cell, element, part, plain, template } from "./view.js";
-
-/** A field's own schema, and that of the object around it. */
-function around(schema, path) {
-  const names = path.split(".");
-  const name = names.pop();
-  const owner = names.reduce((shape, step) => shape?.properties?.[step], schema) ?? {};
-  return [{ properties: {}, ...owner, required: owner === schema ? owner.required : [] }, name];
-}
-export const shapeOf = (schema, path) => member(...around(schema, path));
 
 /** A value of the configuration as words. */
 export function shown(value) {
@@ -49,7 +40,7 @@ function line(field, schema) {
     control.type = "number";
     control.step = field.step ?? 1;
   }
-  if (["line", "long", "number"].includes(field.kind)) limit(control, ...around(schema, field.path));
+  if (["line", "long", "number"].includes(field.kind)) limit(control, ...owner(schema, field.path));
   if (field.placeholder) control.placeholder = field.placeholder;
   return {
     node: labelled(field, control),
@@ -118,7 +109,7 @@ function choice(field, schema) {
   };
   const usual = add("", t("As configured"));
   for (const [value, name] of field.options ?? []) add(value, name);
-  limit(control, ...around(schema, field.path));
+  limit(control, ...owner(schema, field.path));
   return {
     node: labelled(field, control),
     get: () => control.value || undefined,
@@ -186,7 +177,7 @@ function rows(field, schema, rowTemplate, { read, fill }) {
   list.dataset.list = field.path;
   const button = part(node, "add");
   button.textContent = field.add;
-  const { items, maxItems = Infinity } = shapeOf(schema, field.path);
+  const { items, maxItems = Infinity } = memberAt(schema, field.path);
   const shapes = [items, ...(items?.anyOf ?? [])].filter(Boolean);
   const object = shapes.find(({ type }) => type === "object");
   const plainText = shapes.find(({ type }) => type === "string");

@@ -115,7 +115,12 @@ export const tools = {
   attempt: (name, body) => request("POST", `/api/tools/${id(name)}/try`, body),
 };
 export const secrets = collection("/api/secrets");
-export const mcpServers = collection("/api/mcp-servers");
+export const mcpServers = {
+  ...collection("/api/mcp-servers"),
+  read: (name) => request("GET", `/api/mcp-servers/${id(name)}`),
+  refresh: (name) => request("POST", `/api/mcp-servers/${id(name)}/refresh`),
+  accept: (name, tool) => request("POST", `/api/mcp-servers/${id(name)}/accept`, { tool }),
+};
 export const keys = collection("/api/keys");
 export const audit = collection("/api/audit");
 export const deliveries = {
@@ -141,7 +146,7 @@ export const agents = {
   },
   /** Validates a document without saving it. */
   check: (document) => request("POST", "/api/agents/check", document, typeOf(document)),
-  publish: (slug, version, note) => request("POST", agentPath(slug, "/publish"), { version, ...(note ? { note } : {}) }),
+  publish: (slug, version) => request("POST", agentPath(slug, "/publish"), { version }),
   versions: (slug, cursor) => (
     request("GET", agentPath(slug, `/versions${cursor ? `?cursor=${id(cursor)}` : ""}`))
   ),

@@ -5,9 +5,19 @@ import { element, plain } from "./view.js";
 
 /** A member's schema; that it may be null, which is as good as left out, is of no account. */
 export function member(schema, name) {
-  const { anyOf = [], ...rest } = schema.properties[name] ?? {};
+  const { anyOf = [], ...rest } = schema.properties?.[name] ?? {};
   return { ...anyOf.find(({ type }) => type !== "null"), ...rest };
 }
+
+/** The schema of the object around a path with dots, and the last name of the path. */
+export function owner(schema, path) {
+  const names = path.split(".");
+  const name = names.pop();
+  const around = names.reduce((shape, step) => member(shape, step), schema);
+  // An object that may be left out requires nothing of itself.
+  return [{ ...around, properties: around.properties ?? {}, required: names.length ? [] : around.required }, name];
+}
+export const memberAt = (schema, path) => member(...owner(schema, path));
 
 /** Lets a control take what the member may be. */
 export function limit(control, schema, name = control.name) {

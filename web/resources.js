@@ -2,6 +2,7 @@
 // the server requires.
 import * as api from "./api.js";
 import { t } from "./text.js";
+import { mcpServers, secrets, tools } from "./tools.js";
 import { plain, when } from "./view.js";
 
 const languages = [["", t("Server's default")], ["en", t("English")], ["ko", t("Korean")], ["ru", t("Russian")]];
@@ -354,4 +355,6 @@ const retention = {
   columns: [{ name: t("What"), text: (item) => item.name }, { name: t("Setting"), text: (item) => item.value }],
 };
 
-export const settings = [numbers, doNotCall, knowledge, webhooks, keys, retention, audit];
+export const settings = [
+  numbers, doNotCall, knowledge, tools, secrets, mcpServers, webhooks, keys, retention, audit,
+];
