@@ -616,6 +616,9 @@ export default {
   "Tools that may be used": "쓸 수 있는 도구",
   "One a line; * stands for any letters.": "한 줄에 하나씩 적습니다. *는 아무 글자나 뜻합니다.",
   "Tools that may not be used": "쓸 수 없는 도구",
+  "All sets": "모든 모음",
+  "Set": "모음",
+  "Agents choose from sets. A new name makes one.": "에이전트는 모음을 골라 씁니다. 새 이름을 적으면 새 모음이 생깁니다.",
   // Names that the server gives, in words: plain("no_answer").
   "no answer": "부재중",
   "busy": "통화 중",

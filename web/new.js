@@ -94,7 +94,8 @@ export async function newPage(root, go) {
       const target = row ? questions.children[Number(row[1])]?.querySelector("[data-error-row]") : form.querySelector(
         `[data-error="${CSS.escape(field)}"]`
       );
-      if (target) target.textContent += (target.textContent ? " " : "") + complaint(message); else rest.push(`${name} ${message}`);
+      if (target) target.textContent += (target.textContent ? " " : "") + complaint(message);
+      else rest.push(`${name} ${message}`);
       (
         row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field]
       )?.setAttribute?.("aria-invalid", "true");

@@ -88,7 +88,7 @@ function actionsOf(item, { resource, role, run, refresh }) {
 }
 
 /** The heads of the columns, and the filters that the resource has. */
-function prepare(root, resource, form) {
+async function prepare(root, resource, form) {
   const head = part(root, "head");
   head.append(...resource.columns.map((column) => element("th", column.name)), element("th"));
   head.lastElementChild.append(element("span", t("Action"), "sr"));
@@ -96,11 +96,15 @@ function prepare(root, resource, form) {
   form.elements.q.closest("label").hidden = !resource.searches;
   const select = form.elements.choice;
   select.closest("label").hidden = !resource.choices;
-  for (const [value, name] of resource.choices ?? []) {
-    const option = element("option", name);
-    option.value = value;
-    select.append(option);
-  }
+  await fillChoices(resource, select);
+}
+
+/** The choices of a filter may change with what the page shows; the chosen one stays. */
+async function fillChoices(resource, select) {
+  const choices = typeof resource.choices === "function" ? await resource.choices() : resource.choices ?? [];
+  const chosen = select.value;
+  select.replaceChildren(...choices.map(([value, name]) => new Option(name, value)));
+  if (choices.some(([value]) => value === chosen)) select.value = chosen;
 }
 
 /** @param resource see resources.js */
@@ -117,7 +121,7 @@ export async function resourcePage(root, resource, role) {
   let cursor = null;
   let timer = 0;
   let version = 0;
-  prepare(root, resource, form);
+  await prepare(root, resource, form);
 
   const filter = () => ({
     ...(resource.searches ? { q: form.elements.q.value.trim() } : {}),
@@ -145,7 +149,9 @@ export async function resourcePage(root, resource, role) {
   async function refresh() {
     const mine = ++version;
     const page = await resource.list(filter());
-    if (mine === version) show(page);
+    if (mine !== version) return;
+    show(page);
+    if (typeof resource.choices === "function") await fillChoices(resource, form.elements.choice);
   }
 
   async function run(action) {
@@ -160,7 +166,7 @@ export async function resourcePage(root, resource, role) {
     const buttons = part(root, "buttons");
     if (resource.addPath) buttons.append(pageLink(resource.addPath, resource.addName));
     if (resource.create) addButton(buttons, t("Add"), () => editDialog(resource, null, refresh), "primary");
-    for (const action of resource.pageActions ?? []) addButton(buttons, action.name, () => run(() => action.run()));
+    for (const action of resource.pageActions ?? []) addButton(buttons, action.name, () => run(() => action.run(filter())));
   }
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => {

@@ -181,6 +181,10 @@ const knowledge = {
   ),
   empty: t("No knowledge yet: the AI knows only the purpose of each call."),
   addTitle: t("New answer"), writes: "operator",
+  choice: "set", choices: async () => [
+    ["", t("All sets")],
+    ...(await api.knowledge.sets()).items.map(({ name, items: count }) => [name, `${name} (${count})`]),
+  ],
   list: api.knowledge.list,
   form: api.knowledge.form,
   create: api.knowledge.create,
@@ -189,10 +193,14 @@ const knowledge = {
   removeName: t("Remove"),
   columns: [
     { name: t("Question or title"), text: (item) => item.title },
+    { name: t("Set"), text: (item) => item.set },
     { name: t("Answer"), text: (item) => item.answer ?? t("{count} parts", { count: item.chunks }) },
     { name: t("Added"), text: (item) => when(item.created_at) },
   ],
-  fields: [{ name: "question", label: t("Question") }, { name: "answer", label: t("Answer"), kind: "long" }],
+  fields: [
+    { name: "question", label: t("Question") }, { name: "answer", label: t("Answer"), kind: "long" },
+    { name: "set", label: t("Set"), placeholder: "default", help: t("Agents choose from sets. A new name makes one.") },
+  ],
   pageActions: [{ name: t("Add documents"), run: addDocuments }],
 };
 
@@ -211,7 +219,8 @@ function chosenFiles() {
   });
 }
 
-async function addDocuments() {
+/** @param filter of the page: documents are put into the set that is shown */
+async function addDocuments({ set }) {
   const failed = [];
   const files = await chosenFiles();
   for (const file of files) {
@@ -221,7 +230,7 @@ async function addDocuments() {
     const type = documentTypes[file.name.split(".").pop().toLowerCase()] ?? file.type;
     try {
       const title = file.name.slice(0, 200);
-      await api.knowledge.create({ title, content_type: type, content_base64: btoa(text) });
+      await api.knowledge.create({ title, content_type: type, content_base64: btoa(text), ...(set ? { set } : {}) });
     } catch (problem) {
       const [field] = problem.fields;
       failed.push(`${file.name}: ${field ? `${field.field} ${field.message}` : problem.message}`);
