@@ -14,12 +14,21 @@ export class APIError extends Error {
 const attemptLimit = 3;
 const longestWaitSeconds = 10;
 
+// An admin of the installation may act for another company: in this tab, until it is closed.
+const companyKey = "company";
+export const actingFor = () => sessionStorage.getItem(companyKey);
+export function actFor(slug) {
+  if (slug) sessionStorage.setItem(companyKey, slug);
+  else sessionStorage.removeItem(companyKey);
+}
+
 /** The response as it came; `type` is the body's media type, `accept` the answer's. */
 async function exchange(method, path, body, { type = "application/json", accept, match } = {}) {
   const headers = {};
   if (body !== undefined) headers["content-type"] = type;
   if (accept) headers.accept = accept;
   if (match) headers["if-match"] = match;
+  if (actingFor()) headers["x-company"] = actingFor();
   const content = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
   let response;
   for (let tries = 1; ; tries += 1) {
@@ -115,6 +124,11 @@ export const tools = {
   attempt: (name, body) => request("POST", `/api/tools/${id(name)}/try`, body),
 };
 export const secrets = collection("/api/secrets");
+export const companies = {
+  ...collection("/api/companies"),
+  change: (slug, body) => request("PATCH", `/api/companies/${id(slug)}`, body),
+  usage: (slug, month) => request("GET", `/api/companies/${id(slug)}/usage?month=${id(month)}`),
+};
 export const mcpServers = {
   ...collection("/api/mcp-servers"),
   read: (name) => request("GET", `/api/mcp-servers/${id(name)}`),

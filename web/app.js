@@ -6,6 +6,7 @@ import { language, languages, setLanguage, t, translate } from "./text.js";
 import { cell, element, template, toast } from "./view.js";
 import { agentPage } from "./agent.js";
 import { agents } from "./agents.js";
+import { showActing } from "./companies.js";
 import { listPage } from "./list.js";
 import { newPage } from "./new.js";
 import { callPage } from "./call.js";
@@ -106,7 +107,7 @@ async function show() {
     else if (path === "/operators") left = await resourcePage(root, operators, session.role);
     else if (path === "/templates") left = await resourcePage(root, templates, session.role);
     else if (path === "/settings" || path.startsWith("/settings/")) {
-      left = await settingsPage(root, path.slice(10), session.role);
+      left = await settingsPage(root, path.slice(10), session);
     }
     else if (path === "/inbound") left = await listPage(root, "inbound");
     else if (path === "/outbound/new") left = await newPage(root, go);
@@ -130,8 +131,14 @@ function clear() {
 }
 
 async function enter() {
-  session = await api.session();
+  session = await api.session().catch((problem) => {
+    // The company is gone, or this login may not act for it.
+    if (!api.actingFor() || ![403, 404].includes(problem.status)) throw problem;
+    api.actFor(null);
+    return api.session();
+  });
   clear();
+  showActing(session);
   top_.hidden = false;
   feed.start(session.last_event_id);
   await show();
@@ -149,6 +156,7 @@ const ended = () => location.reload();
 
 document.querySelector('[data-action="logout"]').addEventListener("click", async () => {
   await api.logOut().catch(() => {});
+  api.actFor(null);
   ended();
 });
 window.addEventListener("popstate", goBack);

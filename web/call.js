@@ -87,7 +87,7 @@ export async function callPage(root, callID) {
   const look = () => page.refresh().then(lists.showDeliveries);
 
   const onEvent = ({ detail }) => {
-    if (idOf(detail) !== callID) return;
+    if (idOf(detail) !== callID && detail.event !== "poll") return;
     if (detail.event.endsWith("_transcript")) {
       page.result.transcript.push(detail.entry);
       transcript.add(detail.entry);

@@ -10,8 +10,10 @@ const ranks = ["viewer", "operator", "admin"];
 const may = (role, needed) => ranks.indexOf(role) >= ranks.indexOf(needed ?? "viewer");
 
 /** The tabs of the settings, and the page of the chosen tab. */
-export async function settingsPage(root, name, role) {
-  const open = settings.filter((one) => may(role, one.sees));
+export async function settingsPage(root, name, session) {
+  const { role } = session;
+  const allowed = settings.filter((one) => may(role, one.sees));
+  const open = allowed.filter((one) => one.path === name || (one.isShown?.(session) ?? true));
   const chosen = open.find((one) => one.path === name) ?? open[0];
   const tabs = document.createElement("nav");
   tabs.className = "tabs";
@@ -75,7 +77,7 @@ function actionsOf(item, { resource, role, run, refresh }) {
     const isOffered = may(role, action.needs ?? resource.writes) && (action.when?.(item) ?? true);
     if (isOffered) addButton(actions, action.name, () => run(() => action.run(item)), "small");
   }
-  if (resource.replace && writes) {
+  if (resource.replace && writes && (resource.canReplace?.(item) ?? true)) {
     addButton(actions, t("Edit"), () => editDialog(resource, item, refresh), "small");
   }
   if (resource.remove && writes && (resource.canRemove?.(item) ?? true)) {

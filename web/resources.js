@@ -1,6 +1,7 @@
 // The things that can be listed and changed: their columns, fields and actions. `writes` and `sees` are the roles that
 // the server requires.
 import * as api from "./api.js";
+import { companies } from "./companies.js";
 import { t } from "./text.js";
 import { mcpServers, secrets, tools } from "./tools.js";
 import { plain, when } from "./view.js";
@@ -365,5 +366,5 @@ const retention = {
 };
 
 export const settings = [
-  numbers, doNotCall, knowledge, tools, secrets, mcpServers, webhooks, keys, retention, audit,
+  numbers, doNotCall, knowledge, tools, secrets, mcpServers, webhooks, keys, companies, retention, audit,
 ];
