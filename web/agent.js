@@ -77,7 +77,7 @@ export async function agentPage(root, slug, { role, go }) {
     root.querySelector('[data-action="draft"]').hidden = isNew;
     for (const name of ["versions", "effective"]) root.querySelector(`[data-view="${name}"]`).hidden = isNew;
     root.querySelector('[data-view="versions"]').hidden ||= slug === configuredSlug;
-    part(root, "try").hidden = isNew || role === "viewer";
+    part(root, "try").hidden = isNew || role === "viewer" || slug === configuredSlug;
   }
 
   // What the document says now: the text of the YAML view while that was changed, else the form's.
@@ -208,6 +208,5 @@ export async function agentPage(root, slug, { role, go }) {
   return () => {
     if (isChanged() && state.view !== "yaml") unsaved.set(slug, form.read());
     removeEventListener("beforeunload", isLost);
-    trial.leave();
   };
 }

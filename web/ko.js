@@ -430,7 +430,6 @@ export default {
   "Save as draft": "초안으로 저장",
   "Save and publish": "저장 후 게시",
   "Try it": "시험해 보기",
-  "Talk in this browser": "이 브라우저로 통화",
   "There is nothing to choose from yet.": "아직 고를 것이 없습니다.",
   "Text": "내용",
   "Remove this entry": "이 항목 지우기",
@@ -656,6 +655,15 @@ export default {
   "Webhook address": "웹훅 주소",
   "Secret of its webhooks": "웹훅의 비밀키",
   "Left empty, one is made, or stays as it is.": "비워 두면 새로 만들거나 그대로 둡니다.",
+  "Talk": "통화하기",
+  "By text": "글로 해 보기",
+  "Talking rings in this browser.": "통화하기를 누르면 이 브라우저에서 벨이 울립니다.",
+  "By text, the built-in policy chooses the words: no model and no tool is asked.":
+    "글로 할 때는 내장 규칙이 말을 고르며, 모델과 도구를 쓰지 않습니다.",
+  "Your words or keys": "할 말 또는 번호",
+  "Send": "보내기",
+  "Silence": "침묵",
+  "The conversation is over: {reason}.": "대화가 끝났습니다: {reason}.",
   // Names that the server gives, in words: plain("no_answer").
   "no answer": "부재중",
   "busy": "통화 중",
