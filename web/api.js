@@ -94,10 +94,23 @@ export const providers = () => request("GET", "/api/providers");
 /** What the fields of a form may be, with this server's defaults: JSON Schema. */
 export const form = (name) => request("GET", `/api/forms/${name}`);
 
-/** A collection of things with ids: list, create, replace, remove, and the form of a new one. */
-function collection(path) {
+let description = null;
+/** A body that no form of its own describes, as the API's description has it: JSON Schema. */
+async function described(name) {
+  description ??= request("GET", "/openapi.json").catch((problem) => {
+    description = null;
+    throw problem;
+  });
+  return (await description).components.schemas[name];
+}
+
+/**
+ * A collection of things with ids: list, create, replace, remove, and the form of a new one.
+ * @param schema the name of that form in the API's description, where it has none of its own
+ */
+function collection(path, schema) {
   return {
-    form: () => form(path.replace("/api/", "")),
+    form: () => (schema ? described(schema) : form(path.replace("/api/", ""))),
     list: (filter = {}) => {
       const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
       return request("GET", `${path}${query.size ? `?${query}` : ""}`);
@@ -120,17 +133,17 @@ export const knowledge = {
   sets: () => request("GET", "/api/knowledge/sets"),
 };
 export const tools = {
-  ...collection("/api/tools"),
+  ...collection("/api/tools", "NewTool"),
   attempt: (name, body) => request("POST", `/api/tools/${id(name)}/try`, body),
 };
-export const secrets = collection("/api/secrets");
+export const secrets = collection("/api/secrets", "NewSecret");
 export const companies = {
-  ...collection("/api/companies"),
+  ...collection("/api/companies", "NewCompany"),
   change: (slug, body) => request("PATCH", `/api/companies/${id(slug)}`, body),
   usage: (slug, month) => request("GET", `/api/companies/${id(slug)}/usage?month=${id(month)}`),
 };
 export const mcpServers = {
-  ...collection("/api/mcp-servers"),
+  ...collection("/api/mcp-servers", "NewMCPServer"),
   read: (name) => request("GET", `/api/mcp-servers/${id(name)}`),
   refresh: (name) => request("POST", `/api/mcp-servers/${id(name)}/refresh`),
   accept: (name, tool) => request("POST", `/api/mcp-servers/${id(name)}/accept`, { tool }),
