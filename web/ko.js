@@ -618,7 +618,7 @@ export default {
   "All sets": "모든 모음",
   "Set": "모음",
   "Agents choose from sets. A new name makes one.": "에이전트는 모음을 골라 씁니다. 새 이름을 적으면 새 모음이 생깁니다.",
-  "Back to the own company": "내 회사로 돌아가기",
+  "Back to your own company": "내 회사로 돌아가기",
   "Month": "달",
   "Calls at once": "동시 통화",
   "Dials a second": "초당 발신",

@@ -66,7 +66,7 @@ def test_an_admin_manages_companies_and_acts_for_one(server, browser):
         page.set_viewport_size({"width": width, "height": 900})
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"scrolls sideways by {overflow} px at {width}"
-    page.get_by_role("button", name="Back to the own company").click()
+    page.get_by_role("button", name="Back to your own company").click()
     expect(page.locator('[data-part="company"]')).to_have_text("default")
     expect(page.locator('[data-part="acting"]')).to_be_hidden()
 
