@@ -10,7 +10,7 @@ import { said, t } from "./text.js";
 import { cell, confirmed, element, part, template, toast } from "./view.js";
 
 const configuredSlug = "default";
-// What was not saved when its page was left: documents by short name; the new agent has none.
+// What was not saved when its page was left, as objects or as texts of YAML, by short name; the new agent has none.
 const unsaved = new Map();
 
 /** Names that a document may choose from; null: this login may not see them. */
@@ -54,8 +54,6 @@ export async function agentPage(root, slug, { role, go }) {
     stored: read.data, tag: read.tag,
     about: list.find((one) => one.slug === slug) ?? { live: null, latest: null },
     view: "form",
-    document: () => document_(),
-    isChanged: () => isChanged(),
     reload,
   };
   const summary = part(root, "summary");
@@ -196,9 +194,13 @@ export async function agentPage(root, slug, { role, go }) {
 
   fill(state.stored);
   clean = text(form.read());
-  if (unsaved.has(slug)) {
-    form.fill(unsaved.get(slug));
+  const kept = unsaved.get(slug);
+  if (kept !== undefined) {
     unsaved.delete(slug);
+    if (typeof kept === "string") {
+      await showView("yaml");
+      yaml.value = kept;
+    } else form.fill(kept);
     toast(t("Your changes are still here. They are not saved yet."));
   }
   showHead();
@@ -206,7 +208,7 @@ export async function agentPage(root, slug, { role, go }) {
   const isLost = (event) => { if (isChanged()) event.preventDefault(); };
   addEventListener("beforeunload", isLost);
   return () => {
-    if (isChanged() && state.view !== "yaml") unsaved.set(slug, form.read());
+    if (isChanged()) unsaved.set(slug, document_());
     removeEventListener("beforeunload", isLost);
   };
 }

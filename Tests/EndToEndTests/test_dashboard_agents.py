@@ -165,6 +165,12 @@ def test_what_was_not_saved_is_still_there(server, browser):
     page.get_by_role("link", name="Salon bookings").click()
     expect(page.locator('[name="purpose"]')).to_have_value("to ask for a visit")
     expect(page.get_by_text("They are not saved yet.")).to_be_visible()
+    view(page, "YAML")
+    field(page, "The document as YAML").fill("name: Salon\n")
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name="Agents").click()
+    page.get_by_role("link", name="Salon bookings").click()
+    expect(field(page, "The document as YAML")).to_have_value("name: Salon\n")
     assert server.request("GET", "/api/agents/salon")[1]["purpose"] == SALON["purpose"] and errors == []
 
 
