@@ -3,6 +3,7 @@ import { editors } from "./agent-editors.js";
 import { labelOf, sections } from "./agent-fields.js";
 import { setValue, valueAt } from "./paths.js";
 import { complaint, errorPlace } from "./form.js";
+import { t } from "./text.js";
 import { cell, element, part, template } from "./view.js";
 
 /**
@@ -35,6 +36,11 @@ export function agentForm(root, { schema, configured, catalogues, isNew, mayEdit
     link.href = `#${card.id}`;
     index.append(link);
   }
+
+  // In a narrow window the place to try the agent is below the form.
+  const trial = element("a", t("Try it"), "narrow");
+  trial.href = "#try";
+  index.append(trial);
 
   function clearErrors() {
     for (const node of body.querySelectorAll("[data-error], [data-error-row]")) node.textContent = "";
