@@ -2,7 +2,7 @@
 import { editors } from "./agent-editors.js";
 import { labelOf, sections } from "./agent-fields.js";
 import { setValue, valueAt } from "./paths.js";
-import { complaint, errorPlace } from "./form.js";
+import { putError } from "./form.js";
 import { t } from "./text.js";
 import { cell, element, part, template } from "./view.js";
 
@@ -64,13 +64,9 @@ export function agentForm(root, { schema, configured, catalogues, isNew, mayEdit
       clearErrors();
       const others = [];
       for (const { field, message } of fields) {
-        const place = errorPlace(body, field);
-        if (!place) {
-          others.push(`${labelOf(field)}: ${message}`);
-          continue;
-        }
-        place.textContent += (place.textContent ? " " : "") + complaint(message);
-        place.closest("label, li")?.querySelector("input, textarea, select")?.setAttribute("aria-invalid", "true");
+        const place = putError(body, { field, message });
+        if (!place) others.push(`${labelOf(field)}: ${message}`);
+        place?.closest("label, li")?.querySelector("input, textarea, select")?.setAttribute("aria-invalid", "true");
       }
       return others;
     },

@@ -1,7 +1,7 @@
 // A place beside an agent's form to try its stored version: by text, or in this browser.
 import * as api from "./api.js";
 import { variableInputs } from "./agent-variables.js";
-import { complaint, errorPlace } from "./form.js";
+import { putError } from "./form.js";
 import { said, t } from "./text.js";
 import { cell, element, endReason, part, template, toast } from "./view.js";
 import { expectCall } from "./voice.js";
@@ -68,9 +68,7 @@ export function tryPart(root, state, { go }) {
     try { await action(); } catch (problem) {
       const others = [];
       for (const { field, message } of problem.fields ?? []) {
-        const place = errorPlace(list, field);
-        if (place) place.textContent = complaint(message);
-        else others.push(`${field} ${message}`);
+        if (!putError(list, { field, message })) others.push(`${field} ${message}`);
       }
       error.textContent = problem.fields?.length ? others.join("; ") : problem.message;
     }

@@ -69,11 +69,19 @@ function rowPlace(root, path) {
   return rows[Number(match?.[2])]?.querySelector("[data-error-row]");
 }
 
-/** The place for an error: beside its field, its row, or the field around it; null: there is none. */
-export function errorPlace(root, field) {
-  for (let path = pathOf(field); path; path = around(path)) {
-    const place = rowPlace(root, path) ?? root.querySelector(`[data-error="${CSS.escape(path)}"]`);
-    if (place) return place;
+/**
+ * Shows an error of the server: beside its field, its row, or the field around it, with the way from there.
+ * @returns the place; null: there is none
+ */
+export function putError(root, { field, message }) {
+  const whole = pathOf(field);
+  for (let path = whole; path; path = around(path)) {
+    const own = root.querySelector(`[data-error="${CSS.escape(path)}"]`);
+    const place = rowPlace(root, path) ?? own;
+    if (!place) continue;
+    const rest = place === own ? whole.slice(path.length).replace(/^\./, "") : "";
+    place.textContent += (place.textContent ? " " : "") + (rest ? `${rest}: ${message}.` : complaint(message));
+    return place;
   }
   return null;
 }

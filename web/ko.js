@@ -664,6 +664,7 @@ export default {
   "Send": "보내기",
   "Silence": "침묵",
   "The conversation is over: {reason}.": "대화가 끝났습니다: {reason}.",
+  "Choices": "선택지",
   // Names that the server gives, in words: plain("no_answer").
   "no answer": "부재중",
   "busy": "통화 중",

@@ -1,5 +1,5 @@
 // The form that adds or changes one thing of a page of resource.js, in a dialog.
-import { complaint, errorPlace, limit, memberAt, owner, warn } from "./form.js";
+import { limit, memberAt, owner, putError, warn } from "./form.js";
 import { setValue, valueAt } from "./paths.js";
 import { questionList } from "./questions.js";
 import { t } from "./text.js";
@@ -93,9 +93,7 @@ async function inputField(fields, field, item, schema) {
 function showErrors(dialog, problem) {
   const others = [];
   for (const { field, message } of problem.fields ?? []) {
-    const target = errorPlace(dialog, field);
-    if (target) target.textContent += (target.textContent ? " " : "") + complaint(message);
-    else others.push(`${field} ${message}`);
+    if (!putError(dialog, { field, message })) others.push(`${field} ${message}`);
   }
   const text = problem.fields?.length ? others.join("; ") : problem.message;
   dialog.querySelector('[data-error=""]').textContent = text;

@@ -1,6 +1,6 @@
 // A dialog in which a tool is tried: its arguments from their JSON Schema, and what came back.
 import * as api from "./api.js";
-import { complaint, errorPlace } from "./form.js";
+import { putError } from "./form.js";
 import { t } from "./text.js";
 import { cell, part, plain, template } from "./view.js";
 
@@ -70,9 +70,7 @@ export function tryDialog(name, schema, hidden = []) {
   function fail(problem) {
     const others = [];
     for (const { field, message } of problem.fields ?? []) {
-      const place = errorPlace(dialog, field);
-      if (place) place.textContent = complaint(message);
-      else others.push(`${field} ${message}`);
+      if (!putError(dialog, { field, message })) others.push(`${field} ${message}`);
     }
     dialog.querySelector('[data-error=""]').textContent = problem.fields?.length ? others.join("; ") : problem.message;
   }
