@@ -82,9 +82,11 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "Agents", dependencies: ["JSON", "Problems", "Realtime", "Store", "Yams"], swiftSettings: strict),
+        .target(
             name: "Calls",
             dependencies: [
-                "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems", "Settings",
+                "Agents", "JSON", "Store", "Bridge", "Realtime", "Pipeline", "Net", "Problems", "Settings",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -101,8 +103,8 @@ let package = Package(
         .target(
             name: "API",
             dependencies: [
-                "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "JSON", "Net", "Pipeline", "Problems",
-                "Realtime", "Settings",
+                "Agents", "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "JSON", "Net", "Pipeline",
+                "Problems", "Realtime", "Settings",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -110,8 +112,8 @@ let package = Package(
         .executableTarget(
             name: "trunkline",
             dependencies: [
-                "API", "Calls", "Delivery", "KnowledgeBase", "Store", "Bridge", "Realtime", "Pipeline", "Problems",
-                "Net", "Settings",
+                "API", "Agents", "Calls", "Delivery", "JSON", "KnowledgeBase", "Store", "Bridge", "Realtime",
+                "Pipeline", "Problems", "Net", "Settings",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -141,20 +143,24 @@ let package = Package(
             dependencies: ["Store", "Net", "Problems", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),
         .testTarget(
+            name: "AgentsTests", dependencies: ["Agents", "JSON", "Problems", "Realtime", "Store"],
+            swiftSettings: strict),
+        .testTarget(
             name: "DeliveryTests",
             dependencies: ["Delivery", "Net", "Problems", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .testTarget(
             name: "CallsTests",
             dependencies: [
-                "Calls", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net", "TestSupport",
+                "Agents", "Calls", "JSON", "Store", "Bridge", "Realtime", "Pipeline", "Problems", "Net",
+                "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "APITests",
             dependencies: [
-                "API", "Calls", "Delivery", "JSON", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
+                "API", "Agents", "Calls", "Delivery", "JSON", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

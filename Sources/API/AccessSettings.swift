@@ -9,6 +9,8 @@ public struct AccessSettings: Sendable {
     /// Requests a second of a key and source, and at once.
     public var requestsPerSecond = 50.0
     public var burst = 100.0
+    /// Who may let calls begin with a version of an agent.
+    public var publishRole = Role.operator
     public init() {}
 
     @SettingsBuilder<Self> public static var keys: [Setting<Self>] {
@@ -18,6 +20,9 @@ public struct AccessSettings: Sendable {
         Setting(
             "security.rate_limit.per_second", \.requestsPerSecond, .whole(1...100_000), "requests a key and source")
         Setting("security.rate_limit.burst", \.burst, .whole(1...100_000), "requests at once")
+        Setting(
+            "agents.publish_role", \.publishRole, .oneOf([("operator", .operator), ("admin", .admin)]),
+            "who may make a version of an agent the live one")
     }
 
     public var rate: (perSecond: Double, burst: Double) { (requestsPerSecond, burst) }

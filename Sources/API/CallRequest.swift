@@ -1,3 +1,4 @@
+internal import Agents
 internal import Calls
 internal import Delivery
 internal import Foundation
@@ -11,10 +12,14 @@ struct CallRequest {
     static let displayNameLimit = 100
     /// Bytes of `metadata` as JSON.
     static let metadataLimit = 16_384
-    /// Seconds.
-    private static let usualDuration = 180
-    /// Agents that there are.
-    static let agents = ["default"]
+    private static let usualDuration = Call.usualDuration
+    /// Needed unless an agent has them.
+    private static func unrequired(_ field: Field) -> Field {
+        var field = field
+        field.isRequired = false
+        field.help += "; needed unless the agent has it"
+        return field
+    }
 
     static let purpose = Field("purpose", .text(purposeLimit, .paragraph), required: true, "why we call")
     static let displayName = Field(
@@ -29,7 +34,7 @@ struct CallRequest {
             Field(
                 "callee_number", .text(Field.Kind.addressLimit), required: true,
                 "number, `sip:` address, or `browser:` for the requesting user's browser"),
-            purpose, QuestionFields.field, displayName,
+            unrequired(purpose), unrequired(QuestionFields.field), displayName,
             Field(
                 "max_duration", .integer(10...3_600), default: .whole(usualDuration),
                 "seconds until the call is ended"),
@@ -38,7 +43,7 @@ struct CallRequest {
             Field("retry_on_no_answer", .boolean, default: true, "dial again if nobody answers"),
             Field("max_retries", .integer(0...10), "attempts after the first"),
             language,
-            Field("agent", .text(Field.Kind.wordLimit), "who speaks"),
+            AgentFields.agent, AgentFields.variables,
             Field("metadata", .free, "returned untouched; at most \(metadataLimit) bytes"),
             Field("webhook_url", .url, "https address that the call's events are posted to"),
             StreamFields.field,
@@ -71,12 +76,13 @@ struct CallRequest {
     var notAllowed: Routing.Refusal?
 
     init(
-        _ body: [UInt8], settings: CallSettings, webhooks: WebhookSender.Settings, requestedBy: String, now: Date
+        _ body: [UInt8], settings: CallSettings, webhooks: WebhookSender.Settings, requestedBy: String, now: Date,
+        agent: AgentFields.Choice = .configuration, environment: AgentEnvironment = AgentEnvironment()
     ) throws(APIError) {
         var fields = try FieldReader(body, Self.form)
         let questions = QuestionFields.questions(&fields)
         if let date = fields.time("scheduled_at"), date <= now { fields.fail("scheduled_at", .inThePast) }
-        if let agent = fields.text("agent"), !Self.agents.contains(agent) { fields.fail("agent", .unknownAgent) }
+        let order = AgentFields.order(&fields, agent)
         if let url = fields.text("webhook_url"), let problem = WebhookSender.problem(with: url, settings: webhooks) {
             fields.fail("webhook_url", problem)
         }
@@ -90,30 +96,42 @@ struct CallRequest {
         if !fields.errors.isEmpty {
             var error = APIError.invalid(fields.errors)
             if fields.errors.count == 1, let noRoute = party.noRoute { error.code = noRoute.code.rawValue }
+            if let code = AgentFields.code(of: fields.errors) { error.code = code }
             throw error
         }
         guard let caller = fields.text("caller_number"), let callee = party.callee,
-            let purpose = fields.text("purpose"),
             let duration = fields.integer("max_duration"), let priority = fields.integer("priority"),
             let retryOnNoAnswer = fields.boolean("retry_on_no_answer")
         else { throw APIError.invalid(fields.errors) }
-        let language = fields.text("language") ?? settings.language
+        let language = fields.text("language") ?? agent.version?.language ?? settings.language
         warnings = []
         if duration > settings.maxCallDuration, fields.sent("max_duration") != nil {
             warnings.append(Problem(.durationLowered, ["seconds": .number(settings.maxCallDuration)]))
         }
-        if let warning = settings.warning(language: language) { warnings.append(warning) }
-        call = Call(
+        if let version = agent.version {
+            warnings += environment.warnings(of: version.document, language: language)
+        } else if let warning = settings.warning(language: language) {
+            warnings.append(warning)
+        }
+        var brief = Call.brief(of: settings)
+        brief.purpose = fields.text("purpose") ?? ""
+        brief.callerDisplayName = fields.text("caller_display_name") ?? ""
+        brief.questions = questions
+        brief.language = language
+        var call = Call(
             localNumber: caller, remoteNumber: callee,
-            brief: Brief(
-                purpose: purpose, callerDisplayName: fields.text("caller_display_name") ?? "", questions: questions,
-                language: language, maxTurns: settings.maxTurns,
-                greetingTemplate: settings.greetingTemplate, closingTemplate: settings.closingTemplate),
+            brief: brief,
             maxDuration: min(duration, settings.maxCallDuration), priority: priority,
             scheduledAt: fields.time("scheduled_at"), retryOnNoAnswer: retryOnNoAnswer && !party.isBrowser,
             maxRetries: party.isBrowser ? 0 : fields.integer("max_retries") ?? settings.retry.maxRetries,
             metadata: metadata, requestedBy: requestedBy, webhookURL: fields.text("webhook_url"), voicemail: voicemail,
             stream: stream, createdAt: now)
+        if let version = agent.version {
+            call.take(
+                version, order, over: Call.brief(of: settings), duration: Self.usualDuration, in: settings,
+                zone: environment.timeZone, at: now)
+        }
+        self.call = call
         notAllowed = party.notAllowed
     }
 

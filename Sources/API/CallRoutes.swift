@@ -1,3 +1,4 @@
+internal import Agents
 internal import Bridge
 internal import Calls
 internal import Foundation
@@ -37,7 +38,7 @@ struct CallRoutes: Sendable {
             throw APIError(415, "unsupported_media_type", .contentNotJson)
         }
         let parsed: CallRequest
-        do throws(APIError) { parsed = try self.parsed(request, principal) } catch {
+        do { parsed = try await self.parsed(request, principal) } catch let error as APIError {
             if let rule = DialRule(rawValue: error.code) {
                 await services.audit(principal, "dial.blocked", detail: rule.rawValue)
             }
@@ -72,15 +73,16 @@ struct CallRoutes: Sendable {
         }
     }
 
-    private func parsed(_ request: HTTPRequest, _ principal: Principal) throws(APIError) -> CallRequest {
+    private func parsed(_ request: HTTPRequest, _ principal: Principal) async throws -> CallRequest {
         try CallRequest(
             request.body, settings: services.settings, webhooks: services.webhooks, requestedBy: principal.name,
-            now: services.now())
+            now: services.now(), agent: try await services.choice(request.body, principal.company),
+            environment: services.agents.environment)
     }
 
     /// `POST …/check`: what `POST …` would say of a request's members; nothing is stored.
     func check(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
-        let parsed = try parsed(request, principal)
+        let parsed = try await parsed(request, principal)
         if let refusal = parsed.notAllowed, try await !services.store.numbers.isCallerNumber(parsed.call.localNumber) {
             throw APIError.invalid([.init(field: "caller_number", problem: refusal.problem)])
         }
@@ -296,13 +298,22 @@ struct CallRoutes: Sendable {
     }
 
     func retry(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let query = QueryReader(request.query, ListQuery.retry)
+        try query.check()
         let call = try await call(of: request)
-        let queued = try await services.dialler.retry(call.id)
+        let version = query.text("agent") == nil ? nil : try services.newest(of: call, principal.company)
+        let (settings, zone, now) = (services.settings, services.agents.environment.timeZone, services.now())
+        let queued = try await services.dialler.retry(call.id) { call in
+            guard let version, let order = call.order else { return }
+            call.take(
+                version, order, over: Call.brief(of: settings), duration: Call.usualDuration, in: settings, zone: zone,
+                at: now)
+        }
         await services.audit(principal, "call.retry", target: call.id)
         return Routes.json(
             [
                 "outbound_id": .string(queued.id), "state": .string(queued.state.rawValue),
-                "message": "the call is queued again",
+                "agent": AgentPayloads.reference(queued.agent), "message": "the call is queued again",
             ],
             status: 202)
     }

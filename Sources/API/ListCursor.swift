@@ -11,6 +11,7 @@ enum ListCursor: String, CaseIterable, Sendable {
     case audit = "aud"
     case doNotCall = "dnc"
     case numbers = "num"
+    case agentVersions = "agv"
 
     /// Characters of a cursor: an `Int64` has 13 digits in base 36.
     static let lengthLimit = 32

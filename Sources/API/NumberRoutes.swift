@@ -1,3 +1,4 @@
+internal import Agents
 internal import Calls
 internal import Foundation
 internal import JSON
@@ -29,6 +30,7 @@ struct NumberRoutes: Sendable {
             Field("label", .text(labelLimit), mayBeBlank: true, "what it is called"),
             Field("daily_cap", .integer(capRange), "calls a day that may show it"),
             Field("template_id", .text(idLimit), "template by which calls to it are answered"),
+            Field("agent", .text(AgentName.lengthLimit), "agent that answers calls to it: a slug, or slug@version"),
         ])
 
     let services: Routes.Services
@@ -112,15 +114,28 @@ struct NumberRoutes: Sendable {
         if let template, try await services.store.template(template) == nil {
             fields.fail("template_id", .unknownTemplate)
         }
+        let agent = fields.text("agent")
+        if let agent { try await checkAgent(agent, principal, &fields) }
+        if template != nil, agent != nil { fields.exclude(["agent"], beside: ["template_id"]) }
         try fields.check()
         let stored = CallerNumber(
             number: fields.text("number") ?? "", label: fields.text("label") ?? "",
-            dailyCap: fields.integer("daily_cap"), templateID: template, addedAt: services.now(),
+            dailyCap: fields.integer("daily_cap"), templateID: template, agent: agent, addedAt: services.now(),
             addedBy: principal.name)
         try await services.store.numbers.addCallerNumber(stored)
         try await services.numbers.reload(from: services.store)
         await services.audit(principal, "number.add")
         return Routes.json(Payloads.callerNumber(stored, dialsToday: 0), status: 201)
+    }
+
+    /// Callers give no variables.
+    private func checkAgent(_ text: String, _ principal: Principal, _ fields: inout FieldReader) async throws {
+        guard let name = AgentName(text), name.slug != AgentReference.defaultSlug,
+            let version = try await services.agent(name, of: principal.company)
+        else { return fields.fail("agent", .unknownAgent) }
+        for variable in AgentFields.missing(AgentOrder(), version.variables) {
+            fields.fail("agent.variables.\(variable)", .missingVariable)
+        }
     }
 
     func removeNumber(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {

@@ -1,3 +1,4 @@
+internal import Agents
 public import Calls
 public import Foundation
 internal import JSON
@@ -44,7 +45,8 @@ enum Payloads {
         members["webhook_url"] = .optional(isMasked ? nil : call.webhookURL)
         members["stream"] = stream(call.stream, isMasked: isMasked)
         members["stream_failure"] = .optional(call.streamFailure)
-        members["agent"] = "default"
+        members["agent"] = AgentPayloads.reference(call.agent)
+        members["variables"] = isMasked ? nil : .object((call.order?.variables ?? [:]).mapValues { .string($0) })
         members["voicemail"] = .optional(call.voicemail?.action?.rawValue)
         members["voicemail_message"] = .optional(call.voicemail?.message)
         members["blocked"] = .array((call.blocks ?? []).map(block))
@@ -235,6 +237,7 @@ enum Payloads {
             "answered_at": time(call.answeredAt),
             "completed_at": time(call.completedAt),
         ]
+        members["agent"] = AgentPayloads.reference(call.agent)
         if let corrections = call.corrections { members["corrections"] = .array(corrections.map(correction)) }
         if let media = call.media {
             members["media"] = [
@@ -337,7 +340,7 @@ extension Payloads {
         [
             "number": .string(number.number), "label": .string(number.label),
             "daily_cap": .optional(number.dailyCap.map(Double.init)),
-            "template_id": .optional(number.templateID),
+            "template_id": .optional(number.templateID), "agent": .optional(number.agent),
             "dials_today": .number(Double(dialsToday)), "added_at": time(number.addedAt),
             "added_by": .string(number.addedBy),
         ]

@@ -51,6 +51,8 @@ public struct Routes: Sendable {
         public var loopDelays: @Sendable () -> [(loop: String, milliseconds: UInt64)] = { [] }
         /// Days after which ended calls are erased; nil: never.
         public var retentionDays: Int?
+        /// Who may let calls begin with a version of an agent.
+        public var publishRole = Role.operator
         public var now: @Sendable () -> Date
         public init(
             store: CallStore, dialler: Dialler, authenticator: Authenticator, settings: CallSettings, webRoot: String?,
@@ -178,6 +180,20 @@ public struct Routes: Sendable {
         add("GET", "/api/templates/{id}", .viewer, templates.one)
         add("PUT", "/api/templates/{id}", .operator, templates.replace)
         add("DELETE", "/api/templates/{id}", .operator, templates.remove)
+
+        let agents = AgentRoutes(services: services)
+        add("GET", "/api/agents", .viewer, agents.list)
+        add("POST", "/api/agents", .operator, agents.create)
+        add("POST", "/api/agents/check", .operator, agents.check)
+        add("GET", "/api/agents/{slug}", .viewer, agents.one)
+        add("PUT", "/api/agents/{slug}", .operator, agents.replace)
+        add("DELETE", "/api/agents/{slug}", .operator, agents.remove)
+        add("POST", "/api/agents/{slug}/publish", .operator, agents.publish)
+        add("GET", "/api/agents/{slug}/versions", .viewer, agents.versions)
+        add("GET", "/api/agents/{slug}/versions/{version}/diff", .viewer, agents.difference)
+        add("GET", "/api/agents/{slug}/effective", .viewer, agents.effective)
+        add("POST", "/api/agents/{slug}/simulate", .viewer, agents.simulate)
+        add("GET", "/api/schemas/agent.json", .viewer, agents.schema)
 
         let numbers = NumberRoutes(services: services)
         add("GET", "/api/do-not-call", .viewer, numbers.doNotCall)

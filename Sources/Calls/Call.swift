@@ -1,3 +1,4 @@
+public import Agents
 public import Foundation
 internal import Problems
 public import Realtime
@@ -38,6 +39,12 @@ public struct Call: Sendable, Equatable, Codable {
     public var voicemail: VoicemailPolicy?
     /// Another server holds the conversation; nil: as `bridge.stream_url` says.
     public var stream: Stream?
+    /// The version of the agent that it began with; nil: the configuration, version 0 of `default`.
+    public var agent: AgentReference?
+    /// What that version says beside the brief.
+    public var profile: AgentProfile?
+    /// What the request has said beside the agent.
+    public var order: AgentOrder?
 
     // What became of it.
     /// The Call-ID in SIP, or the id at the provider.

@@ -74,8 +74,9 @@ extension CallEvent {
     public var envelope: String {
         let inner = payload.dropFirst().dropLast()
         // Names, ids and times hold nothing that JSON would have escaped.
-        let head =
-            #"{"id":\#(id),"event":"\#(name)","at":"\#(Self.time(at))","\#(direction.idName)":"\#(callID)""#
+        var head = #"{"id":\#(id),"event":"\#(name)","at":"\#(Self.time(at))""#
+        // Not every event is of a call: `agent_published`.
+        if !callID.isEmpty { head += #","\#(direction.idName)":"\#(callID)""# }
         return inner.isEmpty ? head + "}" : head + "," + inner + "}"
     }
 

@@ -78,8 +78,43 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case httpOnlyOnLoopback = "must be https: (http: is for loopback, while the server is bound to loopback)"
 
     case unknownAgent = "there is no agent with this name"
+    case unknownTool = "there is no tool with this name"
+    case unknownServer = "there is no MCP server with this name"
+    case unknownKnowledge = "there is no knowledge set with this name"
     case unknownOperator = "there is no such operator"
     case unknownTemplate = "there is no such template"
+
+    // MARK: Agents
+
+    case notSlug = "must be 1 to 40 of a-z, 0-9 and '-', and begin with a letter"
+    case notVariableName = "must be 1 to 40 of a-z, 0-9 and '_', and begin with a letter"
+    case notAgentName = "must be an agent's slug, or slug@version"
+    case slugFixed = "must be the one in the path"
+    case slugTaken = "an agent with this slug exists or existed: a slug is not used again"
+    case notDecimalInRange = "must lie in {least}…{most}"
+    case noPlaceHere = "holds a place in double braces, and nothing is filled in here"
+    case placeNotClosed = "has a place that is not closed by two braces"
+    case notPlace = "has a place that cannot be read: {name}"
+    case unknownPlace = "asks for {name}, which is neither declared in variables nor known"
+    case placeNotSupportedYet = "asks for {name}, which is not supported yet"
+    case secretNotHere = "asks for a secret: secrets stand in headers of tools only"
+    case notStep = "must be a text, an object with keys of the telephone, or one with silence: true"
+    case unknownVariable = "is not declared by the agent"
+    case missingVariable = "is required by the agent, and has no value"
+    case providerNotSetUp = "{provider} is not set up ({setting})"
+    case leavesTheMachine = "{provider} does not go with mode embedded: nothing leaves the machine"
+    case noSpeechModel = "no speech model is set up ({settings})"
+    case configuredInFile = "the agent default is the configuration: change it there"
+    case changedMeanwhile = "the agent was changed meanwhile: its latest version is {version}"
+    case agentInUse = "numbers name the agent: {numbers}"
+    case agentArchived = "the agent is archived"
+    case noAgentNamed = "there is no agent {slug}"
+    case noAgentVersion = "the agent has no version {version}"
+    case tooManyAgents = "there are {limit} agents already"
+    case tooManyVersions = "the agent has {limit} versions already"
+    case notYaml = "the body is not valid YAML: {problem}"
+    case contentNotDocument = "send application/json or application/yaml"
+    case lastWriterWins = "no If-Match was sent: a change made meanwhile is not noticed"
 
     // MARK: Numbers, routes and rules of dialling
 

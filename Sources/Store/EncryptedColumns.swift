@@ -40,6 +40,9 @@ struct EncryptedColumn: Sendable {
         EncryptedColumn(
             "sip_traces", table: "sip_traces", column: "entry", keys: ["call_id"], row: "'sip_traces/' || call_id"),
         EncryptedColumn("operators", table: "operators", column: "entry", keys: ["id"], row: "'operators/' || id"),
+        EncryptedColumn(
+            "agent_versions", table: "agent_versions", column: "document", keys: ["company", "slug", "version"],
+            row: "'agents/' || company || '/' || slug || '/' || version"),
         EncryptedColumn("meta", table: "meta", column: "value", keys: ["name"], row: "'meta/' || name"),
     ]
 

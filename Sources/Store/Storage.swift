@@ -46,6 +46,7 @@ public struct Work {
     public var events: EventRows { EventRows(transaction: transaction, context: context) }
     public var outbox: OutboxRows { OutboxRows(transaction: transaction, context: context) }
     public var audit: AuditRows { AuditRows(transaction: transaction) }
+    public var agents: AgentRows { AgentRows(transaction: transaction, context: context) }
 }
 
 /// The data of one server: what was acknowledged survives a power cut.

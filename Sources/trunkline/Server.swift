@@ -1,4 +1,5 @@
 // Over 400 lines: the one place that builds all parts of the server and connects them.
+internal import Agents
 import API
 import Bridge
 import Calls
@@ -85,6 +86,7 @@ final class Server: Sendable {
             authenticator.adopt(try await store.accounts.sessions(at: Date()))
             try await authenticator.refresh(from: store)
             operators.replace(try await store.operators())
+            try await store.load(numbers.agents)
             try await numbers.reload(from: store)
         }
 
@@ -169,6 +171,10 @@ final class Server: Sendable {
             settings.speech, network: network, embedded: speech.engines, local: local, knowledge: knowledge,
             report: report)
         self.catalog = catalog
+        numbers.agents.environment = settings.agentEnvironment(
+            support: settings.agentSupport(catalog) { own in
+                SpeechCatalog(own, network: network, embedded: speech.engines, local: local) { _ in }
+            })
         let modes = Self.modes(settings, catalog: catalog)
         let carriers = settings.carriers.ready(client, publicURL: settings.http.publicURL)
         var analysis = CallAnalyst.Settings()
@@ -227,6 +233,7 @@ final class Server: Sendable {
         services.problem = { [watchdog] in watchdog.problem }
         services.loopDelays = { [loops] in loops.map { ($0.name, $0.takeWorstDelayMs()) } }
         services.retentionDays = settings.store.retentionDays
+        services.publishRole = settings.access.publishRole
         let routes = Routes(services)
         let streams = StreamServer(
             line: line, calls: settings.calls, settings: settings.streams, tickets: tickets, arrivals: arrivals

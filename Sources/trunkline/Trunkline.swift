@@ -17,7 +17,7 @@ struct Trunkline: AsyncParsableCommand {
             Serve.self, PlaceCall.self, KeysCommand.self, UsersCommand.self, ConfigCommand.self, ProvidersCommand.self,
             Doctor.self, Backup.self,
             Restore.self,
-            Encrypt.self, SIPCommand.self, StreamCommand.self,
+            AgentsCommand.self, Encrypt.self, SIPCommand.self, StreamCommand.self,
             Callee.self, Demo.self, Bench.self,
         ])
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import API
+@testable import Problems
 
 @Suite struct TextRuleTests {
     /// Of all of Unicode's control characters (category Cc) two are let into running text, and none into a line.

@@ -2,6 +2,7 @@ internal import Calls
 internal import Delivery
 internal import Foundation
 internal import JSON
+internal import Problems
 internal import Realtime
 
 /// A member of a request's body, or a parameter of a query: described once.

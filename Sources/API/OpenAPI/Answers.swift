@@ -24,6 +24,7 @@ extension OpenAPI {
                         ["field": Schema.text, "message": Schema.text, "code": code, "params": Schema.any],
                         required: ["field", "message", "code", "params"])),
             ], required: ["type", "title", "status", "code", "detail"]),
+        "Agent": agentDocument, "AgentReference": agentReference,
         "NamedProblem": Schema.object(
             ["code": code, "params": Schema.any, "message": Schema.text], required: ["code", "params", "message"]),
         "Created": Schema.object(
@@ -48,7 +49,7 @@ extension OpenAPI {
                 "result": Schema.nullable(Schema.reference("Result")), "requested_by": Schema.text,
                 "priority": Schema.whole(1...10),
                 "carrier": Schema.nullable(Schema.choice(Carriers.recorded)),
-                "dialect": Schema.nullable(Schema.choice(Dialects.names)),
+                "agent": Schema.reference("AgentReference"), "dialect": Schema.nullable(Schema.choice(Dialects.names)),
                 "stream": Schema.nullable(
                     Schema.object(
                         [

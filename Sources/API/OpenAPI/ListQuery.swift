@@ -28,6 +28,7 @@ enum ListQuery {
         Field("state", .text(wordLimit), "only these of queued, dialing, ringing, connected; commas between them"),
         limit(ActiveFilter().limit), cursor,
     ]
+    static let retry = [Field("agent", .choice(["live"]), "with the live version of its agent; else with its own")]
     static let numbers = [limit(), cursor, search("a whole number")]
     static let audit = [limit(), cursor, Field("action", .text(wordLimit), "e.g. call.create")]
     static let deliveries = [

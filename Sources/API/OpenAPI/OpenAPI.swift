@@ -5,7 +5,8 @@ internal import JSON
 /// What routes take and give stands in the tables beside this file; a test walks them and the router in both
 /// directions.
 enum OpenAPI {
-    static let operations: [String: Operation] = [server, outbound, inbound, kept].reduce(into: [:]) { all, some in
+    static let operations: [String: Operation] = [server, outbound, inbound, kept, agents].reduce(into: [:]) {
+        all, some in
         all.merge(some) { first, _ in first }
     }
 
@@ -77,6 +78,7 @@ enum OpenAPI {
         } else {
             responses[good] = ["description": "done"]
         }
+        if let idle = operation.idleStatus { responses[String(idle)] = responses[good] }
         if operation.contentType == "audio/wav" { responses["206"] = responses[good] }
         // 422: a query parameter that the route does not know.
         for status in operation.problems + (isOpen ? [401, 429] : [401, 403, 422, 429]) {
@@ -92,6 +94,13 @@ enum OpenAPI {
         if let body = operation.body {
             description["requestBody"] = [
                 "required": true, "content": ["application/json": ["schema": Schema.reference(body.name)]],
+            ]
+        }
+        if let document = operation.document {
+            description["requestBody"] = [
+                "required": true,
+                "content": .object(
+                    ["application/json": ["schema": document], AgentRequests.yaml: ["schema": document]]),
             ]
         }
         if isOpen { description["security"] = [] }

@@ -51,7 +51,7 @@ extension OpenAPI {
         "GET /api/outbound/{id}/events": Operation(
             summary: "Its events.", tag: "calls", answer: Schema.page(Schema.any), problems: [404, 503]),
         "POST /api/outbound/{id}/cancel": control("Gives up a call that is not connected."),
-        "POST /api/outbound/{id}/retry": control("Dials an ended call again."),
+        "POST /api/outbound/{id}/retry": control("Dials an ended call again.", query: ListQuery.retry),
         "POST /api/outbound/{id}/hangup": control("Ends a connected call."),
         "POST /api/outbound/{id}/say": Operation(
             summary: "Has something said to the callee, now.", tag: "calls",
@@ -82,9 +82,10 @@ extension OpenAPI {
             status: 202, problems: [400, 404, 409, 422, 503]),
     ]
 
-    private static func control(_ summary: String) -> Operation {
+    private static func control(_ summary: String, query: [Field] = []) -> Operation {
         Operation(
-            summary: summary, tag: "calls", status: 202, answer: Schema.reference("Queued"), problems: [404, 409, 503])
+            summary: summary, tag: "calls", query: query, status: 202, answer: Schema.reference("Queued"),
+            problems: [404, 409, 503])
     }
 
     static func browserTicket(tag: String) -> Operation {

@@ -133,7 +133,10 @@ public actor Dialler {
     }
 
     /// Dials an ended call anew.
-    public func retry(_ callID: String) async throws(StoreError) -> Call {
+    /// - Parameter change: before that, e.g. another version of its agent.
+    public func retry(_ callID: String, _ change: @escaping @Sendable (inout Call) -> Void = { _ in })
+        async throws(StoreError) -> Call
+    {
         let at = now()
         let call = try await store.update(callID) { call in
             try call.apply(.retry)
@@ -147,6 +150,7 @@ public actor Dialler {
             call.recording = nil
             call.nextAttemptAt = nil
             call.attemptsThisRound = 0
+            change(&call)
             call.answers = TaskTracker(questions: call.brief.questions).answers
             return [
                 CallEvent(

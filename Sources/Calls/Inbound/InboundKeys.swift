@@ -20,6 +20,9 @@ extension InboundSettings {
             "max_concurrent_calls", \.maxConcurrentCalls, .whole(1...10_000),
             "calls at once; more are told to try again")
         Setting("ring_ms", \.ringSeconds, ringForm, "how long it rings")
+        Setting(
+            "agent", \.agent, .text, "agent of numbers that have none: slug, or slug@version",
+            unset: "the settings here")
         Setting("purpose", \.brief.purpose, .text, "what the AI is to do for callers")
         Setting(
             "greeting_template", \.brief.greetingTemplate, .orNone(.text), "first sentence; none: the AI's own")

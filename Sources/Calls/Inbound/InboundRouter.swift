@@ -1,6 +1,8 @@
+internal import Agents
 public import Foundation
 public import Net
 internal import Realtime
+internal import Store
 internal import Synchronization
 
 /// Decides what is done with a call that comes in, by SIP or by a provider: whose number it is for, what the AI is to
@@ -51,18 +53,20 @@ public final class InboundRouter: Sendable {
     struct Destination {
         /// Whom the number belongs to; nil: it is the AI's.
         var person: Operator?
-        /// What the AI is to do.
+        /// What the AI is to do, as far as no agent says it.
         var brief: Brief
+        /// Who answers; nil: the configuration does.
+        var agent: AgentVersion?
     }
 
     /// - Parameter number: as dialled; nil: the carrier does not tell it, and the settings for all numbers hold.
     func destination(of number: String?) throws(Refusal) -> Destination {
         let inbound = settings.inbound
         guard inbound.isEnabled else { throw .unknownNumber }
-        guard let number else { return Destination(brief: inbound.brief) }
+        guard let number else { return Destination(brief: inbound.brief, agent: usualAgent) }
         let known = operators.with(number: number)
-        let own = numbers.brief(for: number, base: inbound.brief)
-        if known == nil, own == nil, let listed = inbound.numbers {
+        let own = numbers.brief(for: number, base: inbound.brief), agent = numbers.agent(for: number)
+        if known == nil, own == nil, agent == nil, let listed = inbound.numbers {
             let plan = settings.routing.plan
             let key = plan.key(number)
             guard listed.contains(where: { plan.key($0) == key }) else { throw .unknownNumber }
@@ -72,8 +76,16 @@ public final class InboundRouter: Sendable {
             brief.greetingTemplate =
                 known.awayMessage ?? SpokenText.away(operator: known.name, language: brief.language)
         }
-        return Destination(person: known, brief: brief)
+        return Destination(person: known, brief: brief, agent: agent ?? (own == nil ? usualAgent : nil))
     }
+
+    /// `inbound.agent`
+    private var usualAgent: AgentVersion? {
+        settings.inbound.agent.flatMap(AgentName.init).flatMap { numbers.agents.version($0, of: .default) }
+    }
+
+    /// Whose days and hours an agent's texts tell.
+    var zone: TimeZone { numbers.agents.environment.timeZone }
 
     /// Takes a place for a call, which `release` gives back.
     func admit() throws(Refusal) -> (line: CallLine, loop: EventLoop) {

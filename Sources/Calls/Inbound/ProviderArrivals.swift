@@ -47,9 +47,10 @@ public final class ProviderArrivals: Sendable {
                 destination = try router.destination(of: to)
                 line = try router.admit().line
             } catch { return .refused(error) }
-            let record = Call(
+            var record = Call(
                 arrivalOf: providerCallID, from: from ?? Self.unknown, to: to ?? Self.unknown, at: destination,
                 maxDuration: router.settings.maxCallDuration, createdAt: router.now())
+            record.take(destination, in: router.settings, zone: router.zone)
             let call = ArrivedCall(record, by: carrier, line: line, settings: router.settings, now: router.now)
             call.expect()
             if carrier != nil { state.calls[providerCallID] = call }

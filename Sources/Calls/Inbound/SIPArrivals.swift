@@ -18,6 +18,8 @@ public struct InboundSettings: Sendable {
     public var ringSeconds = 1.0
     /// Seconds after which a caller who finds no room should try again.
     public var retryAfterSeconds = 30
+    /// The agent of numbers that have none of their own; nil: the settings below.
+    public var agent: String?
     public var brief = InboundSettings.messageTaking
     public init() {}
 
@@ -123,10 +125,11 @@ public final class SIPArrivals: Sendable {
         case .trunk: named.from = call.assertedIdentity ?? call.from
         case .operator(let known): named.from = known.number ?? known.sipUser
         }
-        let record = Call(
+        var record = Call(
             arrivalOf: call.dialog.callID, from: named.from, to: call.to, at: destination,
             maxDuration: settings.maxCallDuration,
             createdAt: router.now())
+        record.take(destination, in: settings, zone: router.zone)
         let person = destination.person.flatMap { line.target($0, settings) }
         let attempt = SIPAttempt(
             loop: loop, call: record, way: .incoming(named, person: person), line: line, settings: settings,

@@ -1,3 +1,4 @@
+internal import Agents
 public import Foundation
 public import Problems
 public import Realtime
@@ -35,6 +36,9 @@ extension CallStore {
                 return (blocked, [])
             }
             try work.calls.insert(try StoredCall.row(call))
+            if let agent = call.agent {
+                try work.agents.note(.default, call: call.id, slug: agent.slug, version: agent.version)
+            }
             if let request { try work.requests.keep(request, at: now) }
             if let audit { try work.audit.append(audit) }
             return (.stored, try events.map { try append($0, of: call, work) })

@@ -1,3 +1,4 @@
+internal import Agents
 public import Foundation
 public import Realtime
 public import Store
@@ -48,17 +49,17 @@ extension CallStore {
 
     public func removeTemplate(_ id: String) async throws(StoreError) { try await storage.templates.remove(id) }
 
-    /// The numbers that have a template, with their templates.
-    func assignments() async throws(StoreError) -> [String: CallTemplate] {
+    /// The numbers that have a template or an agent.
+    func assignments() async throws(StoreError) -> NumberAssignments {
         let templates = Dictionary(try await templates().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        var found: [String: CallTemplate] = [:]
+        var found = NumberAssignments()
         var cursor: Int64?
         repeat {
             let page = try await storage.numbers.callerNumbers(limit: 500, cursor: cursor)
             for number in page.items {
-                if let template = number.templateID.flatMap({ templates[$0] }) {
-                    found[plan.key(number.number)] = template
-                }
+                let key = plan.key(number.number)
+                found.templates[key] = number.templateID.flatMap { templates[$0] }
+                found.agents[key] = number.agent.flatMap(AgentName.init).map { (.default, $0, number.number) }
             }
             cursor = page.nextCursor
         } while cursor != nil

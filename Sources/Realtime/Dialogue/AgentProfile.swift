@@ -85,6 +85,8 @@ public struct AgentProfile: Sendable, Equatable, Codable {
     public var maxTurns: Int?
     /// Names of the tools that its model may call; nil: those of every call.
     public var tools: [String]?
+    /// MCP servers whose tools it may call too; nil: none.
+    public var servers: [String]?
 
     public init() {}
 }

@@ -296,6 +296,7 @@ enum Migrations {
                     """)
         }
         migrator.registerMigration("13 events and deliveries bound to their ids") { db in try bindToIDs(db, vault) }
+        migrator.registerMigration("15 agents") { db in try makeAgents(db) }
         return migrator
     }
 

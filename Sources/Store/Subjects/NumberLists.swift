@@ -23,12 +23,16 @@ public struct CallerNumber: Sendable, Equatable, Codable {
     public var dailyCap: Int?
     /// The template for calls to the number; nil: the AI does not answer the number, or it is in `inbound.numbers`.
     public var templateID: String?
+    /// The agent for calls to the number, in place of a template: `salon`, or `salon@7`.
+    public var agent: String?
     public var addedAt: Date
     public var addedBy: String
     public init(
-        number: String, label: String, dailyCap: Int?, templateID: String? = nil, addedAt: Date, addedBy: String
+        number: String, label: String, dailyCap: Int?, templateID: String? = nil, agent: String? = nil, addedAt: Date,
+        addedBy: String
     ) {
         self.templateID = templateID
+        self.agent = agent
         self.number = number
         self.label = label
         self.dailyCap = dailyCap

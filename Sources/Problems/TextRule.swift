@@ -1,12 +1,9 @@
-internal import Foundation
-internal import Problems
-
 /// The characters that a text from outside may contain.
 ///
 /// Control characters (C0, DEL and C1: Unicode's category Cc) do harm further on, in SIP and HTTP headers, logs and
 /// terminals; so do the line and paragraph separators, and the bidirectional overrides and isolates (UAX #9), which
 /// show a name or number otherwise than it is.
-enum TextRule: Sendable {
+public enum TextRule: Sendable {
     /// One line: names, numbers, addresses, ids.
     case line
     /// What is spoken or shown as running text: line feeds and tabs too.
@@ -15,7 +12,7 @@ enum TextRule: Sendable {
     case document
 
     /// What is wrong with it; nil: nothing.
-    func problem(with text: String) -> ProblemCode? {
+    public func problem(with text: String) -> ProblemCode? {
         switch self {
         case .document: return text.unicodeScalars.contains("\u{0}") ? .nulCharacter : nil
         case .line: return text.unicodeScalars.contains(where: Self.isControl) ? .controlCharacter : nil
@@ -26,7 +23,7 @@ enum TextRule: Sendable {
     }
 
     /// With spaces for control characters: of a text that is kept elsewhere as it came.
-    static func plain(_ text: String) -> String {
+    public static func plain(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? " " : $0 }))
     }
 
