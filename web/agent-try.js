@@ -28,7 +28,7 @@ function textTrial(card, { simulate, run }) {
     form.hidden = isOver;
     part(card, "try-over").hidden = !isOver;
     cell(card, "over", reason ? t("The conversation is over: {reason}.", { reason: endReason(reason) }) : "");
-    lines.lastElementChild?.scrollIntoView({ block: "nearest" });
+    lines.scrollTop = lines.scrollHeight;
   }
 
   async function take(step) {
