@@ -81,7 +81,7 @@ export async function agentPage(root, slug, { role, go }) {
   // What the document says now: the text of the YAML view while that was changed, else the form's.
   let written = "";
   const isYAML = () => state.view === "yaml" && yaml.value !== written;
-  const document_ = () => (isYAML() ? yaml.value : form.read());
+  const currentDocument = () => (isYAML() ? yaml.value : form.read());
   const text = (one) => JSON.stringify(ordered(one));
   let clean = "";
   const isChanged = () => mayEdit && (isYAML() || text(form.read()) !== clean);
@@ -158,7 +158,7 @@ export async function agentPage(root, slug, { role, go }) {
   async function save(publish) {
     const note = part(root, "note").value.trim();
     if (isNew) {
-      const { data } = await api.agents.create(document_());
+      const { data } = await api.agents.create(currentDocument());
       warn(data);
       clean = text(form.read());
       unsaved.delete(slug);
@@ -166,7 +166,7 @@ export async function agentPage(root, slug, { role, go }) {
       go(`/agents/${data.slug}`);
       return;
     }
-    const { data } = await api.agents.save(slug, document_(), { publish, note, match: state.tag });
+    const { data } = await api.agents.save(slug, currentDocument(), { publish, note, match: state.tag });
     warn(data);
     part(root, "note").value = "";
     await reload();
@@ -176,7 +176,7 @@ export async function agentPage(root, slug, { role, go }) {
   }
   const button = (name) => root.querySelector(`[data-action="${name}"]`);
   button("check").addEventListener("click", ({ currentTarget }) => run(currentTarget, async () => {
-    warn(await api.agents.check(document_()));
+    warn(await api.agents.check(currentDocument()));
     toast(t("No mistakes were found."));
   }));
   button("draft").addEventListener("click", ({ currentTarget }) => run(currentTarget, () => save(false)));
@@ -208,7 +208,7 @@ export async function agentPage(root, slug, { role, go }) {
   const isLost = (event) => { if (isChanged()) event.preventDefault(); };
   addEventListener("beforeunload", isLost);
   return () => {
-    if (isChanged()) unsaved.set(slug, document_());
+    if (isChanged()) unsaved.set(slug, currentDocument());
     removeEventListener("beforeunload", isLost);
   };
 }

@@ -123,6 +123,24 @@ def test_an_agent_from_the_form_to_its_second_version(server, browser):
     assert errors == []
 
 
+def leaves(schema, prefix=""):
+    """Paths of a schema's values: of a list and of an object with free names the path is its own."""
+    for name, member in schema["properties"].items():
+        path = prefix + name
+        if member.get("type") == "object" and "properties" in member:
+            yield from leaves(member, path + ".")
+        elif "not" not in member:  # known, and not built yet
+            yield path
+
+
+def test_every_field_of_a_document_is_in_the_form(server, browser):
+    """And no field of the form is unknown to the server. What there is only one choice of is not asked for."""
+    page = logged_in(browser, server)
+    shown = page.evaluate("import('/web/agent-fields.js').then(({ fields }) => fields.map(({ path }) => path))")
+    assert len(shown) == len(set(shown))
+    assert set(leaves(server.request("GET", "/api/schemas/agent.json")[1])) - {"flow.type"} == set(shown)
+
+
 def test_an_agent_is_changed_as_yaml(server, browser):
     create(server)
     page, errors = watched(browser, server)
