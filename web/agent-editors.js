@@ -1,5 +1,5 @@
 // The controls of an agent's form, one function a kind of field. Each makes `{ node, get, set, hint }`: its part of the
-// page, its value (undefined: none), a new value, and the value that holds where it is empty.
+// page, its value (undefined: none), a new value, and what holds where it is empty: `{ value, from }`.
 import { limit, memberAt, owner } from "./form.js";
 import { questionList } from "./questions.js";
 import { t } from "./text.js";
@@ -42,10 +42,16 @@ function line(field, schema) {
   }
   if (["line", "long", "number"].includes(field.kind)) limit(control, ...owner(schema, field.path));
   if (field.placeholder) control.placeholder = field.placeholder;
+  const node = labelled(field, control);
   return {
-    node: labelled(field, control),
+    node,
     control,
-    hint(value) { if (value != null && value !== "") control.placeholder = shown(value); },
+    hint({ value, from }) {
+      if (value == null || value === "") return;
+      control.placeholder = shown(value);
+      const layer = from === "configuration" ? t("Empty: as configured.") : t("Empty: as built in.");
+      cell(node, "help", [field.help, layer].filter(Boolean).join(" ")).hidden = false;
+    },
   };
 }
 
@@ -118,10 +124,12 @@ function choice(field, schema) {
       if (!known) add(value, value);
       control.value = value ?? "";
     },
-    hint(value) {
+    hint({ value, from }) {
       if (value == null || value === "") return;
       const option = [...control.options].find((one) => one.value === value);
-      usual.textContent = t("As configured: {value}", { value: option?.textContent ?? plain(value) });
+      const words = { value: option?.textContent ?? plain(value) };
+      usual.textContent = from === "configuration"
+        ? t("As configured: {value}", words) : t("As built in: {value}", words);
     },
   };
 }
@@ -133,7 +141,7 @@ function flag(field, schema) {
     ...made,
     get: () => ({ true: true, false: false })[made.get()],
     set: (value) => made.set(value == null ? "" : String(value)),
-    hint: (value) => made.hint(value == null ? value : String(value)),
+    hint: ({ value, from }) => made.hint({ value: value == null ? value : String(value), from }),
   };
 }
 

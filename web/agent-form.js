@@ -23,7 +23,7 @@ export function agentForm(root, { schema, configured, catalogues, isNew, mayEdit
     cell(card, "about", section.about).hidden = !section.about;
     for (const field of section.fields) {
       const editor = editors[field.kind](field, schema, { catalogues });
-      editor.hint(configured[field.path]?.value);
+      if (configured[field.path]) editor.hint(configured[field.path]);
       if (field.isFixed && !isNew) editor.node.querySelector("input").readOnly = true;
       const isShort = ["line", "number", "choice", "flag"].includes(field.kind);
       if (!isShort) editor.node.classList.add("wide");

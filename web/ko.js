@@ -665,6 +665,9 @@ export default {
   "Silence": "침묵",
   "The conversation is over: {reason}.": "대화가 끝났습니다: {reason}.",
   "Choices": "선택지",
+  "Empty: as configured.": "비우면 설정대로 합니다.",
+  "Empty: as built in.": "비우면 내장 기본값을 씁니다.",
+  "As built in: {value}": "내장 기본값: {value}",
   // Names that the server gives, in words: plain("no_answer").
   "no answer": "부재중",
   "busy": "통화 중",

@@ -168,7 +168,9 @@ export async function resourcePage(root, resource, role) {
     const buttons = part(root, "buttons");
     if (resource.addPath) buttons.append(pageLink(resource.addPath, resource.addName));
     if (resource.create) addButton(buttons, t("Add"), () => editDialog(resource, null, refresh), "primary");
-    for (const action of resource.pageActions ?? []) addButton(buttons, action.name, () => run(() => action.run(filter())));
+    for (const action of resource.pageActions ?? []) {
+      addButton(buttons, action.name, () => run(() => action.run(filter())));
+    }
   }
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => {

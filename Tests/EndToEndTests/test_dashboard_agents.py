@@ -73,6 +73,7 @@ def test_an_agent_from_the_form_to_its_second_version(server, browser):
     finished = page.locator('[name="turns.finished_ms"]')
     configured = server.request("GET", "/api/agents/default/effective")[1]["turns.finished_ms"]["value"]
     assert [finished.get_attribute(name) for name in ("min", "max", "placeholder")] == ["100", "5000", str(configured)]
+    expect(page.locator("label", has=finished)).to_contain_text("Empty: as configured.")
     # Every error stands beside its field; nothing is stored.
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator('[data-error="first_message"]')).to_contain_text("nmae")
