@@ -160,7 +160,8 @@ let package = Package(
         .testTarget(
             name: "APITests",
             dependencies: [
-                "API", "Agents", "Calls", "Delivery", "JSON", "Store", "Net", "Problems", "Realtime", "Bridge", "TestSupport",
+                "API", "Agents", "Calls", "Delivery", "JSON", "Store", "Net", "Problems", "Realtime", "Bridge",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -147,7 +147,7 @@ public struct AgentChecker {
     private mutating func flags(_ members: [String: JSONValue], _ limit: Int, _ field: String) -> JSONValue? {
         if members.count > limit { fail(field, .tooManyItems, ["limit": .number(limit)]) }
         var read: [String: JSONValue] = [:]
-        for (name, value) in members.sorted(by: { $0.key < $1.key }).prefix(limit) where value != .null {
+        for (name, value) in members.sorted(by: { $0.key < $1.key }).prefix(limit) {
             if !AgentName.isVariable(name) { fail(field + "." + name, .notVariableName) }
             if case .bool = value { read[name] = value } else { fail(field + "." + name, .notBoolean) }
         }

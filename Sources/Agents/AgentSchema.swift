@@ -13,7 +13,9 @@ extension AgentForm {
     private static func schema(_ tree: AgentTree) -> JSONValue {
         switch tree {
         case .leaf(let leaf):
-            guard case .object(var members) = schema(leaf.kind) else { return false }
+            guard case .object(var members) = leaf.isRequired ? schema(leaf.kind) : optional(schema(leaf.kind)) else {
+                return false
+            }
             members["description"] = .string(leaf.help)
             members["default"] = leaf.usual
             return .object(members)
@@ -21,13 +23,31 @@ extension AgentForm {
             let required = branches.filter {
                 if case .leaf(let leaf) = $0.tree { leaf.isRequired } else { false }
             }.map { JSONValue.string($0.name) }
+            let properties = branches.map { branch in
+                if case .group = branch.tree { (branch.name, optional(schema(branch.tree))) } else {
+                    (branch.name, schema(branch.tree))
+                }
+            }
             var members: [String: JSONValue] = [
                 "type": "object", "additionalProperties": false,
-                "properties": .object(Dictionary(branches.map { ($0.name, schema($0.tree)) }) { first, _ in first }),
+                "properties": .object(Dictionary(properties) { first, _ in first }),
             ]
             if !required.isEmpty { members["required"] = .array(required) }
             return .object(members)
         }
+    }
+
+    /// null is as good as left out.
+    private static func optional(_ schema: JSONValue) -> JSONValue {
+        guard case .object(var members) = schema else { return schema }
+        switch (members["type"], members["anyOf"]) {
+        case (.string(let type)?, _): members["type"] = [.string(type), "null"]
+        case (.array(let types)?, _): members["type"] = .array(types + ["null"])
+        case (_, .array(let kinds)?): members["anyOf"] = .array(kinds + [["type": "null"]])
+        default: return ["type": "null"]
+        }
+        if case .array(let words)? = members["enum"] { members["enum"] = .array(words + [.null]) }
+        return .object(members)
     }
 
     private static func schema(_ kind: AgentLeaf.Kind) -> JSONValue {

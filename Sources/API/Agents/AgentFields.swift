@@ -27,7 +27,14 @@ enum AgentFields {
 
     /// What the request says beside its agent; what does not go together is noted.
     static func order(_ fields: inout FieldReader, _ choice: Choice) -> AgentOrder {
-        let isUnknown = if case .unknown = choice { true } else { false }
+        // Who was not looked up is not there.
+        let isDefault = fields.text(agent.name).flatMap(AgentName.init).map { $0.slug == AgentReference.defaultSlug }
+        let isUnknown =
+            switch choice {
+            case .configuration: fields.text(agent.name) != nil && isDefault != true
+            case .unknown: true
+            case .version: false
+            }
         if isUnknown, !fields.hasFailed(agent.name) { fields.fail(agent.name, .unknownAgent) }
         var order = AgentOrder()
         let given = ["purpose", "questions", "language", "max_duration", "voicemail", "voicemail_message"]

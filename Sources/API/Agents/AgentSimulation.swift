@@ -23,7 +23,7 @@ extension AgentRoutes {
         [
             Field("version", .integer(0...AgentRows.versionLimit), "this version; else the live one"),
             Field(
-                "mode", .choice([AgentProfile.Mode.embedded.rawValue]), default: "embedded",
+                "mode", .choice(AgentProfile.Mode.allCases.map(\.rawValue)), default: "embedded",
                 "who chooses the words: the built-in policy"),
             AgentFields.variables,
             Field("turns", .list(step, count: 0...stepLimit), required: true, "what the other party does, in order"),
@@ -34,6 +34,9 @@ extension AgentRoutes {
         let version = try await version(request, fields.integer("version"), principal, usual: .live)
         let order = AgentFields.values(&fields, version.variables)
         let steps = Self.steps(&fields)
+        if let mode = fields.choice("mode", as: AgentProfile.Mode.self), mode != .embedded {
+            fields.fail("mode", .notSupportedYet)
+        }
         try fields.check()
         var call = Call(
             localNumber: "", remoteNumber: "", brief: Call.brief(of: services.settings), createdAt: services.now())
