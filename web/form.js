@@ -32,7 +32,8 @@ export function limit(control, schema, name = control.name) {
   if (control.localName !== "select") return;
   const known = [...control.options].map((option) => option.value);
   for (const value of shape.enum ?? []) {
-    if (known.includes(value)) continue;
+    // null is as good as left out.
+    if (value === null || known.includes(value)) continue;
     const option = element("option", plain(value));
     option.value = value;
     control.append(option);

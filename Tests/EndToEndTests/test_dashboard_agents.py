@@ -128,9 +128,9 @@ def leaves(schema, prefix=""):
     """Paths of a schema's values: of a list and of an object with free names the path is its own."""
     for name, member in schema["properties"].items():
         path = prefix + name
-        if member.get("type") == "object" and "properties" in member:
+        if "properties" in member:
             yield from leaves(member, path + ".")
-        elif "not" not in member:  # known, and not built yet
+        elif member.get("type") != "null":  # known, and not built yet
             yield path
 
 
