@@ -14,16 +14,26 @@ export class APIError extends Error {
 const attemptLimit = 3;
 const longestWaitSeconds = 10;
 
-async function request(method, path, body) {
+// An admin of the installation may act for another company: in this tab, until it is closed.
+const companyKey = "company";
+export const actingFor = () => sessionStorage.getItem(companyKey);
+export function actFor(slug) {
+  if (slug) sessionStorage.setItem(companyKey, slug);
+  else sessionStorage.removeItem(companyKey);
+}
+
+/** The response as it came; `type` is the body's media type, `accept` the answer's. */
+async function exchange(method, path, body, { type = "application/json", accept, match } = {}) {
+  const headers = {};
+  if (body !== undefined) headers["content-type"] = type;
+  if (accept) headers.accept = accept;
+  if (match) headers["if-match"] = match;
+  if (actingFor()) headers["x-company"] = actingFor();
+  const content = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
   let response;
   for (let tries = 1; ; tries += 1) {
     try {
-      response = await fetch(path, {
-        method,
-        headers: body === undefined ? {} : { "content-type": "application/json" },
-        body: body === undefined ? undefined : JSON.stringify(body),
-        credentials: "same-origin",
-      });
+      response = await fetch(path, { method, headers, body: content, credentials: "same-origin" });
     } catch {
       throw new APIError(0, { detail: t("The server cannot be reached.") });
     }
@@ -32,10 +42,19 @@ async function request(method, path, body) {
     const seconds = Math.min(Number(response.headers.get("retry-after")) || 1, longestWaitSeconds);
     await new Promise((resolve) => setTimeout(resolve, 1000 * (seconds + Math.random())));
   }
-  if (response.status === 204) return null;
-  const data = await response.json().catch(() => ({}));
-  if (!response.ok) throw new APIError(response.status, data);
-  return data;
+  if (!response.ok) throw new APIError(response.status, await response.json().catch(() => ({})));
+  return response;
+}
+
+async function request(method, path, body, options) {
+  const response = await exchange(method, path, body, options);
+  return response.status === 204 ? null : response.json().catch(() => ({}));
+}
+
+/** The answer, and the tag that a change of it names (`If-Match`). */
+async function tagged(method, path, body, options) {
+  const response = await exchange(method, path, body, options);
+  return { data: await response.json(), tag: response.headers.get("etag") };
 }
 
 const id = (value) => encodeURIComponent(value);
@@ -75,10 +94,23 @@ export const providers = () => request("GET", "/api/providers");
 /** What the fields of a form may be, with this server's defaults: JSON Schema. */
 export const form = (name) => request("GET", `/api/forms/${name}`);
 
-/** A collection of things with ids: list, create, replace, remove, and the form of a new one. */
-function collection(path) {
+let description = null;
+/** A body that no form of its own describes, as the API's description has it: JSON Schema. */
+async function described(name) {
+  description ??= request("GET", "/openapi.json").catch((problem) => {
+    description = null;
+    throw problem;
+  });
+  return (await description).components.schemas[name];
+}
+
+/**
+ * A collection of things with ids: list, create, replace, remove, and the form of a new one.
+ * @param schema the name of that form in the API's description, where it has none of its own
+ */
+function collection(path, schema) {
   return {
-    form: () => form(path.replace("/api/", "")),
+    form: () => (schema ? described(schema) : form(path.replace("/api/", ""))),
     list: (filter = {}) => {
       const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
       return request("GET", `${path}${query.size ? `?${query}` : ""}`);
@@ -96,13 +128,60 @@ export const operators = {
 export const templates = collection("/api/templates");
 export const numbers = collection("/api/numbers");
 export const doNotCall = collection("/api/do-not-call");
-export const knowledge = collection("/api/knowledge");
+export const knowledge = {
+  ...collection("/api/knowledge"),
+  sets: () => request("GET", "/api/knowledge/sets"),
+};
+export const tools = {
+  ...collection("/api/tools", "NewTool"),
+  attempt: (name, body) => request("POST", `/api/tools/${id(name)}/try`, body),
+};
+export const secrets = collection("/api/secrets", "NewSecret");
+export const companies = {
+  ...collection("/api/companies", "NewCompany"),
+  change: (slug, body) => request("PATCH", `/api/companies/${id(slug)}`, body),
+  usage: (slug, month) => request("GET", `/api/companies/${id(slug)}/usage?month=${id(month)}`),
+};
+export const mcpServers = {
+  ...collection("/api/mcp-servers", "NewMCPServer"),
+  read: (name) => request("GET", `/api/mcp-servers/${id(name)}`),
+  refresh: (name) => request("POST", `/api/mcp-servers/${id(name)}/refresh`),
+  accept: (name, tool) => request("POST", `/api/mcp-servers/${id(name)}/accept`, { tool }),
+};
 export const keys = collection("/api/keys");
 export const audit = collection("/api/audit");
 export const deliveries = {
   ...collection("/api/webhooks/deliveries"),
   replay: (key) => request("POST", `/api/webhooks/deliveries/${id(key)}/replay`),
   replayDead: () => request("POST", "/api/webhooks/deliveries/replay"),
+};
+
+const agentPath = (slug, rest = "") => `/api/agents/${id(slug)}${rest}`;
+const atVersion = (version) => (version == null ? "" : `?version=${version}`);
+/** A document is an object, or a text of YAML. */
+const typeOf = (document) => ({ type: typeof document === "string" ? "application/yaml" : "application/json" });
+export const agents = {
+  list: () => request("GET", "/api/agents"),
+  /** Limits and choices of every field: JSON Schema. */
+  schema: () => request("GET", "/api/schemas/agent.json"),
+  /** `{ data, tag }` */
+  read: (slug, version) => tagged("GET", agentPath(slug, atVersion(version))),
+  create: (document) => tagged("POST", "/api/agents", document, typeOf(document)),
+  save: (slug, document, { publish, note, match }) => {
+    const query = new URLSearchParams({ publish, ...(note ? { note } : {}) });
+    return tagged("PUT", agentPath(slug, `?${query}`), document, { ...typeOf(document), match });
+  },
+  /** Validates a document without saving it. */
+  check: (document) => request("POST", "/api/agents/check", document, typeOf(document)),
+  publish: (slug, version) => request("POST", agentPath(slug, "/publish"), { version }),
+  versions: (slug, cursor) => (
+    request("GET", agentPath(slug, `/versions${cursor ? `?cursor=${id(cursor)}` : ""}`))
+  ),
+  diff: (slug, from, to) => request("GET", agentPath(slug, `/versions/${from}/diff?to=${to}`)),
+  /** Every field with its value and the layer that it comes from. */
+  effective: (slug, version) => request("GET", agentPath(slug, `/effective${atVersion(version)}`)),
+  simulate: (slug, body) => request("POST", agentPath(slug, "/simulate"), body),
+  archive: (slug) => request("DELETE", agentPath(slug)),
 };
 
 /** A one-time token for this browser's microphone and speaker. */

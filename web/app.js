@@ -4,6 +4,9 @@ import * as api from "./api.js";
 import { feed } from "./store.js";
 import { language, languages, setLanguage, t, translate } from "./text.js";
 import { cell, element, template, toast } from "./view.js";
+import { agentPage } from "./agent.js";
+import { agents } from "./agents.js";
+import { showActing } from "./companies.js";
 import { listPage } from "./list.js";
 import { newPage } from "./new.js";
 import { callPage } from "./call.js";
@@ -86,6 +89,7 @@ async function show() {
     "/login": "overview",
     "/outbound": "list",
     "/outbound/new": "list",
+    "/new-agent": "agents",
   }[path] ?? path.split("/")[1];
   for (const link of top_.querySelectorAll("[data-nav]")) {
     if (link.dataset.nav === place) {
@@ -97,10 +101,13 @@ async function show() {
   try {
     if (path === "/" || path === "/login") left = await overviewPage(root);
     else if (path === "/outbound") left = await listPage(root, "outbound");
+    else if (path === "/agents") left = await resourcePage(root, agents, session.role);
+    else if (path === "/new-agent") left = await agentPage(root, null, { role: session.role, go });
+    else if (path.startsWith("/agents/")) left = await agentPage(root, path.slice(8), { role: session.role, go });
     else if (path === "/operators") left = await resourcePage(root, operators, session.role);
     else if (path === "/templates") left = await resourcePage(root, templates, session.role);
     else if (path === "/settings" || path.startsWith("/settings/")) {
-      left = await settingsPage(root, path.slice(10), session.role);
+      left = await settingsPage(root, path.slice(10), session);
     }
     else if (path === "/inbound") left = await listPage(root, "inbound");
     else if (path === "/outbound/new") left = await newPage(root, go);
@@ -110,7 +117,7 @@ async function show() {
     if (!root.isConnected) return;
     if (problem.status === 401) return loginPage(clear());
     root.replaceChildren();
-    message(root, problem.status === 404 ? t("Call not found") : t("The request failed"), problem.message);
+    message(root, problem.status === 404 && match ? t("Call not found") : t("The request failed"), problem.message);
   }
   // The user has opened another page in the meantime.
   if (!root.isConnected) return left?.();
@@ -124,8 +131,14 @@ function clear() {
 }
 
 async function enter() {
-  session = await api.session();
+  session = await api.session().catch((problem) => {
+    // The company is gone, or this login may not act for it.
+    if (!api.actingFor() || ![403, 404].includes(problem.status)) throw problem;
+    api.actFor(null);
+    return api.session();
+  });
   clear();
+  showActing(session);
   top_.hidden = false;
   feed.start(session.last_event_id);
   await show();
@@ -143,6 +156,7 @@ const ended = () => location.reload();
 
 document.querySelector('[data-action="logout"]').addEventListener("click", async () => {
   await api.logOut().catch(() => {});
+  api.actFor(null);
   ended();
 });
 window.addEventListener("popstate", goBack);

@@ -36,6 +36,17 @@ function showStream(facts, { url, dialect, headers, parameters }) {
   fact(facts, t("Parameters for that server"), parameters.join(", "));
 }
 
+/** The agent's version that the call began with. */
+function showAgent(facts, agent) {
+  if (!agent?.version) return;
+  fact(facts, t("Agent"), " ");
+  const link = document.createElement("a");
+  link.href = `/agents/${agent.slug}`;
+  link.dataset.link = "";
+  link.textContent = t("{slug}, version {version}", agent);
+  facts.lastElementChild.querySelector("dd").replaceChildren(link);
+}
+
 function showFacts({ root, callID, call, result, isInbound }) {
   const facts = part(root, "facts");
   facts.replaceChildren();
@@ -46,6 +57,7 @@ function showFacts({ root, callID, call, result, isInbound }) {
   fact(facts, isInbound ? t("Called") : t("Caller shown"), isInbound ? call.called_number : shown);
   part(root, "sip").closest("section").hidden = Boolean(isHere);
   fact(facts, t("On behalf of"), call.caller_display_name);
+  showAgent(facts, call.agent);
   fact(facts, t("Language"), call.language);
   fact(facts, t("Created"), when(call.created_at));
   fact(facts, t("Answered"), when(call.answered_at));

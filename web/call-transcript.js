@@ -2,38 +2,51 @@
 import { t } from "./text.js";
 import { cell, duration, part, template } from "./view.js";
 
-export function transcriptPart(page) {
+/** @param tools the calls of tools, which stand where they were made */
+export function transcriptPart(page, tools) {
   const { root, isInbound } = page;
   const transcript = part(root, "transcript");
 
-  function add(entry) {
-    const row = template("entry").querySelector("li");
-    row.dataset.speaker = entry.speaker;
-    cell(row, "who", entry.speaker === "ai" ? t("AI") : isInbound ? t("Caller") : t("Callee"));
-    const stamp = cell(row, "time", duration(entry.timestamp));
+  function row(entry) {
+    const item = template("entry").querySelector("li");
+    item.dataset.speaker = entry.speaker;
+    cell(item, "who", entry.speaker === "ai" ? t("AI") : isInbound ? t("Caller") : t("Callee"));
+    const stamp = cell(item, "time", duration(entry.timestamp));
     stamp.addEventListener("click", () => page.playFrom(entry.timestamp));
     if (entry.interrupted) {
       const heard = entry.heard_text ?? "";
-      cell(row, "heard", heard);
-      const rest = row.querySelector('[data-cell="unheard"]');
+      cell(item, "heard", heard);
+      const rest = item.querySelector('[data-cell="unheard"]');
       rest.hidden = false;
       rest.textContent = ` ${entry.text.startsWith(heard) ? entry.text.slice(heard.length).trim() : entry.text}`;
       rest.title = t("not heard: the callee interrupted");
     } else {
-      cell(row, "heard", entry.text || t("(not understood)"));
+      cell(item, "heard", entry.text || t("(not understood)"));
     }
     if (entry.sources) {
-      cell(row, "sources", t("Source: {names}", { names: entry.sources.join(", ") })).hidden = false;
+      cell(item, "sources", t("Source: {names}", { names: entry.sources.join(", ") })).hidden = false;
     }
-    transcript.append(row);
-    part(root, "no-transcript").hidden = true;
-    cell(root, "turns", t("{count} turns", { count: transcript.children.length }));
+    return item;
+  }
+
+  function showCount() {
+    const count = page.result.transcript.length;
+    cell(root, "turns", count ? t("{count} turns", { count }) : "");
+    part(root, "no-transcript").hidden = transcript.children.length > 0;
+  }
+
+  /** A new entry: the page reads only this one out. */
+  function add(entry) {
+    transcript.append(row(entry));
+    showCount();
   }
 
   function show() {
-    transcript.replaceChildren();
-    part(root, "no-transcript").hidden = page.result.transcript.length > 0;
-    for (const entry of page.result.transcript) add(entry);
+    const entries = page.result.transcript;
+    const rows = entries.flatMap((entry, turn) => [...tools.rowsAt(turn, false), row(entry)]);
+    rows.push(...tools.rowsAt(entries.length, true));
+    transcript.replaceChildren(...rows);
+    showCount();
   }
   return { show, add };
 }

@@ -4,6 +4,7 @@ import { answersPart } from "./call-answers.js";
 import { headPart } from "./call-head.js";
 import { listsPart } from "./call-lists.js";
 import { recordingPart } from "./call-recording.js";
+import { toolsPart } from "./call-tools.js";
 import { transcriptPart } from "./call-transcript.js";
 import { graphPart } from "./graph.js";
 import { phone } from "./phone.js";
@@ -62,7 +63,8 @@ export async function callPage(root, callID) {
   }
   const head = headPart(page);
   const answers = answersPart(page);
-  const transcript = transcriptPart(page);
+  const tools = toolsPart(page);
+  const transcript = transcriptPart(page, tools);
   const recording = recordingPart(page);
   const lists = listsPart(page);
   const graph = graphPart(page);
@@ -85,13 +87,17 @@ export async function callPage(root, callID) {
   const look = () => page.refresh().then(lists.showDeliveries);
 
   const onEvent = ({ detail }) => {
-    if (idOf(detail) !== callID) return;
+    if (idOf(detail) !== callID && detail.event !== "poll") return;
     if (detail.event.endsWith("_transcript")) {
       page.result.transcript.push(detail.entry);
       transcript.add(detail.entry);
+    } else if (detail.event.endsWith("_tool_started")) {
+      tools.started(detail);
+      transcript.show();
     } else if (detail.event.endsWith("_progress") && !isEnded(page.call.state)) {
       answers.change(detail.answers);
     } else {
+      if (detail.event.endsWith("_tool_finished")) tools.finished(detail);
       look().catch((problem) => { if (problem.status !== 403) toast(problem.message); });
     }
   };

@@ -34,7 +34,8 @@ export function keepFresh(refresh, isOurs, interval = 1000) {
     timer ||= setTimeout(now, delay);
   }
   const onEvent = ({ detail }) => {
-    if (isOurs(detail.event) && !/_(transcript|progress)$/.test(detail.event)) soon();
+    const isPoll = detail.event === "poll";
+    if (isPoll || isOurs(detail.event) && !/_(transcript|progress)$/.test(detail.event)) soon();
   };
   const onSeen = () => {
     if (document.hidden || !isOwed) return;

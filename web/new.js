@@ -1,7 +1,8 @@
 // The form for a new call. The server decides what is right; its answer names every bad field.
 import * as api from "./api.js";
+import { agentPart } from "./call-agent.js";
 import { streamPart } from "./call-stream.js";
-import { limit, member, warn } from "./form.js";
+import { complaint, limit, member, warn } from "./form.js";
 import { questionList } from "./questions.js";
 import { said, t } from "./text.js";
 import { element, part, template, toast } from "./view.js";
@@ -45,6 +46,7 @@ export async function newPage(root, go) {
 
   const fields = [...form.elements].filter((one) => one.name && one.name !== "template" && !questions.contains(one));
   const stream = streamPart(form, schema);
+  const agent = await agentPart(form);
   for (const one of fields) {
     const [group, name] = one.name.split(".");
     // A group may be left out whole.
@@ -53,11 +55,13 @@ export async function newPage(root, go) {
   }
   warn(form.language, schema);
   const value = (one) => (one.type === "checkbox" ? "checked" : "value");
-  const written = () => (
-    { fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])), questions: asked.read() }
-  );
+  const written = () => ({
+    fields: Object.fromEntries(fields.map((one) => [one.name, one[value(one)]])),
+    questions: asked.read(), variables: agent.read().variables ?? {},
+  });
   if (draft) {
     for (const one of fields) one[value(one)] = draft.fields[one.name];
+    await agent.choose(draft.fields.agent, draft.variables);
     form.language.dispatchEvent(new Event("change"));
     asked.fill(draft.questions);
     draft = null;
@@ -73,6 +77,9 @@ export async function newPage(root, go) {
     call.retry_on_no_answer = form.retry_on_no_answer.checked;
     call.questions = asked.read();
     call.stream = stream();
+    Object.assign(call, agent.read());
+    // The agent's own questions are asked where none are written.
+    if (call.agent && call.questions.every((one) => !(one.text ?? one))) delete call.questions;
     return call;
   }
 
@@ -87,10 +94,8 @@ export async function newPage(root, go) {
       const target = row ? questions.children[Number(row[1])]?.querySelector("[data-error-row]") : form.querySelector(
         `[data-error="${CSS.escape(field)}"]`
       );
-      if (target) target.textContent += (target.textContent ? " " : "") + t(
-        "This {message}.",
-        { message }
-      ); else rest.push(`${name} ${message}`);
+      if (target) target.textContent += (target.textContent ? " " : "") + complaint(message);
+      else rest.push(`${name} ${message}`);
       (
         row ? questions.children[Number(row[1])]?.querySelector("input") : form.elements[field]
       )?.setAttribute?.("aria-invalid", "true");

@@ -10,8 +10,10 @@ const ranks = ["viewer", "operator", "admin"];
 const may = (role, needed) => ranks.indexOf(role) >= ranks.indexOf(needed ?? "viewer");
 
 /** The tabs of the settings, and the page of the chosen tab. */
-export async function settingsPage(root, name, role) {
-  const open = settings.filter((one) => may(role, one.sees));
+export async function settingsPage(root, name, session) {
+  const { role } = session;
+  const allowed = settings.filter((one) => may(role, one.sees));
+  const open = allowed.filter((one) => one.path === name || (one.isShown?.(session) ?? true));
   const chosen = open.find((one) => one.path === name) ?? open[0];
   const tabs = document.createElement("nav");
   tabs.className = "tabs";
@@ -36,6 +38,14 @@ function addButton(target, name, run, className = "") {
     button.disabled = false;
   });
   target.append(button);
+}
+
+/** A button that opens the page where a new thing is made. */
+function pageLink(path, name) {
+  const link = element("a", name, "button primary");
+  link.href = path;
+  link.dataset.link = "";
+  return link;
 }
 
 /** One field of a row: a mark with a tone, a link or plain text. */
@@ -67,7 +77,7 @@ function actionsOf(item, { resource, role, run, refresh }) {
     const isOffered = may(role, action.needs ?? resource.writes) && (action.when?.(item) ?? true);
     if (isOffered) addButton(actions, action.name, () => run(() => action.run(item)), "small");
   }
-  if (resource.replace && writes) {
+  if (resource.replace && writes && (resource.canReplace?.(item) ?? true)) {
     addButton(actions, t("Edit"), () => editDialog(resource, item, refresh), "small");
   }
   if (resource.remove && writes && (resource.canRemove?.(item) ?? true)) {
@@ -80,7 +90,7 @@ function actionsOf(item, { resource, role, run, refresh }) {
 }
 
 /** The heads of the columns, and the filters that the resource has. */
-function prepare(root, resource, form) {
+async function prepare(root, resource, form) {
   const head = part(root, "head");
   head.append(...resource.columns.map((column) => element("th", column.name)), element("th"));
   head.lastElementChild.append(element("span", t("Action"), "sr"));
@@ -88,11 +98,15 @@ function prepare(root, resource, form) {
   form.elements.q.closest("label").hidden = !resource.searches;
   const select = form.elements.choice;
   select.closest("label").hidden = !resource.choices;
-  for (const [value, name] of resource.choices ?? []) {
-    const option = element("option", name);
-    option.value = value;
-    select.append(option);
-  }
+  await fillChoices(resource, select);
+}
+
+/** The choices of a filter may change with what the page shows; the chosen one stays. */
+async function fillChoices(resource, select) {
+  const choices = typeof resource.choices === "function" ? await resource.choices() : resource.choices ?? [];
+  const chosen = select.value;
+  select.replaceChildren(...choices.map(([value, name]) => new Option(name, value)));
+  if (choices.some(([value]) => value === chosen)) select.value = chosen;
 }
 
 /** @param resource see resources.js */
@@ -109,7 +123,7 @@ export async function resourcePage(root, resource, role) {
   let cursor = null;
   let timer = 0;
   let version = 0;
-  prepare(root, resource, form);
+  await prepare(root, resource, form);
 
   const filter = () => ({
     ...(resource.searches ? { q: form.elements.q.value.trim() } : {}),
@@ -137,7 +151,9 @@ export async function resourcePage(root, resource, role) {
   async function refresh() {
     const mine = ++version;
     const page = await resource.list(filter());
-    if (mine === version) show(page);
+    if (mine !== version) return;
+    show(page);
+    if (typeof resource.choices === "function") await fillChoices(resource, form.elements.choice);
   }
 
   async function run(action) {
@@ -150,8 +166,11 @@ export async function resourcePage(root, resource, role) {
 
   if (may(role, resource.writes)) {
     const buttons = part(root, "buttons");
+    if (resource.addPath) buttons.append(pageLink(resource.addPath, resource.addName));
     if (resource.create) addButton(buttons, t("Add"), () => editDialog(resource, null, refresh), "primary");
-    for (const action of resource.pageActions ?? []) addButton(buttons, action.name, () => run(() => action.run()));
+    for (const action of resource.pageActions ?? []) {
+      addButton(buttons, action.name, () => run(() => action.run(filter())));
+    }
   }
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => {

@@ -1,7 +1,9 @@
 // The things that can be listed and changed: their columns, fields and actions. `writes` and `sees` are the roles that
 // the server requires.
 import * as api from "./api.js";
+import { companies } from "./companies.js";
 import { t } from "./text.js";
+import { mcpServers, secrets, tools } from "./tools.js";
 import { plain, when } from "./view.js";
 
 const languages = [["", t("Server's default")], ["en", t("English")], ["ko", t("Korean")], ["ru", t("Russian")]];
@@ -122,6 +124,10 @@ const numbers = {
       ),
     },
     { name: t("Template"), text: (item) => item.template_id ?? "" },
+    {
+      name: t("Agent"), text: (item) => item.agent ?? "",
+      link: ({ agent }) => (agent ? `/agents/${agent.split("@")[0]}` : null),
+    },
     { name: t("Added"), text: (item) => when(item.added_at) },
   ],
   fields: [
@@ -133,6 +139,14 @@ const numbers = {
       options: async () => [
         ["", t("Default behaviour")],
         ...(await api.templates.list()).items.map((one) => [one.id, one.name]),
+      ],
+    },
+    {
+      name: "agent", label: t("Agent that answers"), kind: "choice",
+      help: t("In place of a template."),
+      options: async () => [
+        ["", t("As configured")],
+        ...(await api.agents.list()).items.filter(({ live }) => live > 0).map((one) => [one.slug, one.name]),
       ],
     },
   ],
@@ -168,6 +182,10 @@ const knowledge = {
   ),
   empty: t("No knowledge yet: the AI knows only the purpose of each call."),
   addTitle: t("New answer"), writes: "operator",
+  choice: "set", choices: async () => [
+    ["", t("All sets")],
+    ...(await api.knowledge.sets()).items.map(({ name, items: count }) => [name, `${name} (${count})`]),
+  ],
   list: api.knowledge.list,
   form: api.knowledge.form,
   create: api.knowledge.create,
@@ -176,13 +194,14 @@ const knowledge = {
   removeName: t("Remove"),
   columns: [
     { name: t("Question or title"), text: (item) => item.title },
+    { name: t("Set"), text: (item) => item.set },
     { name: t("Answer"), text: (item) => item.answer ?? t("{count} parts", { count: item.chunks }) },
     { name: t("Set"), text: (item) => item.set },
     { name: t("Added"), text: (item) => when(item.created_at) },
   ],
   fields: [
     { name: "question", label: t("Question") }, { name: "answer", label: t("Answer"), kind: "long" },
-    { name: "set", label: t("Set") },
+    { name: "set", label: t("Set"), placeholder: "default", help: t("Agents choose from sets. A new name makes one.") },
   ],
   pageActions: [{ name: t("Add documents"), run: addDocuments }],
 };
@@ -202,7 +221,8 @@ function chosenFiles() {
   });
 }
 
-async function addDocuments() {
+/** @param filter of the page: documents are put into the set that is shown */
+async function addDocuments({ set }) {
   const failed = [];
   const files = await chosenFiles();
   for (const file of files) {
@@ -212,7 +232,7 @@ async function addDocuments() {
     const type = documentTypes[file.name.split(".").pop().toLowerCase()] ?? file.type;
     try {
       const title = file.name.slice(0, 200);
-      await api.knowledge.create({ title, content_type: type, content_base64: btoa(text) });
+      await api.knowledge.create({ title, content_type: type, content_base64: btoa(text), ...(set ? { set } : {}) });
     } catch (problem) {
       const [field] = problem.fields;
       failed.push(`${file.name}: ${field ? `${field.field} ${field.message}` : problem.message}`);
@@ -346,4 +366,6 @@ const retention = {
   columns: [{ name: t("What"), text: (item) => item.name }, { name: t("Setting"), text: (item) => item.value }],
 };
 
-export const settings = [numbers, doNotCall, knowledge, webhooks, keys, retention, audit];
+export const settings = [
+  numbers, doNotCall, knowledge, tools, secrets, mcpServers, webhooks, keys, companies, retention, audit,
+];

@@ -1,7 +1,9 @@
 // The event feed: reconnects automatically and replays missed events.
-import { openEvents } from "./api.js";
+import { actingFor, openEvents, session } from "./api.js";
 
 const longestWait = 15000;
+// Milliseconds between two refreshes where there are no events.
+const pollMs = 5000;
 
 class Feed extends EventTarget {
   #socket = null;
@@ -12,7 +14,16 @@ class Feed extends EventTarget {
   start(last) {
     if (this.#socket) return;
     this.#last = last;
-    this.#connect();
+    // A browser's sockets name no company: pages of another company are refreshed by time.
+    if (actingFor()) this.#poll();
+    else this.#connect();
+  }
+
+  async #poll() {
+    const isThere = await session().then(() => true, () => false);
+    this.#state(isThere ? "on" : "off");
+    if (isThere) this.dispatchEvent(new CustomEvent("event", { detail: { event: "poll" } }));
+    setTimeout(() => this.#poll(), pollMs);
   }
 
   #connect() {

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import time
 
 import axe_playwright_python
 from conftest import KEY
@@ -64,3 +65,11 @@ def problems(page):
         "() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })"
     )
     return [f"{rule['id']}: {rule['nodes'][0]['html'][:120]}" for rule in result["violations"]]
+
+
+def until(page, expression, seconds=15):
+    """Waits for something that an expression tells. `wait_for_function` asks again by eval, which the page forbids."""
+    deadline = time.time() + seconds
+    while not page.evaluate(expression):
+        assert time.time() < deadline, expression
+        time.sleep(0.1)

@@ -110,7 +110,8 @@ def test_an_agents_life(make_server):
     assert server.last_headers["etag"] == '"v1"' and server.last_headers["location"] == "/api/agents/salon"
     assert server.request("POST", "/api/agents?note=first", SALON, headers={"Idempotency-Key": "a"})[0] == 201
     assert server.request("POST", "/api/agents", SALON)[1]["code"] == "slug_taken"
-    assert server.request("POST", "/api/agents/check", SALON)[0] == 200
+    status, checked = server.request("POST", "/api/agents/check", SALON)
+    assert status == 200 and checked["document"] == SALON
 
     # Another version, by who has seen the first.
     faster = {**SALON, "turns": {"finished_ms": 300}}

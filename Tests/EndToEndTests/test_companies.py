@@ -33,6 +33,11 @@ def furnish(member):
         "do_not_call": member.post("/api/do-not-call", {"number": "01099990000", "reason": SECRET}) and "01099990000",
         "number": OURS,
         "key": member.key_id,
+        "agent": member.post("/api/agents", AGENT)["slug"],
+        "tool": member.post("/api/tools", TOOL)["name"],
+        "secret": member.post("/api/secrets", {"name": "alpha_secret", "value": SECRET})["name"],
+        # One is listed when it is stored, and no server is there: any name is as unknown to others.
+        "server": "alpha_server",
     }
 
 
@@ -47,15 +52,34 @@ def ids_of(path, owned):
         "/api/do-not-call/": "do_not_call",
         "/api/numbers/": "number",
         "/api/keys/": "key",
+        "/api/agents/": "agent",
+        "/api/tools/": "tool",
+        "/api/secrets/": "secret",
+        "/api/mcp-servers/": "server",
     }
     kind = next((kind for start, kind in kinds.items() if path.startswith(start)), None)
     if kind is None:
         return None
-    filled = path.replace("{id}", owned[kind]).replace("{number}", owned[kind])
-    return filled.replace("{qid}", "q1")
+    filled = path
+    for name in ("{id}", "{number}", "{slug}", "{name}"):
+        filled = filled.replace(name, owned[kind])
+    return filled.replace("{qid}", "q1").replace("{version}", "1").replace("/diff", "/diff?to=1")
 
 
+AGENT = {"slug": "alpha-agent", "name": SECRET, "purpose": SECRET, "questions": ["A?"]}
+TOOL = {
+    "name": "alpha_tool",
+    "description": SECRET,
+    "parameters": {"type": "object", "properties": {}},
+    "request": {"method": "GET", "url": "https://tools.example/x"},
+}
 BODIES = {
+    "PUT /api/agents/{slug}": AGENT,
+    "POST /api/agents/{slug}/publish": {"version": 1},
+    "POST /api/agents/{slug}/simulate": {"turns": []},
+    "PUT /api/tools/{name}": TOOL,
+    "POST /api/tools/{name}/try": {"arguments": {}},
+    "POST /api/mcp-servers/{name}/accept": {"tool": "x"},
     "PUT /api/templates/{id}": {"name": "x", "purpose": "x", "questions": ["A?"]},
     "PUT /api/operators/{id}": {"name": "x", "sip_user": "x"},
     "PUT /api/operators/{id}/status": {"status": "away"},

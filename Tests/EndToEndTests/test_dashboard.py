@@ -5,7 +5,7 @@ import datetime
 import re
 
 from conftest import ATTEND, KEY, MOVED, mocks
-from dashboard_pages import WAVES, logged_in, shots
+from dashboard_pages import WAVES, logged_in, shots, until
 from inbound_calls import NUMBER, REFUSED, Phone, inbound
 from playwright.sync_api import expect
 from test_webhooks import FAST, Receiver
@@ -70,7 +70,7 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     expect(page.locator(".answers li").nth(1)).to_contain_text("No")
     expect(page.get_by_text("2 of 2", exact=True)).to_be_visible()
     expect(page.get_by_role("heading", name="Recording")).to_be_visible()
-    page.wait_for_function("document.querySelector('audio').duration > 6", timeout=10_000)
+    until(page, "document.querySelector('audio').duration > 6")
     # The sound as a picture; both sides have something in it, and a click plays from there.
     expect(page.get_by_role("img", name=re.compile(r"Sound of 0:\d\d: the far end above"))).to_be_visible()
     drawn = page.evaluate("""() => {
@@ -85,7 +85,7 @@ def test_a_call_from_the_form_to_its_answers(server, callee, browser):
     }""")
     assert all(0.02 < share < 0.9 for share in drawn), drawn
     page.locator("canvas").click(position={"x": 150, "y": 40})
-    page.wait_for_function("document.querySelector('audio').currentTime > 1")
+    until(page, "document.querySelector('audio').currentTime > 1")
     # The recording of a wide stream has twice the samples a second.
     assert page.evaluate(WAVES, [8_000, 16_000]) == ["0:03", "0:03"]
     assert page.locator(".transcript li").count() >= 5
@@ -368,7 +368,7 @@ def test_selected_calls_are_changed_together_and_exported(server, browser, calle
     expect(page.get_by_text("2 selected")).to_be_visible()
     page.get_by_role("button", name="Call the selected numbers again").click()
     expect(page.locator(".bulk")).to_be_hidden()
-    page.wait_for_function("document.querySelectorAll('tbody tr').length >= 3")
+    until(page, "document.querySelectorAll('tbody tr').length >= 3")
     for _ in range(50):
         retried = [call_id for call_id in calls if len(server.call(call_id)["attempts"]) > 1]
         if len(retried) == 2:

@@ -117,10 +117,12 @@ struct AgentRoutes: Sendable {
 
     // MARK: Changing
 
-    /// `POST …/check`: what creating it would say; nothing is stored.
+    /// `POST …/check`: what creating it would say, and the document as it was read, from YAML too; nothing is stored.
     func check(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let checker = try checked(request, principal, slug: nil)
-        return Routes.json(.object(AgentPayloads.warnings(checker.warnings)))
+        var members = AgentPayloads.warnings(checker.warnings)
+        members["document"] = checker.document
+        return Routes.json(.object(members))
     }
 
     private func checked(_ request: HTTPRequest, _ principal: Principal, slug: String?) throws(APIError) -> AgentChecker

@@ -40,8 +40,11 @@ extension OpenAPI {
             answer: Schema.object(state.merging(warnings) { $1 }, required: state.keys.sorted()),
             problems: [400, 409, 415, 422, 503, 507]),
         "POST /api/agents/check": Operation(
-            summary: "What making it would say; nothing is stored.", tag: "agents", document: agent,
-            answer: Schema.object(warnings, required: warnings.keys.sorted()), problems: [400, 415, 422, 503]),
+            summary: "What making it would say, and the document as it was read; nothing is stored.", tag: "agents",
+            document: agent,
+            answer: Schema.object(
+                warnings.merging(["document": Schema.any]) { $1 }, required: warnings.keys.sorted() + ["document"]),
+            problems: [400, 415, 422, 503]),
         "GET /api/agents/{slug}": Operation(
             summary: "Its document, the latest version or another; as YAML where Accept says so.", tag: "agents",
             query: [AgentRequests.version], answer: Schema.any, problems: [404, 422, 503]),

@@ -23,7 +23,8 @@ enum OpenAPI {
     static let undocumented = Routes.carriers.map { $0.prefix } + ["/web/", "/favicon.ico"]
     /// Pages of the dashboard.
     static let pages: Set<String> = [
-        "/", "/outbound", "/outbound/new", "/outbound/{id}", "/inbound", "/inbound/{id}", "/templates", "/operators",
+        "/", "/outbound", "/outbound/new", "/outbound/{id}", "/inbound", "/inbound/{id}", "/agents", "/agents/{slug}",
+        "/new-agent", "/templates", "/operators",
         "/settings", "/settings/{page}",
         "/login",
     ]
