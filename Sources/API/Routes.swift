@@ -1,3 +1,4 @@
+// Over 400 lines: the whole API on one screen, a line for each route.
 public import Bridge
 public import Calls
 public import Delivery

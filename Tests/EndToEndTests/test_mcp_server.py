@@ -91,7 +91,7 @@ def test_pypi_clients_call_every_tool(make_server, callee, client, version, mode
     assert [tool["name"] for tool in tools] == TOOLS
     place = next(tool for tool in tools if tool["name"] == "place_call")
     assert place["annotations"]["destructiveHint"] and place["annotations"]["openWorldHint"]
-    assert set(place["inputSchema"]["required"]) == {"callee_number", "purpose", "questions"}
+    assert set(place["inputSchema"]["required"]) == {"callee_number"}
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools if tool["name"] in FOR_VIEWERS)
 
     assert model.call("list_agents")["agents"][0]["slug"] == "default"
@@ -189,7 +189,6 @@ def test_bad_arguments_are_all_named(make_server, client):
             "callee_number": "not_text",
             "purpose": "blank",
             "questions[0]": "blank",
-            "variables": "not_supported_yet",
             "idempotency_key": "too_long",
             "agent": "unknown_agent",
             "scheduled_at": "in_the_past",

@@ -147,7 +147,8 @@ def test_a_thread_that_hangs_is_reported_and_the_process_ends_for_its_supervisor
     assert server.process.poll() is None
     code, seconds = thread.wait_for_end(15)
     assert code == -signal.SIGABRT
-    assert ABORT_SECONDS - LOOK_SECONDS <= seconds < allowed(ABORT_SECONDS + 4 * LOOK_SECONDS), seconds
+    # The watchdog counts its looks, not the time: on a busy machine each of the twenty may come late.
+    assert ABORT_SECONDS - LOOK_SECONDS <= seconds < allowed(2 * ABORT_SECONDS), seconds
     log = server.log_end()
     stuck = re.findall(r"an event loop does not turn.*", log)
     lost = re.findall(r"an event loop does not come back: the process ends.*", log)

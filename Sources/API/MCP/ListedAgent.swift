@@ -1,5 +1,4 @@
 internal import JSON
-internal import Realtime
 
 /// An agent as the tool `list_agents` tells of it.
 struct ListedAgent: Sendable {
@@ -11,15 +10,29 @@ struct ListedAgent: Sendable {
     /// What a call may pass to it, as the agent declares them: `name`, `required`, `default`, `example`.
     var variables: [JSONValue] = []
     /// What it finds out; none: each call says so.
-    var questions: [Question] = []
+    var questions: [JSONValue] = []
 
     /// The agent that the configuration is.
     static let ofConfiguration = ListedAgent(slug: "default", name: "default")
 
+    /// An agent as its live version has it.
+    init(_ slug: String, _ document: JSONValue) {
+        self.init(slug: slug, name: slug)
+        if case .string(let text)? = document["name"] { name = text }
+        if case .string(let text)? = document["purpose"] { purpose = text }
+        if case .array(let items)? = document["variables"] { variables = items }
+        if case .array(let items)? = document["questions"] { questions = items }
+    }
+
+    init(slug: String, name: String) {
+        self.slug = slug
+        self.name = name
+    }
+
     var json: JSONValue {
         [
             "slug": .string(slug), "name": .string(name), "purpose": .optional(purpose),
-            "variables": .array(variables), "questions": .array(questions.map(Payloads.question)),
+            "variables": .array(variables), "questions": .array(questions),
         ]
     }
 }

@@ -10,13 +10,13 @@ internal import Store
 struct MCPPlacingTools: Sendable {
     private static let idempotencyKey = Field(
         "idempotency_key", .text(RepeatableRequest.keyLimit), "the same within 24 h gives the first answer again")
-    private static let variables = Field("variables", .free, "what the agent is told of this call, by name")
     /// The fields of a call that a model may set; all that they allow is said where they are described.
     private static let callFields: Set = [
         "callee_number", "caller_number", "agent", "purpose", "questions", "scheduled_at", "language",
+        "variables",
     ]
     /// What a call of the API does not have.
-    private static let ownForm = Form("CallTool", [variables, idempotencyKey])
+    private static let ownForm = Form("CallTool", [idempotencyKey])
     private static let callID = Field("outbound_id", .text(Field.Kind.wordLimit), required: true, "id of the call")
 
     let services: Routes.Services
@@ -123,9 +123,7 @@ struct MCPPlacingTools: Sendable {
     /// What a client of the API would send for these arguments.
     /// - Throws: what is wrong with those that no call has, and then all that is wrong.
     private func request(_ call: MCPCall) async throws -> HTTPRequest {
-        var own = FieldReader(call.arguments.filter { !Self.callFields.contains($0.key) }, Self.ownForm)
-        // Agents declare them, and the one of the configuration declares none.
-        if own.values.free(Self.variables.name) != nil { own.fail(Self.variables.name, .notSupportedYet) }
+        let own = FieldReader(call.arguments.filter { !Self.callFields.contains($0.key) }, Self.ownForm)
         var body = call.arguments.filter { Self.callFields.contains($0.key) }
         if body["caller_number"] ?? .null == .null, let caller = services.settings.callerNumber {
             body["caller_number"] = .string(caller)

@@ -1,3 +1,4 @@
+internal import Agents
 internal import Calls
 internal import Foundation
 internal import JSON
@@ -34,8 +35,6 @@ struct MCPReadingTools: Sendable {
 
     let services: Routes.Services
     let calls: CallRoutes
-    /// The agents that a principal may let speak. The configuration's is the only one so far.
-    var agents: @Sendable (Principal) async throws -> [ListedAgent] = { _ in [.ofConfiguration] }
     private let waits = CallWaits()
 
     init(services: Routes.Services, calls: CallRoutes) {
@@ -64,6 +63,18 @@ struct MCPReadingTools: Sendable {
                 try FieldReader(call.arguments, Form("list_agents", [])).check()
                 return ["agents": .array(try await agents(call.principal).map(\.json))]
             })
+    }
+
+    /// The agents that a principal may let speak, the configuration's first.
+    private func agents(_ principal: Principal) async throws -> [ListedAgent] {
+        let stored = try await services.store(principal).agents().agents
+        return [.ofConfiguration]
+            + stored.compactMap { agent in
+                let name = AgentName(agent.slug)
+                return name.flatMap { services.agents.version($0, of: principal.company) }.map {
+                    ListedAgent(agent.slug, $0.document)
+                }
+            }
     }
 
     var getCall: MCPTool {
