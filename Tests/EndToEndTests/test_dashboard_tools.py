@@ -221,33 +221,6 @@ def test_only_admins_see_tools(server, browser):
         expect(page.get_by_role("heading", name="Numbers")).to_be_visible()
 
 
-def test_an_agent_chooses_its_tools(server, browser):
-    """Admins choose from those that there are; operators, who may not see them, type their names."""
-    tool = {"name": "free_times", "description": "Free times.", "request": {"url": "http://127.0.0.1:9/slots"}}
-    assert server.request("POST", "/api/tools", tool)[0] == 201
-    page, errors = watched(browser, server)
-    page.goto(server.url + "/new-agent")
-    page.locator('[name="name"]').fill("Salon")
-    page.locator('[name="slug"]').fill("salon")
-    page.locator("label.check", has_text="free_times").locator("input").check()
-    page.get_by_role("button", name="Save and publish").click()
-    expect(page).to_have_url(f"{server.url}/agents/salon")
-    assert server.request("GET", "/api/agents/salon")[1]["tools"] == ["free_times"]
-    page.goto(server.url + "/settings/tools")
-    page.locator("tbody tr").get_by_role("button", name="Delete").click()
-    page.locator("dialog").get_by_role("button", name="Delete").click()
-    expect(page.locator(".toast")).to_contain_text("salon")
-    operator = server.request("POST", "/api/keys", {"name": "o", "role": "operator"})[1]["key"]
-    page = browser.new_page()
-    page.goto(server.url + "/login")
-    page.get_by_label("API key").fill(operator)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    page.goto(server.url + "/agents/salon")
-    expect(page.locator('textarea[name="tools"]')).to_have_value("free_times")
-    assert errors == []
-
-
 def test_tools_in_korean(server, browser):
     context = browser.new_context(locale="ko-KR", viewport={"width": 390, "height": 800})
     page = context.new_page()
