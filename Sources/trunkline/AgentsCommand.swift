@@ -18,8 +18,8 @@ struct AgentsCommand: AsyncParsableCommand {
         @OptionGroup var address: ServerAddress
 
         func run() async throws {
-            let client = try ServerClient(address)
-            let list = try await client.send("GET", "/api/agents")
+            let server = try ServerClient(address)
+            let list = try await server.send("GET", "/api/agents")
             guard list.isSuccess, case .array(let agents)? = (try? JSONValue(parsing: list.body))?["items"] else {
                 throw AgentsCommand.fail(ServerClient.refusal(list))
             }
@@ -29,7 +29,7 @@ struct AgentsCommand: AsyncParsableCommand {
                 guard case .string(let slug)? = agent["slug"], slug != AgentReference.defaultSlug,
                     AgentName.isSlug(slug)
                 else { continue }
-                let reply = try await client.send(
+                let reply = try await server.send(
                     "GET", "/api/agents/\(slug)", headers: [("accept", "application/yaml")])
                 guard reply.isSuccess else { throw AgentsCommand.fail(ServerClient.refusal(reply)) }
                 let path = "\(folder)/\(slug).yaml"
@@ -50,20 +50,20 @@ struct AgentsCommand: AsyncParsableCommand {
         @OptionGroup var address: ServerAddress
 
         func run() async throws {
-            let client = try ServerClient(address)
+            let server = try ServerClient(address)
             let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
             let files = names.filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }.map { "\(folder)/\($0)" }
             guard !files.isEmpty else { throw AgentsCommand.fail(["there is no .yaml file in \(folder)"]) }
             // Either all files are acceptable, or none is sent.
-            try await AgentsCommand.check(files, client)
+            try await AgentsCommand.check(files, server)
             if check { return }
-            for file in files { try await push(file, client) }
+            for file in files { try await push(file, server) }
         }
 
-        private func push(_ file: String, _ client: ServerClient) async throws {
+        private func push(_ file: String, _ server: ServerClient) async throws {
             let body = try AgentsCommand.read(file)
             let slug = try AgentsCommand.slug(body, file)
-            let known = try await client.send("GET", "/api/agents/\(slug)")
+            let known = try await server.send("GET", "/api/agents/\(slug)")
             guard known.isSuccess || known.status == 404 else {
                 throw AgentsCommand.fail(ServerClient.refusal(known), file)
             }
@@ -77,7 +77,7 @@ struct AgentsCommand: AsyncParsableCommand {
                 }
                 if draft { query += (query.isEmpty ? "" : "&") + "publish=false" }
             }
-            let reply = try await client.send(
+            let reply = try await server.send(
                 method, path + (query.isEmpty ? "" : "?" + query), headers: headers, body: body)
             guard reply.isSuccess else { throw AgentsCommand.fail(ServerClient.refusal(reply), file) }
             let answer = try? JSONValue(parsing: reply.body)
@@ -97,10 +97,10 @@ struct AgentsCommand: AsyncParsableCommand {
 
     /// Tells of every file what is wrong with it.
     /// - Throws: at least one is not acceptable.
-    private static func check(_ files: [String], _ client: ServerClient) async throws {
+    private static func check(_ files: [String], _ server: ServerClient) async throws {
         var isGood = true
         for file in files {
-            let reply = try await client.send(
+            let reply = try await server.send(
                 "POST", "/api/agents/check", headers: [("content-type", "application/yaml")], body: try read(file))
             let lines = reply.isSuccess ? ServerClient.warnings(reply) : ServerClient.refusal(reply)
             for line in lines { tell("\(file): \(line)") }
