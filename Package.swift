@@ -135,7 +135,7 @@ let package = Package(
         .testTarget(
             name: "BridgeTests", dependencies: ["Bridge", "Net", "Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "RealtimeTests", dependencies: ["Realtime", "Pipeline", "TestSupport"], swiftSettings: strict),
+            name: "RealtimeTests", dependencies: ["Realtime", "Net", "Pipeline", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests",
             dependencies: ["Store", "Net", "Problems", .product(name: "GRDB", package: "GRDB.swift")],

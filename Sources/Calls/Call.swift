@@ -85,6 +85,8 @@ public struct Call: Sendable, Equatable, Codable {
     public var transfers: [Transfer]?
     /// Answers that were corrected by hand, oldest first.
     public var corrections: [Correction]?
+    /// Calls of the agent's tools, in the order in which they finished.
+    public var toolCalls: [ToolCallRecord]?
 
     /// An attempt to hand the call to a person.
     public struct Transfer: Sendable, Equatable, Codable {
@@ -193,6 +195,13 @@ public struct Call: Sendable, Equatable, Codable {
         summary = TemplateSummary.of(self)
         isSummaryByModel = nil
         sentiment = nil
+    }
+
+    /// Keeps what a tool was asked and gave, the first `ToolCallRecord.limit` of them.
+    mutating func take(_ record: ToolCallRecord, keepsContent: Bool) {
+        var record = record
+        if !keepsContent { (record.arguments, record.result) = ("", "") }
+        toolCalls = Array(((toolCalls ?? []) + [record]).prefix(ToolCallRecord.limit))
     }
 
     /// Counts what an attempt has used.

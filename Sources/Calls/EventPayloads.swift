@@ -79,6 +79,22 @@ extension CallEvent {
         return inner.isEmpty ? head + "}" : head + "," + inner + "}"
     }
 
+    private struct ToolPayload: Encodable {
+        var name: String
+        var status: String?
+        var ms: Int?
+    }
+
+    /// A tool works; what it was asked stands in the record alone.
+    static func toolStarted(_ name: String, of call: Call, at now: Date) -> CallEvent {
+        CallEvent(kind: "tool_started", at: now, of: call, payload: payload(ToolPayload(name: name)))
+    }
+
+    static func toolFinished(_ record: ToolCallRecord, of call: Call, at now: Date) -> CallEvent {
+        let payload = payload(ToolPayload(name: record.name, status: record.status, ms: record.ms))
+        return CallEvent(kind: "tool_finished", at: now, of: call, payload: payload)
+    }
+
     private struct Completed: Encodable {
         var taskCompleted: Bool
         var summary: String?

@@ -15,19 +15,20 @@ class VirtualCall {
 
     init(
         _ modes: [ConversationMode], questions: [Question] = [Question(id: "q1", text: "Will you come?")],
-        _ change: (inout CallGraph.Settings) -> Void = { _ in }
+        maxTurns: Int = 50, tools: ScriptedToolBox? = nil, _ change: (inout CallGraph.Settings) -> Void = { _ in }
     ) throws {
         let loop = try EventLoop.manual()
         self.loop = loop
         var settings = CallGraph.Settings()
         settings.policy.canTransfer = true
         change(&settings)
-        let brief = Brief(purpose: "to ask", questions: questions, maxTurns: 50)
+        let brief = Brief(purpose: "to ask", questions: questions, maxTurns: maxTurns)
         var report: ((CallGraph.Event) -> Void)?
         (caller, graph) = loop.run {
             let ends = MediaStreamPair.make()
             let graph = CallGraph(
-                loop: loop, stream: ends.application, modes: modes, brief: brief, settings: settings, recording: nil
+                loop: loop, stream: ends.application, modes: modes, brief: brief, settings: settings, recording: nil,
+                toolBox: tools
             ) { report?($0) }
             return (ScriptedCaller(ends.carrier, on: loop), graph)
         }
@@ -50,6 +51,9 @@ class VirtualCall {
         return nil
     }
     var warnings: [String] { events.compactMap { if case .warning(let text) = $0 { text } else { nil } } }
+    /// What the record keeps of the agent's tools.
+    var toolCalls: [ToolCallRecord] { events.compactMap { if case .toolFinished(let call) = $0 { call } else { nil } } }
+    var toolsStarted: [String] { events.compactMap { if case .toolStarted(let name) = $0 { name } else { nil } } }
     var isTransferWanted: Bool { events.contains { if case .transfer = $0 { true } else { false } } }
     func on(_ body: () -> Void) { loop.run(body) }
 

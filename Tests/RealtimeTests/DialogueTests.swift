@@ -37,7 +37,7 @@ import Testing
                 case .expect(let hints): expects.append(hints)
                 case .hangUp(let reason): ended = reason
                 case .cancelModel, .flushSpeech, .progress, .customerSaid, .awaitSilence, .source, .press, .warning,
-                    .transfer, .fail:
+                    .transfer, .fail, .callTool, .toolRefused, .cancelTool:
                     break
                 }
             }

@@ -38,7 +38,8 @@ public final class ScriptedCascade: Sendable {
     /// The texts of the caller's next turns.
     public func hear(_ texts: String...) { state.withLock { $0.texts += texts } }
     /// The model's next response. Without one it does not answer.
-    public func respond(_ events: LanguageModelEvent...) { state.withLock { $0.responses.append(events) } }
+    public func respond(_ events: LanguageModelEvent...) { respond(all: events) }
+    public func respond(all events: [LanguageModelEvent]) { state.withLock { $0.responses.append(events) } }
     public func say(_ text: String) { state.withLock { $0.responses.append([.text(text)]) } }
     /// The recogniser tells something before the turn is over.
     public func tell(_ event: TranscriptEvent) { state.withLock { $0.transcripts }?.offer(event) }

@@ -12,16 +12,20 @@ public final class ScriptedModel: SpeechModel, @unchecked Sendable {
     public var isReadyAtOnce = true
     private let detection: SpeechTurnDetection
     private let format: SpeechFormat
+    private let goesOnAfterTools: Bool
 
-    public init(detection: SpeechTurnDetection = .manual, format: SpeechFormat = .muLaw) {
+    public init(
+        detection: SpeechTurnDetection = .manual, format: SpeechFormat = .muLaw, goesOnAfterTools: Bool = false
+    ) {
         self.detection = detection
         self.format = format
+        self.goesOnAfterTools = goesOnAfterTools
     }
 
     public var session: ScriptedSession? { sessions.last }
 
     public func open(_ setup: SpeechSessionSetup, on loop: EventLoop) -> any SpeechSession {
-        let session = ScriptedSession(detection, format)
+        let session = ScriptedSession(detection, format, goesOnAfterTools: goesOnAfterTools)
         sessions.append(session)
         setups.append(setup)
         if isReadyAtOnce {
@@ -57,7 +61,10 @@ public final class ScriptedSession: SpeechSession {
     public var heardBytes: Int { heard.count }
     private var items = 0
 
-    init(_ detection: SpeechTurnDetection, _ format: SpeechFormat) {
+    public let goesOnAfterTools: Bool
+
+    init(_ detection: SpeechTurnDetection, _ format: SpeechFormat, goesOnAfterTools: Bool) {
+        self.goesOnAfterTools = goesOnAfterTools
         turnDetection = detection
         self.format = format
     }
@@ -78,16 +85,19 @@ public final class ScriptedSession: SpeechSession {
         onAudio = nil
     }
 
+    /// One item of a response.
+    public func speak(_ text: String, ms: Int) {
+        items += 1
+        tell(.text(text, item: items))
+        let sound = [UInt8](repeating: 0x90, count: ms * 8)
+        sound.withUnsafeBufferPointer { onAudio?($0, items) }
+        tell(.itemFinished(item: items))
+    }
+
     /// A whole response, faster than it is spoken.
     public func say(_ text: String, ms: Int, isRequested: Bool = true, tool: (name: String, arguments: String)? = nil) {
-        items += 1
         tell(.responseStarted(isRequested: isRequested))
-        if ms > 0 {
-            tell(.text(text, item: items))
-            let sound = [UInt8](repeating: 0x90, count: ms * 8)
-            sound.withUnsafeBufferPointer { onAudio?($0, items) }
-            tell(.itemFinished(item: items))
-        }
+        if ms > 0 { speak(text, ms: ms) } else { items += 1 }
         if let tool { tell(.toolCall(callID: "call-\(items)", name: tool.name, arguments: tool.arguments)) }
         tell(.responseFinished(.completed))
     }

@@ -15,6 +15,8 @@ public struct CallLine: Sendable {
     public var carriers: Carriers
     /// Ways to hold a conversation in a language, best first; what they use is counted.
     public var modes: @Sendable (_ language: String, UsageMeter) -> [ConversationMode]
+    /// The agent's tools in a call; nil: it has none.
+    public var toolBox: @Sendable (Call) -> (any ToolBox)? = { _ in nil }
     public var store: CallStore
     public var logger: Logger
     /// nil: there are none.

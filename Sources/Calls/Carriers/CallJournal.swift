@@ -310,6 +310,27 @@ final class CallJournal: Sendable {
         }
     }
 
+    // MARK: Tools
+
+    func toolStarted(_ name: String) {
+        guard !isEnded else { return }
+        let at = now()
+        logger.info("a tool works", metadata: ["tool": "\(name)"])
+        update { call in [.toolStarted(name, of: call, at: at)] }
+    }
+
+    func toolFinished(_ record: ToolCallRecord) {
+        guard !isEnded else { return }
+        let at = now(), keepsContent = settings.savesTranscript
+        logger.info(
+            "a tool has finished",
+            metadata: ["tool": "\(record.name)", "status": "\(record.status)", "ms": "\(record.ms)"])
+        update { call in
+            call.take(record, keepsContent: keepsContent)
+            return [.toolFinished(record, of: call, at: at)]
+        }
+    }
+
     /// - Parameter outcome: nil where the conversation was held elsewhere, or never began.
     func conversationEnded(_ outcome: Outcome?, reason: EndReason?, media: Call.MediaFigures? = nil) {
         let verdict = state.withLock { $0.answeredBy }
@@ -352,6 +373,8 @@ final class CallJournal: Sendable {
         case .warning(let text): logger.warning("\(text)")
         case .transcript(let entry, let position): transcript(entry, position: position)
         case .progress(let tracker): progress(tracker)
+        case .toolStarted(let name): toolStarted(name)
+        case .toolFinished(let record): toolFinished(record)
         case .transfer: logger.info("the call is to be transferred")
         case .ended(let outcome): return outcome
         }

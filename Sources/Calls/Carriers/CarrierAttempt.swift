@@ -76,8 +76,9 @@ actor CarrierAttempt: CarriedAttempt {
                 },
                 turns: { [call, line, settings, journal] ended in
                     guard let engines = line.cascade(call.brief.language, journal.usage) else { return nil }
-                    let conversation = TurnBasedCall(call: call, engines: engines, settings: settings, journal: journal)
-                    {
+                    let conversation = TurnBasedCall(
+                        call: call, engines: engines, settings: settings, journal: journal, toolBox: line.toolBox(call)
+                    ) {
                         Task { await self.conversationEnded(nil) }
                     }
                     Task { await self.began(conversation) }

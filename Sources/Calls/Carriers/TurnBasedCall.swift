@@ -70,9 +70,11 @@ public actor TurnBasedCall: CarriedConversation {
     private var spokenChain = SpokenChain()
     private var meters = CascadeMeters()
     private var services: Task<Void, Never>?
+    private var tools: TurnTools
 
     init(
         call: Call, engines: SpeechEngines, settings: CallSettings, journal: CallJournal,
+        toolBox: (any ToolBox)? = nil,
         release: (@Sendable () async -> Void)? = nil,
         onEnd: @escaping @Sendable () -> Void
     ) {
@@ -81,9 +83,10 @@ public actor TurnBasedCall: CarriedConversation {
         self.onEnd = onEnd
         self.release = release
         conversation = settings.conversation(of: call, canTransfer: false)
+        tools = TurnTools(toolBox, journal: journal)
         machine = DialogueMachine(
             brief: call.brief, canRecognizeSpeech: engines.speechToText.recognizes(language: call.brief.language),
-            policy: conversation.policy, silenceMs: conversation.detector.silenceMs)
+            tools: tools.ledger, policy: conversation.policy, silenceMs: conversation.detector.silenceMs)
         recording = journal.beginRecording()
         cascade = Cascade(engines, heard: CallLayout.heardFromFile)
         turnEngines = CascadeTurns(cascade: cascade, limitMs: Self.thinkLimitMs)
@@ -133,9 +136,11 @@ public actor TurnBasedCall: CarriedConversation {
             if Self.milliseconds(since: startedAt) > conversation.maxDurationMs {
                 await perform(machine.timeIsUp(at: clock), &latency)
             } else if ending == nil {
+                await takeResults(&latency)
                 await take(heard, &latency)
             }
         }
+        await awaitTools(&latency)
         let frames = await synthesize(&latency)
         if number > 1, heard != .silence, !frames.isEmpty {
             latency.turn = entries.count  // where this turn will stand once it has been heard
@@ -185,6 +190,7 @@ public actor TurnBasedCall: CarriedConversation {
         switch heard {
         case .silence:
             clock += Self.endSilenceMs
+            guard !machine.tools.isWorking else { return }
             await perform(machine.tick(at: clock + conversation.policy.silencePromptMs), &latency)
         case .keys(let keys):
             for key in keys.prefix(32) { await perform(machine.key(key, at: clock), &latency) }
@@ -195,8 +201,29 @@ public actor TurnBasedCall: CarriedConversation {
         }
     }
 
+    /// What tools have given while our last turn was heard.
+    private func takeResults(_ latency: inout TurnLatency) async {
+        while tools.hasFinished, let (number, result) = await tools.next(withinMs: 0) {
+            tools.took(number, result)
+            await perform(machine.toolFinished(number, result, isHeldBack: true, at: clock), &latency)
+        }
+    }
+
+    /// Our turn waits for tools for a while; then it says that they take longer.
+    private func awaitTools(_ latency: inout TurnLatency) async {
+        let began = ContinuousClock.now
+        while machine.tools.isWorking, ending == nil, !isOver {
+            let leftMs = TurnTools.waitMs - Self.milliseconds(since: began)
+            guard leftMs > 0, let (number, result) = await tools.next(withinMs: leftMs) else { break }
+            tools.took(number, result)
+            await perform(machine.toolFinished(number, result, at: clock), &latency)
+        }
+        guard pending.isEmpty, ending == nil, !isOver else { return }
+        await perform(machine.speakMeanwhile(at: clock), &latency)
+    }
+
     private func listen(to file: WaveFile, _ latency: inout TurnLatency) async {
-        let (frames, wideSound) = Self.frames(file)
+        let (frames, wideSound) = file.callerFrames
         var heard = HeardFrame()
         var wide = WideSound()
         var speech: [Int] = []
@@ -230,20 +257,6 @@ public actor TurnBasedCall: CarriedConversation {
         await perform(machine.transcript(.final(text: text, confidence: nil), at: clock), &latency)
     }
 
-    /// 20 ms frames at 8 kHz, and the wide sound of each where the file has more; what is no whole frame at the end is
-    /// dropped.
-    private static func frames(_ file: WaveFile) -> (frames: [EncodedFrame], wide: [AudioFrame]) {
-        guard var framer = try? CallerFramer(sampleRate: file.sampleRate) else { return ([], []) }
-        var frames: [EncodedFrame] = []
-        var wide: [AudioFrame] = []
-        for start in stride(from: 0, to: file.samples.count, by: AudioFrame.capacity) {
-            var piece = AudioFrame(sampleRate: file.sampleRate)
-            file.samples[start...].prefix(AudioFrame.capacity).withUnsafeBufferPointer { _ = piece.append($0) }
-            try? framer.process(piece, into: &frames, wide: &wide)
-        }
-        return (frames, wide)
-    }
-
     private func recognize(_ frames: ArraySlice<HeardFrame>) async -> String? {
         var sound: [AudioFrame] = []
         for heard in frames { feed.convert(heard.frame, wide: heard.wide, into: &sound) }
@@ -273,6 +286,9 @@ public actor TurnBasedCall: CarriedConversation {
             // A file cannot press keys.
             case .press: await perform(machine.pressed(false), &latency)
             // One response is awaited after the other.
+            case .callTool(let call): tools.run(call, turn: entries.count)
+            case .toolRefused(let call, let result): tools.refused(call, result, turn: entries.count)
+            case .cancelTool(let call): tools.cancel(call.number)
             case .cancelModel, .turnComplete, .awaitSilence, .source, .warning, .transfer: break
             }
         }
@@ -364,6 +380,7 @@ public actor TurnBasedCall: CarriedConversation {
             endOfTurnMs: 0, speechToTextMs: 0, languageModelMs: 0, textToSpeechMs: 0, queueingMs: 0)
         await spokenIsHeard(&latency, isCutOff: true)
         machine.stop()
+        tools.stop()
         cascade.finish()
         services?.cancel()
         var tracker = machine.conversation.tracker

@@ -23,6 +23,8 @@ protocol AgentSession: AnyObject {
     /// Our speech may be cut off now: not during the goodbye.
     var isInterruptible: Bool { get }
     var tracker: TaskTracker { get }
+    /// The agent's tools and their calls, for the session that goes on.
+    var tools: ToolLedger { get }
     var answeredBy: AnsweredBy { get }
     /// The conversation's stages and queues, and the AI's side up to the pacer's queue.
     var reading: GraphReading { get }
@@ -60,6 +62,8 @@ protocol AgentSession: AnyObject {
     func transferRequested(at now: Int)
     /// The caller could not be handed to an operator: the conversation goes on.
     func transferFailed(at now: Int)
+    /// A tool that `CallGraph.tools` has carried out has given its result.
+    func toolFinished(_ number: Int, _ result: ToolResult, at now: Int)
     /// The speaker takes audio again after it was full.
     func speakerHasRoom()
     func tick(at now: Int)

@@ -11,6 +11,10 @@ public final class CallGraph {
     public enum Event: Sendable {
         case transcript(TranscriptEntry, position: Int)
         case progress(TaskTracker)
+        /// A tool of the agent's works.
+        case toolStarted(name: String)
+        /// It has given its result, or was refused.
+        case toolFinished(ToolCallRecord)
         /// The operator should know; the call goes on.
         case warning(String)
         /// The call is to be handed to an operator: `transferAccepted` and `transferFailed` tell how that goes.
@@ -55,6 +59,8 @@ public final class CallGraph {
     private let modes: [ConversationMode]
     private var choice: ModeChoice
     private(set) var session: (any AgentSession)?
+    /// Carries the agent's tools out.
+    let tools: ToolRunner
     /// The figures of a conversation that failed.
     private var lastConversation = GraphReading()
 
@@ -104,7 +110,8 @@ public final class CallGraph {
     public init(
         loop: EventLoop, stream: any MediaStream, modes: [ConversationMode], brief: Brief, settings: Settings,
         usage: UsageMeter = UsageMeter(),
-        levels: CallLevels = CallLevels(), recording: Recording?, observer: @escaping (Event) -> Void
+        levels: CallLevels = CallLevels(), recording: Recording?, toolBox: (any ToolBox)? = nil,
+        observer: @escaping (Event) -> Void
     ) {
         self.levels = levels
         self.loop = loop
@@ -115,6 +122,7 @@ public final class CallGraph {
         self.usage = usage
         self.recording = recording
         self.observer = observer
+        tools = ToolRunner(toolBox, on: loop)
         choice = ModeChoice(count: modes.count)
         speaker = Speaker(stream: stream, recording: recording)
         callerChain = CallerChain(CallLayout.callerStages(settings))
@@ -130,6 +138,11 @@ public final class CallGraph {
         stream.onWideSound = { [unowned self] in self.wideSound.set($0) }
         stream.onClose = { [unowned self] _ in self.farEndLeft() }
         ticker = loop.addTicker { [unowned self] _ in self.tick() }
+        tools.handlers = ToolRunner.Handlers(
+            now: { [unowned self] in self.now },
+            transcriptCount: { [unowned self] in self.transcript.entries.count },
+            finished: { [unowned self] in self.session?.toolFinished($0, $1, at: self.now) },
+            report: { [unowned self] in self.observer($0) })
         guard let person else { return nextSession(tracker: nil) }
         floor = .waiting(isAccepted: false)
         bridge(to: person)
@@ -210,20 +223,21 @@ public final class CallGraph {
         guard !isOver else { return }
         failure = reason
         observer(.warning(reason))
-        let tracker = session?.tracker
+        let tracker = session?.tracker, tools = session?.tools
         session?.stop()
         lastConversation = session?.reading ?? GraphReading()
         session = nil
         flushSpeech()
         closeTurns()
         guard choice.failed(at: now) else { return finish(.providerError) }
-        nextSession(tracker: tracker)
+        nextSession(tracker: tracker, tools: tools)
         if hasMedia { session?.mediaStarted(at: now) }
     }
 
-    private func nextSession(tracker: TaskTracker?) {
+    private func nextSession(tracker: TaskTracker?, tools ledger: ToolLedger? = nil) {
         guard let next = choice.next(at: now) else { return }
-        session = CallLayout.session(modes[next], of: self, brief: brief, tracker: tracker)
+        session = CallLayout.session(
+            modes[next], of: self, brief: brief, tracker: tracker, tools: ledger ?? ToolLedger(tools.tools))
         session?.start()
         if let session { speaker.plan = session.speechPlan }
     }
@@ -248,6 +262,7 @@ public final class CallGraph {
         music = nil
         dismissPerson()
         session?.stop()
+        tools.stop()
         let figures = reading
         var tracker = session?.tracker ?? TaskTracker(questions: brief.questions)
         tracker.close()

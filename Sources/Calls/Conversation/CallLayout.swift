@@ -47,11 +47,13 @@ enum CallLayout {
 
     /// The session that holds the conversation in a mode.
     static func session(
-        _ mode: ConversationMode, of graph: CallGraph, brief: Brief, tracker: TaskTracker?
+        _ mode: ConversationMode, of graph: CallGraph, brief: Brief, tracker: TaskTracker?, tools: ToolLedger
     ) -> any AgentSession {
         switch mode {
-        case .cascade(let engines): CascadeSession(graph: graph, engines: engines, brief: brief, tracker: tracker)
-        case .realtime(let model): RealtimeSession(graph: graph, model: model, brief: brief, tracker: tracker)
+        case .cascade(let engines):
+            CascadeSession(graph: graph, engines: engines, brief: brief, tracker: tracker, tools: tools)
+        case .realtime(let model):
+            RealtimeSession(graph: graph, model: model, brief: brief, tracker: tracker, tools: tools)
         }
     }
 

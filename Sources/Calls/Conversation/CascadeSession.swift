@@ -21,7 +21,7 @@ final class CascadeSession: AgentSession {
     /// The utterance of a disclosure that has not been heard to its end.
     private var disclosure: Int?
 
-    init(graph: CallGraph, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?) {
+    init(graph: CallGraph, engines: SpeechEngines, brief: Brief, tracker: TaskTracker?, tools: ToolLedger) {
         let settings = graph.settings
         self.graph = graph
         loop = graph.loop
@@ -30,7 +30,7 @@ final class CascadeSession: AgentSession {
             brief: brief, canRecognizeSpeech: engines.speechToText.recognizes(language: brief.language),
             tracker: tracker,
             history: tracker == nil ? [] : graph.transcript.history, turns: graph.speaker.ledger.lastTurn,
-            policy: settings.policy,
+            tools: tools, policy: settings.policy,
             silenceMs: settings.detector.silenceMs)
         cascade = Cascade(engines, background: loop.background)
         feed = RecognizerFeed(
@@ -45,6 +45,7 @@ final class CascadeSession: AgentSession {
         return machine.isInterruptible
     }
     var tracker: TaskTracker { machine.conversation.tracker }
+    var tools: ToolLedger { machine.tools }
     var answeredBy: AnsweredBy { machine.answeredBy }
     var speechPlan: EdgePlan { CallLayout.speech }
 
@@ -121,6 +122,11 @@ final class CascadeSession: AgentSession {
     func say(_ text: String, at now: Int) { perform(machine.say(text, at: now)) }
     func timeIsUp(at now: Int) { perform(machine.timeIsUp(at: now)) }
 
+    func toolFinished(_ number: Int, _ result: ToolResult, at now: Int) {
+        guard !isStopped else { return }
+        perform(machine.toolFinished(number, result, at: now))
+    }
+
     func tick(at now: Int) {
         machine.transcriptLength(graph.transcript.entries.count)
         perform(machine.tick(at: now))
@@ -155,6 +161,9 @@ final class CascadeSession: AgentSession {
         switch action {
         case .requestModel(let conversation, let generation): request(conversation, generation)
         case .cancelModel: cascade.requests.flush()
+        case .callTool(let call): graph.tools.run(call)
+        case .toolRefused(let call, let result): graph.tools.refused(call, result)
+        case .cancelTool(let call): graph.tools.cancel(call)
         case .speak(let text, let turn):
             graph.latency.worded(graph.now)
             speak(text, turn)

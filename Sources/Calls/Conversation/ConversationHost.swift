@@ -44,7 +44,8 @@ final class ConversationHost {
         let graph = CallGraph(
             loop: loop, stream: stream, modes: line.modes(call.brief.language, journal.usage), brief: call.brief,
             settings: settings.conversation(of: call, canTransfer: carrier.canTransfer || line.hasTargets(settings)),
-            usage: journal.usage, levels: line.levels.begin(call.id), recording: journal.beginRecording()
+            usage: journal.usage, levels: line.levels.begin(call.id), recording: journal.beginRecording(),
+            toolBox: line.toolBox(call)
         ) { [journal, carrier, weak transfer = self.transfer] event in
             if case .transfer = event { transfer?.announced() }
             guard let outcome = journal.took(event) else { return }

@@ -45,18 +45,20 @@ final class RealtimeSession: AgentSession {
     private var meter = StageMeter()
     private var turnEndedAt: Int?
 
-    init(graph: CallGraph, model: any SpeechModel, brief: Brief, tracker: TaskTracker?) {
+    init(graph: CallGraph, model: any SpeechModel, brief: Brief, tracker: TaskTracker?, tools: ToolLedger) {
         self.graph = graph
         self.model = model
         self.brief = brief
         let policy = graph.settings.policy
         machine = RealtimeMachine(
-            brief: brief, policy: policy, name: model.name, tracker: tracker, turns: graph.speaker.ledger.lastTurn)
+            brief: brief, policy: policy, name: model.name, tracker: tracker, turns: graph.speaker.ledger.lastTurn,
+            tools: tools)
         keeper = SessionKeeper(policy: policy)
     }
 
     var isInterruptible: Bool { machine.isInterruptible }
     var tracker: TaskTracker { machine.tracker }
+    var tools: ToolLedger { machine.tools }
     var answeredBy: AnsweredBy { machine.flow.answeredBy }
 
     private var moment: RealtimeMachine.Moment {
@@ -81,11 +83,15 @@ final class RealtimeSession: AgentSession {
     }
 
     private func open(_ resumptionHandle: String?) -> any SpeechSession {
+        let own = DialogueTool.definitions(
+            brief, canTransfer: graph.canTransfer, canPress: graph.settings.policy.canPress)
+        let instructions = [RealtimeInstructions.text(brief, tracker: tracker), ToolWords.instructions(tools.tools)]
         let session = model.open(
             SpeechSessionSetup(
-                instructions: RealtimeInstructions.text(brief, tracker: tracker),
-                tools: DialogueTool.definitions(brief, canTransfer: graph.canTransfer),
-                language: brief.language, history: graph.transcript.history, resumptionHandle: resumptionHandle),
+                instructions: instructions.compactMap(\.self).joined(separator: "\n"),
+                tools: own + tools.tools.map(\.definition),
+                language: brief.language, history: graph.transcript.history + tools.told,
+                resumptionHandle: resumptionHandle),
             on: graph.loop)
         if case .pcm(let input, _) = session.format {
             upward = RateConverter(to: input)
@@ -101,7 +107,7 @@ final class RealtimeSession: AgentSession {
         soundBeganAt = waiting.isEmpty ? nil : graph.now - waiting.count * EncodedFrame.milliseconds
         sound.removeAll(keepingCapacity: true)
         sendWaiting(at: graph.now)
-        perform(machine.sessionReady(moment))
+        perform(machine.sessionReady(goesOnAfterTools: keeper.session?.goesOnAfterTools ?? false, moment))
     }
 
     private func sessionLost() {
@@ -187,7 +193,7 @@ final class RealtimeSession: AgentSession {
         sound.removeAll(keepingCapacity: true)
     }
 
-    func speechStarted(at now: Int) { machine.callerBegan() }
+    func speechStarted(at now: Int) { machine.callerBegan(at: now) }
 
     func speechEnded(spokenMs: Int, lastSpeechAt: Int, at now: Int) {
         let session = keeper.session
@@ -215,6 +221,9 @@ final class RealtimeSession: AgentSession {
     func timeIsUp(at now: Int) { perform(machine.timeIsUp(moment)) }
     func transferRequested(at now: Int) { perform(machine.transferRequested(moment)) }
     func transferFailed(at now: Int) { perform(machine.transferFailed(moment)) }
+    func toolFinished(_ number: Int, _ result: ToolResult, at now: Int) {
+        perform(machine.toolFinished(number, result, moment))
+    }
 
     func tick(at now: Int) {
         perform(machine.tick(moment, isPaused: isPaused))
@@ -237,6 +246,9 @@ final class RealtimeSession: AgentSession {
         case .note(let text): session?.note(text)
         case .commitTurn: session?.commitTurn()
         case .finishTool(let callID, let output): session?.finishTool(callID: callID, output: output)
+        case .callTool(let call): graph.tools.run(call)
+        case .toolRefused(let call, let result): graph.tools.refused(call, result)
+        case .cancelTool(let call): graph.tools.cancel(call)
         case .press(let keys, let callID):
             session?.finishTool(callID: callID, output: DialogueDecision.pressed(graph.press(keys)))
         case .answerAwaited:

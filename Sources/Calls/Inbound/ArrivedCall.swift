@@ -60,7 +60,8 @@ actor ArrivedCall: CarriedAttempt {
         }
         journal.connected()
         let carried = TurnBasedCall(
-            call: record, engines: engines, settings: settings, journal: journal, release: { [self] in await release() }
+            call: record, engines: engines, settings: settings, journal: journal, toolBox: line.toolBox(record),
+            release: { [self] in await release() }
         ) {
             ended()
             Task { await self.ended() }

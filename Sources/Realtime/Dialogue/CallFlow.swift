@@ -134,6 +134,9 @@ public struct CallFlow: Sendable {
         return true
     }
 
+    /// The goodbye was not meant yet: the conversation goes on.
+    public mutating func reopen() { if case .closing = phase { phase = .talking } }
+
     /// The caller is told that they are put through. False: the call is already in a later state.
     public mutating func announceTransfer(at now: Int) -> Bool {
         guard phase == .talking else { return false }

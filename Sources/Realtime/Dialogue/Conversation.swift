@@ -26,6 +26,10 @@ public enum ConversationItem: Sendable, Equatable {
     case transferFailed
     /// The maximum duration is nearly reached: say goodbye.
     case timeIsUp
+    /// The model has called a tool of the agent's.
+    case toolCalled(ToolCall)
+    /// What the tool has given, as far as the model is told.
+    case toolResult(ToolCall, ToolResult)
 }
 
 /// The conversation so far: all that a language model needs for its next response.
@@ -39,6 +43,10 @@ public struct Conversation: Sendable, Equatable {
     public var detectsMachines = true
     /// The call can be handed to an operator.
     public var canTransfer = false
+    /// Keys can be pressed, for a voice menu.
+    public var canPress = true
+    /// What the model may call beside the dialogue's own tools.
+    public var tools: [CallTool] = []
     /// What was found about the caller's last question.
     public var knowledge: [KnowledgeHit] = []
     /// What a response had said when its model failed; the next response continues it.
@@ -65,7 +73,7 @@ public struct Conversation: Sendable, Equatable {
         for item in items.reversed() {
             switch item {
             case .silence: count += 1
-            case .assistant, .keysRefused, .uncertain: continue
+            case .assistant, .keysRefused, .uncertain, .toolCalled, .toolResult: continue
             case .connected, .takenOver, .caller, .keys, .monologue, .screened, .menu, .transferFailed, .timeIsUp:
                 return count
             }

@@ -20,6 +20,15 @@ public struct ConversationPolicy: Sendable, Equatable {
     public var detectsMachines = true
     /// The call can be handed to a person.
     public var canTransfer = false
+    /// Keys can be pressed, for a voice menu.
+    public var canPress = true
+
+    /// Offers the model only what is listed of the dialogue's own tools; nil: all. It can always end the call.
+    public mutating func offerOnly(_ tools: [String]?) {
+        guard let tools else { return }
+        canTransfer = canTransfer && tools.contains(DialogueTool.transferToOperator)
+        canPress = canPress && tools.contains(DialogueTool.sendDTMF)
+    }
 
     // MARK: Recogniser, language model and voice
 

@@ -137,6 +137,9 @@ extension DialogueMachine {
             lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
             conversation.items.append(.caller(text))
             if isUncertain { conversation.items.append(.uncertain) }
+            tools.callerSpoke()
+            let consent = isUncertain ? nil : ToolLedger.answer(in: text, language: conversation.brief.language)
+            if let taken = consented(consent, since: entry.startMs, at: now) { return actions + taken }
             if let speculation = languageModel.speculation { return actions + takeSpeculation(speculation, at: now) }
         }
         return actions + requestModel(at: now)
@@ -172,6 +175,9 @@ extension DialogueMachine {
         let entry = TranscriptEntry(startMs: keys.since, endMs: now, speaker: .customer, text: "[\(keys.digits)]")
         lastEvidence = .init(turn: transcriptCount, startMs: entry.startMs, endMs: entry.endMs)
         conversation.items.append(.keys(keys.digits))
+        tools.callerSpoke()
+        let consent = ToolLedger.answer(inKeys: keys.digits, language: conversation.brief.language)
+        if let taken = consented(consent, since: keys.since, at: now) { return [.customerSaid(entry)] + taken }
         return [.customerSaid(entry)] + requestModel(at: now)
     }
 

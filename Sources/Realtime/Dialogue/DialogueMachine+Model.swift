@@ -2,11 +2,14 @@
 extension DialogueMachine {
     // MARK: Asking
 
-    mutating func requestModel(at now: Int) -> [Action] {
+    /// - Parameter goesOn: with a turn that has been counted against `max_turns`.
+    mutating func requestModel(goesOn: Bool = false, at now: Int) -> [Action] {
         let cancelled = cancelModel()
         generation += 1
         languageModel = .responding(response(at: now))
         beginTurn()
+        if goesOn { tools.freeTurns += 1 }
+        tellResults()
         return cancelled + [.requestModel(conversation, generation: generation)]
     }
 
@@ -45,7 +48,7 @@ extension DialogueMachine {
     /// Asks the model to answer the turn so far, before it is certain that the turn is over.
     mutating func speculate() -> [Action] {
         guard policy.speculates, isOpen, !flow.isLeavingMessage, languageModel.isIdle, !spokenTurn.isSpeaking,
-            keying == nil,
+            keying == nil, !tools.hasResults, !tools.awaitsConsent,
             let words
         else { return [] }
         switch EndOfTurnPolicy.ending(of: words, expecting: hints, language: conversation.brief.language) {
@@ -54,6 +57,7 @@ extension DialogueMachine {
         }
         var supposed = conversation
         supposed.items.append(.caller(words))
+        supposed.tools = tools.tools
         generation += 1
         languageModel = .speculating(SpeculativeResponse(to: words))
         return [.requestModel(supposed, generation: generation)]
@@ -91,9 +95,16 @@ extension DialogueMachine {
         switch event {
         case .text(let delta): return write { $0.write(delta) }
         case .source(let title): return [.source(title, turn: turn)]
+        case .toolCall(let name, let arguments) where tools.has(name):
+            update {
+                guard $0.requests.count < ToolLedger.requestLimit else { return }
+                $0.requests.append(ToolLedger.Request(name: name, arguments: arguments))
+            }
+            return []
         case .toolCall(let name, let arguments):
-            return perform(
-                DialogueDecision(tool: name, arguments: arguments, canTransfer: policy.canTransfer), at: now)
+            let decision = DialogueDecision(
+                tool: name, arguments: arguments, canTransfer: policy.canTransfer, canPress: policy.canPress)
+            return perform(decision, at: now)
         }
     }
 
@@ -117,7 +128,7 @@ extension DialogueMachine {
             return [.progress(conversation.tracker), .expect(hints)]
         case .end(.voicemail) where policy.voicemailMessage != nil: return answeringMachine(at: now)
         case .end(let reason):
-            flow.close(reason, at: now)
+            if flow.close(reason, at: now) { update { $0.hasClosed = true } }
             return []
         case .transfer:
             _ = flow.announceTransfer(at: now)
@@ -140,9 +151,16 @@ extension DialogueMachine {
         var actions = write { $0.finishWriting() }
         guard case .responding(let response) = languageModel else { return actions }
         languageModel = .idle
-        if response.endsCall { flow.close(.taskCompleted, at: now) }
-        if Int(turn) >= conversation.brief.maxTurns { flow.close(.maxTurns, at: now) }
+        actions += settle(response, at: now)
+        if response.endsCall, response.requests.isEmpty { flow.close(.taskCompleted, at: now) }
+        if Int(turn) - tools.freeTurns >= conversation.brief.maxTurns, !tools.isBusy, !tools.hasResults {
+            flow.close(.maxTurns, at: now)
+        }
         var hasSpoken = response.hasSpoken
+        if let words = tools.firstWords() {
+            actions += speak(spokenTurn.write(words + " ") + spokenTurn.finishWriting())
+            hasSpoken = true
+        }
         if flow.isAnnouncingTransfer, !hasSpoken {
             actions += speak(spokenTurn.write(putThrough) + spokenTurn.finishWriting())
             hasSpoken = true
@@ -155,7 +173,7 @@ extension DialogueMachine {
         } else {
             flow.awaitCaller(at: now)
         }
-        return actions
+        return actions + attendTools(at: now)
     }
 
     /// A speculative response that fails is dropped.

@@ -14,6 +14,12 @@ public struct DialogueMachine: Sendable {
         /// Ask the model for a response; its events come back with this number.
         case requestModel(Conversation, generation: Int)
         case cancelModel
+        /// Carry a tool out; `toolFinished` tells its result.
+        case callTool(ToolCall)
+        /// This call of a tool is not carried out.
+        case toolRefused(ToolCall, ToolResult)
+        /// The result of this call is not awaited any more.
+        case cancelTool(ToolCall)
         case speak(text: String, turn: Int32)
         /// The same, but the caller cannot cut it off until `disclosureHeard`.
         case disclose(text: String, turn: Int32)
@@ -85,6 +91,10 @@ public struct DialogueMachine: Sendable {
         var hasFilled = false
         /// The model's report says that the call is over.
         var endsCall = false
+        /// The model has ended the call in this response.
+        var hasClosed = false
+        /// Calls of the agent's tools; they are settled together when the response is complete.
+        var requests: [ToolLedger.Request] = []
 
         var hasSpoken: Bool { if case .speaking = progress { true } else { false } }
     }
@@ -104,24 +114,34 @@ public struct DialogueMachine: Sendable {
     var lastEvidence: Answer.Evidence?
     /// What the next answer is likely to be about.
     var hints: AnswerHints?
+    /// The agent's tools and their calls.
+    public internal(set) var tools: ToolLedger
 
     /// - Parameters:
     ///   - tracker: what is known already, and
     ///   - history: what has been said, where the conversation takes over from another way of holding it.
     ///   - turns: of ours, so far.
+    ///   - tools: the agent's, with what was called before.
     ///   - silenceMs: silence that ends a turn of which nothing is known; nil: the turn detector's default.
     public init(
         brief: Brief, canRecognizeSpeech: Bool, tracker: TaskTracker? = nil, history: [ConversationItem] = [],
-        turns: Int32 = 0, policy: ConversationPolicy = ConversationPolicy(), silenceMs: Int? = nil
+        turns: Int32 = 0, tools: ToolLedger = ToolLedger(), policy: ConversationPolicy = ConversationPolicy(),
+        silenceMs: Int? = nil
     ) {
         self.conversation = Conversation(brief: brief, canRecognizeSpeech: canRecognizeSpeech)
         if let tracker { self.conversation.tracker = tracker }
-        self.conversation.items = history
+        self.conversation.items = history + tools.items
+        self.tools = tools
+        self.tools.questionLost()
         self.conversation.detectsMachines = policy.detectsMachines
         self.conversation.canTransfer = policy.canTransfer
+        self.conversation.canPress = policy.canPress
         self.policy = policy
         flow = CallFlow(policy: policy, language: brief.language)
         spokenTurn = SpokenTurn(number: turns)
+        if policy.fillerMs > 0 {
+            self.tools.filler = (PolicyTexts.of(brief.language)("one_moment"), policy.fillerMs)
+        }
         self.silenceMs = silenceMs ?? TurnDetector.Configuration().silenceMs
     }
 
@@ -172,9 +192,11 @@ public struct DialogueMachine: Sendable {
     /// All speech of this turn has been heard, or the rest of it was dropped.
     public mutating func turnHeard(_ heard: String, turn: Int32, isInterrupted: Bool, at now: Int) -> [Action] {
         conversation.items.append(.assistant(heard: heard, isInterrupted: isInterrupted))
+        let wasQuestion = tools.questionHeard(turn: turn, isInterrupted: isInterrupted, at: now)
         guard turn == self.turn else { return [] }
         guard !isInterrupted else {
-            spokenTurn.cut(after: heard)
+            // A question about a tool is put again as a whole.
+            if !wasQuestion { spokenTurn.cut(after: heard) }
             return []
         }
         spokenTurn.silence()
@@ -193,8 +215,10 @@ public struct DialogueMachine: Sendable {
     }
 
     /// A turn that needs no model.
-    mutating func speakTurn(_ text: String) -> [Action] {
+    /// - Parameter isFree: it does not count against `max_turns`.
+    mutating func speakTurn(_ text: String, isFree: Bool = false) -> [Action] {
         beginTurn()
+        if isFree { tools.freeTurns += 1 }
         let sentences = spokenTurn.write(text + " ") + spokenTurn.finishWriting()
         spokenTurn.complete()
         return speak(sentences) + [.turnComplete(turn: turn)]
@@ -285,8 +309,10 @@ public struct DialogueMachine: Sendable {
             return callerTurn("", turn, spokenMs: spokenMs, at: now)
         }
         if let keying, now >= keying.deadline { return keysComplete(keying, at: now) }
+        let attended = attendTools(at: now)
+        guard attended.isEmpty else { return attended }
         let isQuiet = !isCallerSpeaking && !spokenTurn.isSpeaking
-        guard flow.due(at: now, isQuiet: isQuiet) == .silence else { return [] }
+        guard flow.due(at: now, isQuiet: isQuiet) == .silence, !isSilenceOfTool() else { return [] }
         conversation.items.append(.silence)
         return requestModel(at: now)
     }

@@ -32,8 +32,12 @@ public enum DialogueTool {
     }
 
     /// The tools of a call, as JSON Schema.
-    /// - Parameter canTransfer: the call can be handed to an operator.
-    public static func definitions(_ brief: Brief, canTransfer: Bool) -> [DialogueToolDefinition] {
+    /// - Parameters:
+    ///   - canTransfer: the call can be handed to an operator.
+    ///   - canPress: keys can be pressed.
+    public static func definitions(
+        _ brief: Brief, canTransfer: Bool, canPress: Bool = true
+    ) -> [DialogueToolDefinition] {
         let reasons = EndReason.allCases.filter {
             [.taskCompleted, .calleeBusy, .refused, .wrongNumber, .voicemail].contains($0)
         }.map { "\"\($0.rawValue)\"" }.joined(separator: ",")
@@ -43,14 +47,16 @@ public enum DialogueTool {
                 parameters:
                     #"{"type":"object","properties":{"reason":{"type":"string","enum":[\#(reasons)]}},"#
                     + #""required":["reason"]}"#
-            ),
-            DialogueToolDefinition(
-                name: sendDTMF, purpose: "Press keys on the telephone, for a voice menu.",
-                parameters:
-                    ##"{"type":"object","properties":{"digits":{"type":"string","pattern":"^[0-9*#A-D]{1,32}$"}},"##
-                    + ##""required":["digits"]}"##
-            ),
+            )
         ]
+        if canPress {
+            tools.append(
+                DialogueToolDefinition(
+                    name: sendDTMF, purpose: "Press keys on the telephone, for a voice menu.",
+                    parameters:
+                        ##"{"type":"object","properties":{"digits":{"type":"string","pattern":"^[0-9*#A-D]{1,32}$"}},"##
+                        + ##""required":["digits"]}"##))
+        }
         if canTransfer {
             tools.append(
                 DialogueToolDefinition(
@@ -98,8 +104,10 @@ public enum DialogueDecision: Sendable, Equatable {
     /// A tool that this call does not offer.
     case unknown
 
-    /// - Parameter canTransfer: the call can be handed to an operator.
-    public init(tool: String, arguments: String, canTransfer: Bool) {
+    /// - Parameters:
+    ///   - canTransfer: the call can be handed to an operator.
+    ///   - canPress: keys can be pressed.
+    public init(tool: String, arguments: String, canTransfer: Bool, canPress: Bool = true) {
         switch tool {
         case DialogueTool.reportTaskState:
             let report = try? JSONDecoder().decode(TaskReport.self, from: Data(arguments.utf8))
@@ -108,7 +116,8 @@ public enum DialogueDecision: Sendable, Equatable {
             let request = try? JSONDecoder().decode(DialogueTool.EndCall.self, from: Data(arguments.utf8))
             self = .end(request.flatMap { EndReason(rawValue: $0.reason) } ?? .taskCompleted)
         case DialogueTool.transferToOperator where canTransfer: self = .transfer
-        case DialogueTool.sendDTMF: self = DialogueTool.SendDTMF.keys(in: arguments).map { .press($0) } ?? .noKeys
+        case DialogueTool.sendDTMF where canPress:
+            self = DialogueTool.SendDTMF.keys(in: arguments).map { .press($0) } ?? .noKeys
         default: self = .unknown
         }
     }

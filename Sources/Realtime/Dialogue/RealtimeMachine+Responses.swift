@@ -4,10 +4,18 @@ extension RealtimeMachine {
 
     public mutating func responseStarted(isRequested: Bool, _ moment: Moment) -> [Action] {
         let isUnwanted = flow.isTransferring || flow.isLeavingMessage
-        response = .active(.init(lastSign: moment.now))
+        var active = Response.Active(lastSign: moment.now)
         turnHasSound = false
         flow.cancelSilence()
         turn += 1
+        if isRequested {
+            active.isFree = ordered != .plain
+            if ordered == .question { tools.questionAsked(turn: turn) }
+            ordered = .plain
+        }
+        response = .active(active)
+        let isRequested = isRequested || awaitsToolResponse
+        awaitsToolResponse = false
         var actions: [Action] = isUnwanted ? [.cancelResponse, .flushSound] : [.flushSound]
         // The server answers a sound that did not interrupt us: wait for its transcript.
         if !isRequested, moment.isSpeaking {
@@ -26,7 +34,7 @@ extension RealtimeMachine {
         active.lastSign = now
         active.hasSound = true
         response = .active(active)
-        if isFirst { turnsSpoken += 1 }
+        if isFirst, !active.isFree { turnsSpoken += 1 }
         return isFirst
     }
 
@@ -40,27 +48,34 @@ extension RealtimeMachine {
         let ended = endSpeech()
         response = .none
         switch status {
-        case .cancelled: return [ended]
+        case .cancelled: return [ended] + dropTools()
         case .failed(let code):
             failures += 1
+            toolRequests = []
             guard failures <= policy.reconnects else { return [ended, .fail("\(name): response failed: \(code)")] }
             return [ended] + ask(nil, moment)
-        case .completed, .incomplete: return [ended] + completed(active, moment)
+        case .completed, .incomplete:
+            let calls = !toolRequests.isEmpty
+            let settled = settleTools(active, moment)
+            return [ended] + settled + completed(active, calls: calls, moment) + attendTools(moment)
         }
     }
 
-    private mutating func completed(_ active: Response.Active, _ moment: Moment) -> [Action] {
+    /// - Parameter calls: it has called tools of the agent's: their results come first.
+    private mutating func completed(_ active: Response.Active, calls: Bool, _ moment: Moment) -> [Action] {
         failures = 0
-        if active.endsCall, flow.close(.taskCompleted, at: moment.now), !active.hasSound {
+        if active.endsCall, !calls, flow.close(.taskCompleted, at: moment.now), !active.hasSound {
             return ask(RealtimeInstructions.goodbye, moment)
         }
         if flow.isAnnouncingTransfer { return announceTransfer(active, moment) }
         if flow.isClosing, !active.hasSound, !moment.isSpeaking { return end() }
         var actions: [Action] = []
-        if active.toolCalls > 0, !active.hasSound {
+        if active.toolCalls > 0, !active.hasSound, !calls {
             actions += ask(flow.isClosing ? RealtimeInstructions.goodbye : nil, moment)
         }
-        if flow.isTalking, turnsSpoken >= brief.maxTurns { actions += beginClosing(.maxTurns, moment) }
+        if flow.isTalking, turnsSpoken >= brief.maxTurns, !tools.isBusy, !tools.hasResults {
+            actions += beginClosing(.maxTurns, moment)
+        }
         if !active.hasSound, active.toolCalls == 0, !flow.isClosing { flow.awaitCaller(at: moment.now) }
         return actions
     }
@@ -85,6 +100,7 @@ extension RealtimeMachine {
 
     /// A turn of ours has been heard, to its end or until it was interrupted.
     public mutating func turnHeard(turn: Int32, isInterrupted: Bool, _ moment: Moment) -> [Action] {
+        if tools.questionHeard(turn: turn, isInterrupted: isInterrupted, at: moment.now) { turnsSince = [] }
         guard !isInterrupted else { return [] }
         if greeting == .begun { greeting = .heard }
         if turn == self.turn, !isResponding {

@@ -3,13 +3,22 @@ extension RealtimeMachine {
     // MARK: Tools
 
     public mutating func called(_ tool: String, _ arguments: String, callID: String, _ moment: Moment) -> [Action] {
+        let isAgents = tools.has(tool)
         if case .active(var active) = response {
             active.lastSign = moment.now
-            active.toolCalls += 1
+            active.toolCalls += isAgents ? 0 : 1
             response = .active(active)
         }
+        if isAgents {
+            guard toolRequests.count < ToolLedger.requestLimit else {
+                return [.finishTool(callID: callID, output: ToolResult.refused("too many tools at once").output)]
+            }
+            toolRequests.append(ToolLedger.Request(name: tool, arguments: arguments, id: callID))
+            return []
+        }
         let decision = DialogueDecision(
-            tool: tool, arguments: arguments, canTransfer: policy.canTransfer && !flow.isClosing)
+            tool: tool, arguments: arguments, canTransfer: policy.canTransfer && !flow.isClosing,
+            canPress: policy.canPress)
         if case .press(let keys) = decision { return [.press(keys, callID: callID)] }
         let actions = perform(decision, moment)
         return actions.told + [.finishTool(callID: callID, output: decision.output(tracker))] + actions.then
@@ -27,7 +36,11 @@ extension RealtimeMachine {
             if let lastEvidence { tracker.attach(lastEvidence, to: changed) }
             return ([.progress(tracker)], [])
         case .end(.voicemail) where policy.voicemailMessage != nil: return ([], answeringMachine(moment))
-        case .end(let reason): flow.close(reason, at: moment.now)
+        case .end(let reason):
+            if flow.close(reason, at: moment.now), case .active(var active) = response {
+                active.hasClosed = true
+                response = .active(active)
+            }
         case .transfer: _ = flow.announceTransfer(at: moment.now)
         case .press, .noKeys, .unknown: break
         }

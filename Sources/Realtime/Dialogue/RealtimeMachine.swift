@@ -18,6 +18,12 @@ public struct RealtimeMachine: Sendable {
         case note(String)
         case commitTurn
         case finishTool(callID: String, output: String)
+        /// Carry a tool of the agent's out; `toolFinished` tells its result.
+        case callTool(ToolCall)
+        /// This call of a tool is not carried out.
+        case toolRefused(ToolCall, ToolResult)
+        /// The result of this call is not awaited any more.
+        case cancelTool(ToolCall)
         /// Keys for a voice menu; the tool's output says whether the line took them.
         case press(String, callID: String)
         /// The caller's turn is over: time runs until our first sound.
@@ -85,10 +91,24 @@ public struct RealtimeMachine: Sendable {
             /// The time of the session's last event.
             var lastSign: Int
             var hasSound = false
+            /// Calls of the dialogue's own tools.
             var toolCalls = 0
+            /// It goes on with a turn that has been counted against `max_turns`.
+            var isFree = false
+            /// The model has ended the call in this response.
+            var hasClosed = false
             /// The model's report says that the call is over.
             var endsCall = false
         }
+    }
+
+    /// What a response was asked for.
+    enum Ordered: Equatable, Sendable {
+        case plain
+        /// It goes on with a turn that has been counted.
+        case free
+        /// It asks the caller about a tool.
+        case question
     }
 
     /// A response that came while we were speaking. It waits until we know whether the caller's sound interrupts us.
@@ -115,6 +135,21 @@ public struct RealtimeMachine: Sendable {
     var failures = 0
     var turnsSpoken = 0
     var isCallerSpeaking = false
+    /// The agent's tools and their calls.
+    public internal(set) var tools: ToolLedger
+    /// Calls of the agent's tools in the response; they are settled together.
+    var toolRequests: [ToolLedger.Request] = []
+    /// The session's model waits for its tools, and goes on by itself when it has their results.
+    var goesOnAfterTools = false
+    /// Such a model has got results: its next response is about them.
+    var awaitsToolResponse = false
+    /// Counts the sessions: a result reaches another session than the one that called as a note.
+    var sessionNumber = 0
+    /// The next response that was asked for is of this kind.
+    var ordered = Ordered.plain
+    /// When the caller began to speak, by our own detector; and of the turns that have no words yet.
+    var callerSince: Int?
+    var turnsSince: [Int] = []
     /// The place of the caller's last words in transcript and recording.
     var lastEvidence: Answer.Evidence?
 
@@ -122,10 +157,15 @@ public struct RealtimeMachine: Sendable {
     ///   - name: of the model, for the operator.
     ///   - tracker: what is known already, where the conversation takes over from another way of holding it.
     ///   - turns: of ours, so far.
+    ///   - tools: the agent's, with what was called before.
     public init(
-        brief: Brief, policy: ConversationPolicy, name: String, tracker: TaskTracker? = nil, turns: Int32 = 0
+        brief: Brief, policy: ConversationPolicy, name: String, tracker: TaskTracker? = nil, turns: Int32 = 0,
+        tools: ToolLedger = ToolLedger()
     ) {
         turn = turns
+        self.tools = tools
+        self.tools.questionLost()
+        self.tools.filler = nil
         self.brief = brief
         self.policy = policy
         self.name = name
@@ -155,11 +195,15 @@ public struct RealtimeMachine: Sendable {
         return greet(moment)
     }
 
-    public mutating func sessionReady(_ moment: Moment) -> [Action] {
+    /// - Parameter goesOnAfterTools: as `SpeechSession` says.
+    public mutating func sessionReady(goesOnAfterTools: Bool = false, _ moment: Moment) -> [Action] {
         let owesAnswer = session == .opening(owesAnswer: true)
         session = .ready
-        guard greeting != .due else { return greet(moment) }
-        return owesAnswer ? ask(moment.transcriptCount == 0 ? greetingWords : nil, moment) : []
+        sessionNumber += 1
+        self.goesOnAfterTools = goesOnAfterTools
+        let notes = tools.running.map { Action.note(ToolWords.working($0)) }
+        guard greeting != .due else { return notes + greet(moment) }
+        return notes + (owesAnswer ? ask(moment.transcriptCount == 0 ? greetingWords : nil, moment) : [])
     }
 
     public mutating func sessionLost(_ moment: Moment) -> [Action] {
@@ -168,6 +212,9 @@ public struct RealtimeMachine: Sendable {
         held = .no
         actions.append(endSpeech())
         response = .none
+        toolRequests = []
+        awaitsToolResponse = false
+        orderLost()
         return actions
     }
 
@@ -194,8 +241,10 @@ public struct RealtimeMachine: Sendable {
     // MARK: The caller
 
     /// Reported by the model's server or by our own detector.
-    public mutating func callerBegan() {
+    /// - Parameter now: where our own detector reports it.
+    public mutating func callerBegan(at now: Int? = nil) {
         isCallerSpeaking = true
+        if let now { callerSince = now }
         flow.callerBegan()
     }
 
@@ -206,6 +255,7 @@ public struct RealtimeMachine: Sendable {
     public mutating func callerEnded(isReported: Bool, isCommitted: Bool, _ moment: Moment) -> [Action] {
         // The model's server may not have taken it for speech at all.
         isCallerSpeaking = false
+        turnEnded()
         flow.callerEnded(at: moment.now)
         guard !flow.isLeavingMessage else { return [] }
         guard !isReported else {
@@ -237,6 +287,7 @@ public struct RealtimeMachine: Sendable {
                 .append(TranscriptEntry(startMs: startMs, endMs: endMs, speaker: .customer, text: text)))
         }
         if talk == .machine { return actions + answeringMachine(moment) }
+        if !text.isEmpty { actions += consented(to: text, moment) }
         guard isHolding else { return actions }
         let isBackchannel = text.isEmpty || Backchannel.isOne(text, language: brief.language)
         return actions + (isBackchannel ? drop() : release(interrupting: true))
@@ -250,14 +301,20 @@ public struct RealtimeMachine: Sendable {
     public mutating func key(_ digit: Character, _ moment: Moment) -> [Action] {
         flow.keyPressed()
         let entry = TranscriptEntry(startMs: moment.now, endMs: moment.now, speaker: .customer, text: "[\(digit)]")
-        return [.append(entry)] + interrupted() + [.flushSpeech, .note("[The caller pressed the key \(digit).]")]
-            + ask(nil, moment)
+        let pressed: [Action] = [.append(entry)] + interrupted()
+        let note = Action.note("[The caller pressed the key \(digit).]")
+        let answer = ToolLedger.answer(inKeys: String(digit), language: brief.language)
+        if let taken = consented(answer, since: moment.now, moment) { return pressed + [.flushSpeech, note] + taken }
+        return pressed + [.flushSpeech, note] + ask(nil, moment)
     }
 
     /// The caller took the turn.
     public mutating func interrupted() -> [Action] {
         var actions = isHolding ? drop() : []
-        if isResponding, !actions.contains(.cancelResponse) { actions.append(.cancelResponse) }
+        // The rest of such a response is about the results of tools that still work.
+        let goesOn = goesOnAfterTools && tools.isBusy
+        if isResponding, !goesOn, !actions.contains(.cancelResponse) { actions.append(.cancelResponse) }
+        orderLost()
         return actions + [.flushSound]
     }
 
@@ -276,6 +333,7 @@ public struct RealtimeMachine: Sendable {
             }
         }
         actions += watch(moment)
+        actions += attendTools(moment)
         switch flow.due(at: moment.now, isQuiet: !isCallerSpeaking && !moment.isSpeaking) {
         case .nothing: break
         case .hangUp(let reason): actions += hangUp(reason)
@@ -296,6 +354,8 @@ public struct RealtimeMachine: Sendable {
         case .none: return []
         case .awaited(let deadline): guard moment.now >= deadline else { return [] }
         case .active(let active):
+            // A model that waits for its tools is silent meanwhile.
+            if goesOnAfterTools, tools.isBusy { return [] }
             guard moment.now > active.lastSign + policy.responseTimeoutMs else { return [] }
         }
         let reason = "no response within \(policy.responseTimeoutMs) ms"
@@ -305,6 +365,7 @@ public struct RealtimeMachine: Sendable {
     }
 
     private mutating func prompt(_ moment: Moment) -> [Action] {
+        guard !isSilenceOfTool() else { return [] }
         if tracker.isCompleted, !tracker.questions.isEmpty { return hangUp(.taskCompleted) }
         return flow.prompt() ? ask(RealtimeInstructions.silence, moment) : beginClosing(.silence, moment)
     }

@@ -86,6 +86,10 @@ public struct EmbeddedPolicy: LanguageModel {
                 say(texts("nobody_takes_it"))
                 return tracker.current == nil ? finish() : ask(tracker.current, counts: false)
             }
+            // Another model has called a tool; this one can do nothing with its result.
+            if case .toolResult? = news.last, tracker.purposeStated || heardSomething {
+                return tracker.current == nil ? finish() : ask(tracker.current, counts: false)
+            }
             let said = news.compactMap { if case .caller(let text) = $0 { text } else { nil } }
             if !said.isEmpty, news.contains(.menu) || news.contains(.screened) || wasScreened { return greet() }
             if !said.isEmpty {
@@ -124,7 +128,7 @@ public struct EmbeddedPolicy: LanguageModel {
         private var wasScreened: Bool {
             for item in conversation.items.dropLast(conversation.sinceLastTurn.count).reversed() {
                 switch item {
-                case .assistant, .silence, .keysRefused, .uncertain: continue
+                case .assistant, .silence, .keysRefused, .uncertain, .toolCalled, .toolResult: continue
                 case .screened, .menu: return true
                 case .connected, .takenOver, .caller, .keys, .monologue, .transferFailed, .timeIsUp: return false
                 }

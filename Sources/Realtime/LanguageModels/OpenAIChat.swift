@@ -58,12 +58,15 @@ public struct OpenAIChat: LanguageModel {
         var isEnding = false
         for round in 1...Self.roundLimit {
             let answer = try await ask(messages, allowsTools: round < Self.roundLimit && !isEnding, conversation, tell)
-            guard !answer.calls.isEmpty, !answer.hasText else { return }
+            // The agent's own tools are carried out by the dialogue, which then asks again.
+            let isForDialogue = answer.calls.contains { call in conversation.tools.contains { $0.name == call.name } }
+            guard !answer.calls.isEmpty, !answer.hasText, !isForDialogue else { return }
             // There are only tool calls: the model gets their results, and then speaks.
             messages.append(["role": "assistant", "content": NSNull(), "tool_calls": answer.calls.map(\.object)])
             for call in answer.calls {
                 let decision = DialogueDecision(
-                    tool: call.name, arguments: call.arguments, canTransfer: conversation.canTransfer)
+                    tool: call.name, arguments: call.arguments, canTransfer: conversation.canTransfer,
+                    canPress: conversation.canPress)
                 if case .report(let json, _) = decision { tracker.apply(json: json) }
                 if case .end = decision { isEnding = true }
                 messages.append([
@@ -236,7 +239,9 @@ public struct OpenAIChat: LanguageModel {
     }
 
     private static func tools(_ conversation: Conversation) throws -> [[String: Any]] {
-        try DialogueTool.definitions(conversation.brief, canTransfer: conversation.canTransfer).map { tool in
+        let own = DialogueTool.definitions(
+            conversation.brief, canTransfer: conversation.canTransfer, canPress: conversation.canPress)
+        return try (own + conversation.tools.map(\.definition)).map { tool in
             let parameters = try JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))
             return [
                 "type": "function",

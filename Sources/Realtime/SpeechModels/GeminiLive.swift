@@ -42,6 +42,7 @@ final class GeminiLiveSession: SpeechSession {
     let format = SpeechFormat.pcm(input: rates.input, output: rates.output)
     let turnDetection = SpeechTurnDetection.byServer
     let reportsSpeech = false
+    let goesOnAfterTools = true
     private(set) var resumptionHandle: String?
 
     private let configuration: GeminiLive.Configuration
@@ -57,14 +58,17 @@ final class GeminiLiveSession: SpeechSession {
     private var heard = ""
     private var toolNames: [String: String] = [:]
 
-    init(_ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?, loop: EventLoop)
-    {
+    init(
+        _ configuration: GeminiLive.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?, loop: EventLoop,
+        onSend: ((Data) -> Void)? = nil
+    ) {
         self.configuration = configuration
         self.setup = setup
         let headers = configuration.apiKey.map { [("x-goog-api-key", $0)] } ?? []
         // 1007 and 1008 say that the set-up or the key is not acceptable.
         socket = ModelSocket(
-            configuration.url, headers: headers, fatalCodes: [1_007, 1_008], resolver: resolver, loop: loop)
+            configuration.url, headers: headers, fatalCodes: [1_007, 1_008], resolver: resolver, loop: loop,
+            onSend: onSend)
         // The session owns the socket, which calls nothing after it is closed.
         socket.handlers = .init(
             open: { [unowned self] in self.configure() }, message: { [unowned self] in self.received($0) },
@@ -79,16 +83,19 @@ final class GeminiLiveSession: SpeechSession {
 
     // MARK: To the model
 
-    private func configure() {
+    func configure() {
         var generation: [String: Any] = ["responseModalities": ["AUDIO"]]
         var speech: [String: Any] = ["languageCode": setup.language]
         if let voice = configuration.voice { speech["voiceConfig"] = ["prebuiltVoiceConfig": ["voiceName": voice]] }
         generation["speechConfig"] = speech
         let declarations = setup.tools.map { tool in
-            [
+            var declaration: [String: Any] = [
                 "name": tool.name, "description": tool.purpose,
                 "parametersJsonSchema": (try? JSONSerialization.jsonObject(with: Data(tool.parameters.utf8))) ?? [:],
-            ] as [String: Any]
+            ]
+            // ai.google.dev/gemini-api/docs/live-tools: the model talks on while the tool works, where it can.
+            if tool.isSlow { declaration["behavior"] = "NON_BLOCKING" }
+            return declaration
         }
         var resumption: [String: Any] = [:]
         if let handle = setup.resumptionHandle { resumption["handle"] = handle }
@@ -229,6 +236,7 @@ final class GeminiLiveSession: SpeechSession {
                 switch item {
                 case .assistant(let heard, _) where !heard.isEmpty: say(role: "model", heard, isComplete: false)
                 case .caller(let text) where !text.isEmpty: say(role: "user", text, isComplete: false)
+                case .toolResult(let call, let result): note(ToolWords.note(call, result))
                 default: break
                 }
             }

@@ -32,17 +32,21 @@ final class ModelSocket {
     private let fatalCodes: Set<Int>
     private var socket: WebSocket?
     private var ticker: EventLoop.Ticker?
+    /// Gets what would be sent, where there is no connection (tests).
+    private let onSend: ((Data) -> Void)?
     private var malformed = 0
     private var decoded: [UInt8] = []
 
     /// - Parameters:
     ///   - fatalCodes: close codes that say that the same request would fail again.
     ///   - resolver: nil: no connection is made; what a server would say is handed to the session (Tests/Fuzz).
+    ///   - onSend: gets what would be sent then.
     init(
         _ url: WebSocketURL, headers: [(String, String)], fatalCodes: Set<Int> = [], resolver: HostResolver?,
-        loop: EventLoop
+        loop: EventLoop, onSend: ((Data) -> Void)? = nil
     ) {
         self.loop = loop
+        self.onSend = onSend
         self.fatalCodes = fatalCodes
         openedAt = loop.timeMs
         ticker = loop.addTicker(every: .tenth) { [unowned self] now in self.tick(now) }
@@ -95,6 +99,7 @@ final class ModelSocket {
         guard let data = try? JSONSerialization.data(withJSONObject: object, options: [.withoutEscapingSlashes]) else {
             return
         }
+        onSend?(data)
         socket?.send(.text, capacity: data.count) { data.copyBytes(to: $0) }
     }
 

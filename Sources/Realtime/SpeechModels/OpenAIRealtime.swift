@@ -70,7 +70,7 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     init(
         _ configuration: OpenAIRealtime.Configuration, setup: SpeechSessionSetup, resolver: HostResolver?,
-        loop: EventLoop
+        loop: EventLoop, onSend: ((Data) -> Void)? = nil
     ) {
         self.configuration = configuration
         self.setup = setup
@@ -83,7 +83,7 @@ final class OpenAIRealtimeSession: SpeechSession {
             url.path += (url.path.contains("?") ? "&" : "?") + "model=" + model
         }
         let headers = configuration.apiKey.map { [("Authorization", "Bearer " + $0)] } ?? []
-        socket = ModelSocket(url, headers: headers, resolver: resolver, loop: loop)
+        socket = ModelSocket(url, headers: headers, resolver: resolver, loop: loop, onSend: onSend)
         // The session owns the socket, which calls nothing after it is closed.
         socket.handlers = .init(
             open: { [unowned self] in self.configure() }, message: { [unowned self] in self.received($0) },
@@ -105,7 +105,7 @@ final class OpenAIRealtimeSession: SpeechSession {
 
     // MARK: To the model
 
-    private func configure() {
+    func configure() {
         var input: [String: Any] = ["format": formatObject, "turn_detection": turnDetectionObject ?? NSNull()]
         if let model = configuration.transcriptionModel {
             input["transcription"] = ["model": model, "language": LanguageTag.primary(setup.language)]
@@ -151,6 +151,7 @@ final class OpenAIRealtimeSession: SpeechSession {
         switch item {
         case .assistant(let heard, _) where !heard.isEmpty: message(role: "assistant", kind: "output_text", heard)
         case .caller(let text) where !text.isEmpty: message(role: "user", kind: "input_text", text)
+        case .toolResult(let call, let result): note(ToolWords.note(call, result))
         case .keys(let keys): message(role: "user", kind: "input_text", "[keys pressed: \(keys)]")
         default: break
         }

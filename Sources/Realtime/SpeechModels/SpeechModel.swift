@@ -83,11 +83,17 @@ public protocol SpeechSession: AnyObject {
     func cancelResponse()
     /// Tells the model how much of this item was heard; the model forgets the rest.
     func truncate(item: Int, heardMs: Int)
-    /// The result of a tool; `respond` lets the model go on with it.
+    /// The model waits for the results of its tools within its response, and goes on by itself when it has them.
+    var goesOnAfterTools: Bool { get }
+    /// The result of a tool; `respond` lets the model go on with it, unless it goes on by itself.
     func finishTool(callID: String, output: String)
     /// A fact the model should know, e.g. keys the caller pressed.
     func note(_ text: String)
     func close()
+}
+
+extension SpeechSession {
+    public var goesOnAfterTools: Bool { false }
 }
 
 public enum SpeechSessionEvent: Sendable, Equatable {
@@ -144,9 +150,18 @@ public struct DialogueToolDefinition: Sendable, Equatable {
     public var purpose: String
     /// JSON Schema (2020-12) as text.
     public var parameters: String
-    public init(name: String, purpose: String, parameters: String) {
+    /// It may take seconds: the conversation goes on meanwhile.
+    public var isSlow = false
+    public init(name: String, purpose: String, parameters: String, isSlow: Bool = false) {
         self.name = name
         self.purpose = purpose
         self.parameters = parameters
+        self.isSlow = isSlow
+    }
+}
+
+extension CallTool {
+    public var definition: DialogueToolDefinition {
+        DialogueToolDefinition(name: name, purpose: purpose, parameters: parameters, isSlow: true)
     }
 }
