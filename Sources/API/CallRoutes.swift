@@ -252,6 +252,14 @@ struct CallRoutes: Sendable {
         return Routes.json([idName: .string(call.id), "transcript": .array(transcript.map(Payloads.entry))])
     }
 
+    /// The calls of the agent's tools.
+    func tools(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
+        let call = try await call(of: request)
+        return Routes.json([
+            idName: .string(call.id), "tool_calls": .array((call.toolCalls ?? []).map(Payloads.toolCall)),
+        ])
+    }
+
     func recording(_ request: HTTPRequest, _ principal: Principal) async throws -> HTTPResponse {
         let call = try await call(of: request)
         guard let name = call.recording,

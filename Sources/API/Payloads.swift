@@ -246,6 +246,7 @@ enum Payloads {
                 "stream_frames_refused": .number(Double(media.refused ?? 0)),
             ]
         }
+        if let calls = call.toolCalls { members["tool_calls"] = .array(calls.map(toolCall)) }
         if let transcript {
             members["transcript"] = .array(transcript.map(entry))
             members["ai_turns"] = .number(Double(transcript.count { $0.speaker == .ai }))

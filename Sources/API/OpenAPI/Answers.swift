@@ -77,8 +77,9 @@ extension OpenAPI {
                 "inbound_id": Schema.text, "state": Schema.choice(states), "final": Schema.flag,
                 "answers": Schema.list(Schema.reference("Answer")),
                 "summary": Schema.nullable(Schema.text), "transcript": Schema.list(Schema.reference("TranscriptEntry")),
-                "cost": Schema.reference("Cost"),
+                "cost": Schema.reference("Cost"), "tool_calls": Schema.list(Schema.reference("ToolCall")),
             ], required: ["inbound_id", "state", "final", "answers"]),
+        "ToolCall": Schema.toolCall,
         "Block": Schema.object(
             [
                 "at": Schema.time, "rule": Schema.choice(DialRule.allCases.map(\.rawValue)), "detail": Schema.text,
@@ -94,6 +95,7 @@ extension OpenAPI {
                 "sentiment": Schema.nullable(Schema.choice(CallReview.Sentiment.allCases.map(\.rawValue))),
                 "cost": Schema.reference("Cost"),
                 "transcript": Schema.list(Schema.reference("TranscriptEntry")),
+                "tool_calls": Schema.list(Schema.reference("ToolCall")),
                 "duration_seconds": Schema.nullable(["type": "number"]),
             ], required: ["outbound_id", "state", "final", "task_completed", "answers"]),
         "Cost": Schema.object(

@@ -25,6 +25,12 @@ extension OpenAPI {
                 ["inbound_id": Schema.text, "transcript": Schema.list(Schema.reference("TranscriptEntry"))],
                 required: ["inbound_id", "transcript"]),
             problems: [404, 503]),
+        "GET /api/inbound/{id}/tools": Operation(
+            summary: "The calls of the agent's tools, in the order in which they finished.", tag: "inbound",
+            answer: Schema.object(
+                ["inbound_id": Schema.text, "tool_calls": Schema.list(Schema.reference("ToolCall"))],
+                required: ["inbound_id", "tool_calls"]),
+            problems: [404, 503]),
         "GET /api/inbound/{id}/graph": Operation(
             summary: "The call's stages and queues: now, or at its end.", tag: "calls",
             answer: Schema.reference("Graph"), problems: [404, 503]),

@@ -42,6 +42,12 @@ extension OpenAPI {
                 ["outbound_id": Schema.text, "transcript": Schema.list(Schema.reference("TranscriptEntry"))],
                 required: ["outbound_id", "transcript"]),
             problems: [404, 503]),
+        "GET /api/outbound/{id}/tools": Operation(
+            summary: "The calls of the agent's tools, in the order in which they finished.", tag: "calls",
+            answer: Schema.object(
+                ["outbound_id": Schema.text, "tool_calls": Schema.list(Schema.reference("ToolCall"))],
+                required: ["outbound_id", "tool_calls"]),
+            problems: [404, 503]),
         "GET /api/outbound/{id}/graph": Operation(
             summary: "The call's stages and queues: now, or at its end.", tag: "calls",
             answer: Schema.reference("Graph"), problems: [404, 503]),
