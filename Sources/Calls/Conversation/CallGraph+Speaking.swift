@@ -33,8 +33,22 @@ extension CallGraph {
         tell(frame, .outbound)
     }
 
-    /// A turn of ours has been heard to its end.
-    func turnHeard(_ turn: Int32, at now: Int) {
+    /// A turn of ours has been heard to its end, and so has every turn that ran into it.
+    func turnHeard(_ last: Int32, at now: Int) {
+        closeTurns(before: last, at: now)
+        turnClosed(last, at: now)
+    }
+
+    /// Turns that have been heard to their end without a mark of their own, as the next one followed without a pause.
+    private func closeTurns(before last: Int32, at now: Int) {
+        let ledger = speaker.ledger
+        for turn in transcript.openTurns(in: ledger) where turn < last {
+            let isHeard = ledger.utterances.contains { $0.turn == turn && $0.startedAt != nil }
+            if isHeard { turnClosed(turn, at: now) }
+        }
+    }
+
+    private func turnClosed(_ turn: Int32, at now: Int) {
         closeTurn(turn)
         session?.turnHeard(speaker.ledger.heardText(turn: turn), turn: turn, isInterrupted: false, at: now)
     }
@@ -44,7 +58,9 @@ extension CallGraph {
         let now = now
         speaker.flush(now: now, keeping: keeping)
         let ledger = speaker.ledger
-        for turn in transcript.openInterruptions(in: ledger) {
+        let interrupted = transcript.openInterruptions(in: ledger)
+        if let first = interrupted.first { closeTurns(before: first, at: now) }
+        for turn in interrupted {
             closeTurn(turn)
             session?.turnHeard(ledger.heardText(turn: turn), turn: turn, isInterrupted: true, at: now)
         }
