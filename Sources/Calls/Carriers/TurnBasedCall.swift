@@ -195,7 +195,7 @@ public actor TurnBasedCall: CarriedConversation {
         case .keys(let keys):
             for key in keys.prefix(32) { await perform(machine.key(key, at: clock), &latency) }
             // No more will follow: a number is complete.
-            await perform(machine.key("#", at: clock), &latency)
+            if machine.isEnteringKeys { await perform(machine.key("#", at: clock), &latency) }
         case .speech(let file):
             await listen(to: file, &latency)
         }
@@ -203,7 +203,7 @@ public actor TurnBasedCall: CarriedConversation {
 
     /// What tools have given while our last turn was heard.
     private func takeResults(_ latency: inout TurnLatency) async {
-        while tools.hasFinished, let (number, result) = await tools.next(withinMs: 0) {
+        while let (number, result) = await tools.next(withinMs: 0) {
             tools.took(number, result)
             await perform(machine.toolFinished(number, result, isHeldBack: true, at: clock), &latency)
         }

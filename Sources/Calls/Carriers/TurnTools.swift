@@ -1,5 +1,6 @@
-internal import Pipeline
+internal import Net
 internal import Realtime
+internal import Synchronization
 
 /// Carries the agent's tools out in a turn-based call. A result that does not come while our turn is made waits for the
 /// next turn. A value in the call's actor.
@@ -14,14 +15,25 @@ struct TurnTools {
         let since: ContinuousClock.Instant
         let task: Task<Void, Never>
     }
-    private struct Finished: Sendable {
-        var number: Int
-        var result: ToolResult
+
+    /// Results in the order in which they came; at most one for each call.
+    private final class Finished: Sendable {
+        private let results = Mutex<[(number: Int, result: ToolResult)]>([])
+        let alarm = Alarm()
+
+        func add(_ number: Int, _ result: ToolResult) {
+            results.withLock { $0.append((number, result)) }
+            alarm.ring()
+        }
+
+        func take() -> (number: Int, result: ToolResult)? {
+            results.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        }
     }
 
     private let box: (any ToolBox)?
     private let journal: CallJournal
-    private let finished = Edge<Finished>("tools", limit: ToolLedger.callLimit, whenFull: .dropOldest)
+    private let finished = Finished()
     private var runs: [Int: Run] = [:]
 
     init(_ box: (any ToolBox)?, journal: CallJournal) {
@@ -37,19 +49,21 @@ struct TurnTools {
         journal.toolStarted(call.name)
         let task = Task { [finished] in
             let result = await box.call(call.name, arguments: call.arguments, number: call.number)
-            finished.offer(Finished(number: call.number, result: result))
+            finished.add(call.number, result)
         }
         runs[call.number] = Run(call: call, turn: turn, since: .now, task: task)
     }
 
     /// The next result; nil: there is none in time.
     func next(withinMs limitMs: Int) async -> (number: Int, result: ToolResult)? {
-        let next = try? await Deadline.wait(milliseconds: max(0, limitMs)) { [finished] in await finished.next() }
-        guard case .data(let one)? = next.flatMap({ $0 }) else { return nil }
-        return (one.number, one.result)
+        let began = ContinuousClock.now
+        while true {
+            if let one = finished.take() { return one }
+            let leftMs = limitMs - Int(began.duration(to: .now) / .milliseconds(1))
+            guard leftMs > 0 else { return nil }
+            await finished.alarm.wait(seconds: Double(leftMs) / 1_000)
+        }
     }
-
-    var hasFinished: Bool { finished.reading.depth > 0 }
 
     /// The result is taken.
     mutating func took(_ number: Int, _ result: ToolResult) {
@@ -70,6 +84,5 @@ struct TurnTools {
     /// The call is over.
     mutating func stop() {
         for number in runs.keys.sorted() { cancel(number, status: "cancelled") }
-        finished.finish()
     }
 }

@@ -152,6 +152,8 @@ public struct DialogueMachine: Sendable {
     public var isInterruptible: Bool { canBeStopped && !spokenTurn.isDisclosing }
     public var isEnded: Bool { flow.isEnded }
     public var isClosing: Bool { flow.isClosing }
+    /// Keys of a number have been pressed, and more may follow.
+    public var isEnteringKeys: Bool { keying != nil }
     var canBeStopped: Bool { flow.isTalking || flow.isLeavingMessage }
     /// Neither closing nor with a person: talking, leaving a message, or announcing the transfer.
     var isOpen: Bool { flow.isTalking || flow.isLeavingMessage || flow.isAnnouncingTransfer }
