@@ -225,7 +225,7 @@ def test_a_name_that_changes_its_mind_is_not_reached(make_server, crm, tmp_path,
     inside = crm(tls=(certificates / "one.pem", certificates / "one.key"))
     names = Fickle()
     settings = {
-        "launcher": with_names(tmp_path, names),
+        "launcher": with_names(tmp_path, names.address),
         "TRUNKLINE_TLS_CA_FILE": str(certificates / "ca.pem"),
     }
     document = tool(f"https://rebind.test:{inside.port}/", timeout_ms=1000)
