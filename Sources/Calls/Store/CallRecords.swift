@@ -1,5 +1,5 @@
 internal import Agents
-public import Foundation
+internal import Foundation
 public import Problems
 internal import Realtime
 internal import Store

@@ -1,4 +1,5 @@
 internal import Pipeline
+
 /// A recogniser of one language, whatever the call's is: an agent may speak Korean with callers who answer in English.
 struct BoundRecognizer: SpeechToText {
     private let recognizer: any SpeechToText
